@@ -1,0 +1,100 @@
+/*
+ * catalog.c
+ *		OIDs of the extension's own types, looked up once per backend.
+ *
+ * The extension may live in any schema, so the types are found through
+ * pg_extension.  The answer is kept until a type changes.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "bson/catalog.h"
+
+static DpTypes types;
+static bool types_valid = false;
+static bool callback_registered = false;
+
+static Oid	extension_schema(void);
+static Oid	type_in_schema(const char *name, Oid schema);
+static void types_invalidate(Datum arg, int cacheid, uint32 hashvalue);
+
+const DpTypes *
+dp_types(void)
+{
+	if (likely(types_valid))
+		return &types;
+
+	if (!callback_registered)
+	{
+		CacheRegisterSyscacheCallback(TYPEOID, types_invalidate, (Datum) 0);
+		callback_registered = true;
+	}
+
+	types.schema = extension_schema();
+	types.bson = type_in_schema("bson", types.schema);
+	types.bson_value = type_in_schema("bson_value", types.schema);
+	types.objectid = type_in_schema("objectid", types.schema);
+	types.bson_array = get_array_type(types.bson);
+	types.bson_value_array = get_array_type(types.bson_value);
+	types.objectid_array = get_array_type(types.objectid);
+	types_valid = true;
+	return &types;
+}
+
+/* The schema of the installed extension. */
+static Oid
+extension_schema(void)
+{
+	Relation	rel = table_open(ExtensionRelationId, AccessShareLock);
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+	Oid			schema = InvalidOid;
+
+	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber, F_NAMEEQ,
+				CStringGetDatum("docpatterns"));
+	scan = systable_beginscan(rel, ExtensionNameIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+		schema = ((Form_pg_extension) GETSTRUCT(tuple))->extnamespace;
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+
+	if (!OidIsValid(schema))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("extension \"docpatterns\" is not installed in this database")));
+	return schema;
+}
+
+/* The type of that name in the schema. */
+static Oid
+type_in_schema(const char *name, Oid schema)
+{
+	Oid			oid = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid,
+									  CStringGetDatum(name), ObjectIdGetDatum(schema));
+
+	if (!OidIsValid(oid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("type \"%s\" of extension \"docpatterns\" is missing", name)));
+	return oid;
+}
+
+/* A type was made, changed or dropped, perhaps one of ours. */
+static void
+types_invalidate(Datum arg, int cacheid, uint32 hashvalue)
+{
+	types_valid = false;
+}

@@ -1,0 +1,24 @@
+/*
+ * catalog.h
+ *		OIDs of the extension's own types, looked up once per backend.
+ */
+#ifndef DP_BSON_CATALOG_H
+#define DP_BSON_CATALOG_H
+
+#include "dp.h"
+
+typedef struct DpTypes
+{
+	Oid			schema;			/* where the extension lives */
+	Oid			bson;
+	Oid			bson_value;
+	Oid			objectid;
+	Oid			bson_array;		/* bson[] and so on */
+	Oid			bson_value_array;
+	Oid			objectid_array;
+} DpTypes;
+
+/* The types of the installed extension.  The result is valid until the next catalog change: do not keep it. */
+extern const DpTypes *dp_types(void);
+
+#endif							/* DP_BSON_CATALOG_H */

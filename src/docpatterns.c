@@ -1,0 +1,50 @@
+/*
+ * docpatterns.c
+ *		The loadable module: its magic block and its settings.
+ */
+#include "postgres.h"
+
+#include <limits.h>
+
+#include "fmgr.h"
+#include "mb/pg_wchar.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+
+#include "dp.h"
+
+PG_MODULE_MAGIC;
+
+int			dp_max_document_size = 16 * 1024 * 1024;
+bool		dp_maintain = true;
+
+PGDLLEXPORT void _PG_init(void);
+
+/*
+ * Defines the settings.  Runs once in each backend, when the library is loaded.
+ */
+void
+_PG_init(void)
+{
+	DefineCustomIntVariable("docpatterns.max_document_size",
+							"Largest document that is accepted or built.",
+							"Documents that a _whole view puts together may be larger.",
+							&dp_max_document_size,
+							16 * 1024 * 1024,
+							1024,
+							(int) MaxAllocSize - 1024,
+							PGC_USERSET,
+							GUC_UNIT_BYTE,
+							NULL, NULL, NULL);
+
+	DefineCustomBoolVariable("docpatterns.maintain",
+							 "Keeps patterns true on every write.",
+							 "Off is for restoring split data; only owners of the table and superusers are heard.",
+							 &dp_maintain,
+							 true,
+							 PGC_USERSET,
+							 0,
+							 NULL, NULL, NULL);
+
+	MarkGUCPrefixReserved("docpatterns");
+}

@@ -1,0 +1,32 @@
+/*
+ * dp.h
+ *		What every file of the extension shares: the settings of the module.
+ *
+ * Every symbol that leaves a file begins with dp_ (libbson exports two hundred
+ * names that begin with bson_).  SQL-callable functions follow the same rule:
+ * the C name of the SQL function bson_size is dp_bson_size.
+ */
+#ifndef DP_H
+#define DP_H
+
+#include "postgres.h"
+
+#include "fmgr.h"
+
+#include "dp_compat.h"
+
+/*
+ * Introduces a SQL-callable function: its version-1 record, and an export that
+ * also PostgreSQL 15 honours when symbols are hidden by default.
+ */
+#define DP_FUNCTION(name) \
+	extern PGDLLEXPORT Datum name(PG_FUNCTION_ARGS); \
+	PG_FUNCTION_INFO_V1(name)
+
+/* docpatterns.max_document_size, in bytes */
+extern int	dp_max_document_size;
+
+/* docpatterns.maintain; honoured for owners and superusers only */
+extern bool dp_maintain;
+
+#endif							/* DP_H */

@@ -1,0 +1,41 @@
+/*
+ * dp_compat.h
+ *		Differences between the PostgreSQL versions that are supported (15 to
+ *		18) and between libbson 1.x and 2.x.  The only file that tests versions.
+ */
+#ifndef DP_COMPAT_H
+#define DP_COMPAT_H
+
+#include "postgres.h"
+
+#if PG_VERSION_NUM < 150000
+#error "docpatterns needs PostgreSQL 15 or later"
+#endif
+
+/*
+ * varatt.h was split off postgres.h in PostgreSQL 16.
+ */
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
+/*
+ * PostgreSQL 16 brought soft errors: input functions report bad input through
+ * an ErrorSaveContext instead of throwing.  Before 16 the context is ignored
+ * and the error is thrown.
+ */
+#if PG_VERSION_NUM >= 160000
+#include "nodes/miscnodes.h"
+#define dp_ereturn(context, dummy, ...) ereturn(context, dummy, __VA_ARGS__)
+#define dp_soft_error_occurred(context) SOFT_ERROR_OCCURRED(context)
+#else
+#define dp_ereturn(context, dummy, ...) \
+	do { \
+		(void) (context); \
+		ereport(ERROR, __VA_ARGS__); \
+		return dummy; \
+	} while (0)
+#define dp_soft_error_occurred(context) false
+#endif
+
+#endif							/* DP_COMPAT_H */
