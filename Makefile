@@ -16,8 +16,8 @@ EXTRA_CLEAN = docpatterns--*.sql build
 BSON_PC ?= $(shell pkg-config --exists bson2 2>/dev/null && echo bson2 || echo libbson-1.0)
 
 PG_CPPFLAGS = -I$(CURDIR)/src $(shell pkg-config --cflags $(BSON_PC))
-PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers -fvisibility=hidden
-SHLIB_LINK = $(shell pkg-config --libs $(BSON_PC))
+PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers -fno-semantic-interposition
+SHLIB_LINK = -Wl,-Bsymbolic $(shell pkg-config --libs $(BSON_PC))
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)

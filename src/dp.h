@@ -16,8 +16,8 @@
 #include "dp_compat.h"
 
 /*
- * Introduces a SQL-callable function: its version-1 record, and an export that
- * also PostgreSQL 15 honours when symbols are hidden by default.
+ * Introduces a SQL-callable function: its version-1 record, and a prototype
+ * that is exported when symbols are hidden by default (PostgreSQL 16 and later).
  */
 #define DP_FUNCTION(name) \
 	extern PGDLLEXPORT Datum name(PG_FUNCTION_ARGS); \
