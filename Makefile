@@ -7,8 +7,22 @@ EXTVERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" docpatterns.con
 OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
 
 # The install script is these parts, joined in this order.
-SQL_PARTS = \
-	sql/types.sql
+SQL_PARTS = $(wildcard \
+	sql/types.sql \
+	sql/text.sql \
+	sql/objectid.sql \
+	sql/cast.sql \
+	sql/compare.sql \
+	sql/access.sql \
+	sql/contain.sql \
+	sql/edit.sql \
+	sql/build.sql \
+	sql/record.sql \
+	sql/jsonb.sql \
+	sql/aggregate.sql \
+	sql/collection.sql \
+	sql/pattern.sql \
+	sql/patterns/outlier.sql)
 
 DATA_built = docpatterns--$(EXTVERSION).sql
 EXTRA_CLEAN = docpatterns--*.sql build
@@ -28,7 +42,7 @@ $(OBJS): $(wildcard src/*.h src/*/*.h)
 
 docpatterns--$(EXTVERSION).sql: $(SQL_PARTS) Makefile docpatterns.control
 	@for part in sql/*.sql sql/patterns/*.sql; do \
-	  case " $(SQL_PARTS) sql/patterns/*.sql " in *" $$part "*) ;; \
+	  case " $(SQL_PARTS) " in *" $$part "*) ;; \
 	  *) echo "$$part is not in SQL_PARTS of the Makefile" >&2; exit 1;; esac; \
 	done
 	@{ printf '%s\n' '\echo Use "CREATE EXTENSION docpatterns" to load this file. \quit'; cat $(SQL_PARTS); } > $@
