@@ -41,7 +41,7 @@ include $(PGXS)
 $(OBJS): $(wildcard src/*.h src/*/*.h)
 
 docpatterns--$(EXTVERSION).sql: $(SQL_PARTS) Makefile docpatterns.control
-	@for part in sql/*.sql sql/patterns/*.sql; do \
+	@for part in $(wildcard sql/*.sql sql/patterns/*.sql); do \
 	  case " $(SQL_PARTS) " in *" $$part "*) ;; \
 	  *) echo "$$part is not in SQL_PARTS of the Makefile" >&2; exit 1;; esac; \
 	done
