@@ -25,7 +25,14 @@ SQL_PARTS = $(wildcard \
 	sql/patterns/outlier.sql)
 
 DATA_built = docpatterns--$(EXTVERSION).sql
-EXTRA_CLEAN = docpatterns--*.sql build
+EXTRA_CLEAN = docpatterns--*.sql
+
+# Every .sql in test/sql is a regression test, every .spec in test/specs an isolation test; their outputs stay in build/.
+REGRESS = $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))
+REGRESS_OPTS = --inputdir=test --outputdir=build/regress --load-extension=docpatterns
+REGRESS_PREP = build/regress build/isolation
+ISOLATION = $(patsubst test/specs/%.spec,%,$(sort $(wildcard test/specs/*.spec)))
+ISOLATION_OPTS = --inputdir=test --outputdir=build/isolation --load-extension=docpatterns
 
 BSON_PC ?= $(shell pkg-config --exists bson2 2>/dev/null && echo bson2 || echo libbson-1.0)
 
@@ -34,11 +41,22 @@ PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-f
 SHLIB_LINK = -Wl,-Bsymbolic $(shell pkg-config --libs $(BSON_PC))
 
 PG_CONFIG ?= pg_config
-PGXS := $(shell $(PG_CONFIG) --pgxs)
-include $(PGXS)
+PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 
-# PostgreSQL is usually built without dependency tracking: any header rebuilds all.
-$(OBJS): $(wildcard src/*.h src/*/*.h)
+ifneq ($(wildcard $(PGXS)),)
+include $(PGXS)
+else
+all install installcheck:
+	@echo "$(PG_CONFIG) knows no PGXS: install PostgreSQL's server headers or set PG_CONFIG" >&2; exit 1
+endif
+
+# PostgreSQL is usually built without dependency tracking: any header rebuilds all, and so does another PostgreSQL.
+built_for := $(shell $(PG_CONFIG) --version 2>/dev/null) $(CC) $(COPT)
+$(shell mkdir -p build; echo "$(built_for)" | cmp -s - build/built-for || echo "$(built_for)" >build/built-for)
+$(OBJS): $(wildcard src/*.h src/*/*.h) build/built-for
+
+build/regress build/isolation:
+	@mkdir -p $@
 
 docpatterns--$(EXTVERSION).sql: $(SQL_PARTS) Makefile docpatterns.control
 	@for part in $(wildcard sql/*.sql sql/patterns/*.sql); do \
@@ -46,3 +64,34 @@ docpatterns--$(EXTVERSION).sql: $(SQL_PARTS) Makefile docpatterns.control
 	  *) echo "$$part is not in SQL_PARTS of the Makefile" >&2; exit 1;; esac; \
 	done
 	@{ printf '%s\n' '\echo Use "CREATE EXTENSION docpatterns" to load this file. \quit'; cat $(SQL_PARTS); } > $@
+
+# The commands that do everything themselves, on a private cluster under build/ (see test/env). They set up what is missing.
+SUITES = build regress pgtap isolation t fuzz
+.PHONY: demo demo-stop test $(SUITES:%=test-%) bench sanitize test-matrix clean-clusters
+
+demo:
+	@test/env/packages.sh build && demo/run.sh
+
+demo-stop:
+	@CLUSTER=demo test/env/cluster.sh stop
+
+# All suites, or those named: make test SUITE="regress pgtap"
+test:
+	@test/env/packages.sh test && test/run.sh $(SUITE)
+
+$(SUITES:%=test-%): test-%:
+	@test/env/packages.sh test && test/run.sh $*
+
+bench:
+	@test/env/packages.sh build && bench/run.sh
+
+sanitize:
+	@test/env/packages.sh test && test/sanitize.sh $(SUITE)
+
+test-matrix:
+	@test/env/packages.sh matrix && test/matrix.sh
+
+# Private clusters are stopped before their files go.
+clean: clean-clusters
+clean-clusters:
+	@test/env/cluster.sh clean

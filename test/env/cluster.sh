@@ -6,32 +6,97 @@
 #   cluster.sh install      build the extension and install it into the copy
 #   cluster.sh start        install, then start the cluster (made when missing)
 #   cluster.sh stop         stop the cluster
+#   cluster.sh restart      stop it in good order and start it again
+#   cluster.sh crash        stop it as a crash would and start it again
+#   cluster.sh status       exit status 0 when it runs
 #   cluster.sh destroy      stop it and delete its data
+#   cluster.sh clean        stop every cluster under build/ and delete build/ (the chroots of the matrix stay)
 #   cluster.sh psql ARGS    psql connected to the cluster
 #   cluster.sh run COMMAND  any command with PGHOST, PGPORT, PGUSER and PATH set for the cluster
 #
-# PG_CONFIG chooses the PostgreSQL that is copied. Programs that refuse to run as root run as the user postgres.
+# PG_CONFIG chooses the PostgreSQL that is copied. CLUSTER=name is one more cluster, beside the first, with a copy and a
+# build of its own (COPT and SERVER_ENV, compiler flags and NAME=value words for its server, are for these). Programs that
+# refuse to run as root run as the user postgres.
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 pg_config=${PG_CONFIG:-pg_config}
-version=$("$pg_config" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')
 build=$top/build
-prefix=$build/pg$version
-data=$build/data$version
-port=54$version
-# The path of a socket may not be longer than about 100 bytes, so it does not always fit under build/.
-sockets=$build/run
-[ ${#sockets} -le 80 ] || sockets=/tmp/docpatterns.$(printf '%s' "$build" | cksum | cut -d' ' -f1)
+unset MAKEFLAGS MAKELEVEL MFLAGS
 
 as_postgres() {
-  if [ "$(id -u)" = 0 ]; then setpriv --reuid=postgres --regid=postgres --init-groups env HOME="$build" "$@"; else "$@"; fi
+  if [ "$(id -u)" = 0 ]; then
+    (cd / && setpriv --reuid=postgres --regid=postgres --init-groups env HOME="$base" "$@")
+  else
+    "$@"
+  fi
 }
+
+# Where everything is: build/, unless the user postgres cannot reach it (a clone under /root).
+base=$build
+mkdir -p "$build"
+name=$(printf '%s' "$build" | cksum | cut -d' ' -f1)
+if [ "$(id -u)" = 0 ]; then
+  if ! id postgres >/dev/null 2>&1; then
+    [ "${1:-}" = clean ] || { echo "cluster.sh: there is no user postgres to run the server as" >&2; exit 1; }
+  elif ! as_postgres test -x "$build"; then
+    base=/var/tmp/docpatterns.$name
+    mkdir -p "$base"
+    ln -sfn "$base" "$build/elsewhere"
+  fi
+fi
+
+home=$base${CLUSTER:+/$CLUSTER}
+sockets=$home/run
+# The path of a socket may not be longer than about 100 bytes, so it does not always fit under build/.
+[ ${#sockets} -le 80 ] || sockets=/tmp/docpatterns.$name${CLUSTER:+.$CLUSTER}
+
+# Whether the server runs. A zombie does not: where nobody collects dead processes (a container), pg_ctl takes it for alive.
+running() {
+  pid=$(head -1 "$data/postmaster.pid" 2>/dev/null) && [ -n "$pid" ] || return 1
+  case $(sed 's/.*) //' "/proc/$pid/stat" 2>/dev/null) in ''|Z*|X*) return 1 ;; esac
+  grep -q postgres "/proc/$pid/comm"
+}
+
+# Stops the server, which is no fault when it does not run.
+stop() {
+  running || return 0
+  case $1 in fast) signal=INT ;; immediate) signal=QUIT ;; esac
+  kill -"$signal" "$pid"
+  i=0
+  while running; do
+    i=$((i + 1))
+    [ $i -lt 300 ] || kill -KILL "$pid" 2>/dev/null || true
+    sleep 0.1
+  done
+}
+
+if [ "${1:-}" = clean ]; then
+  for pid in "$base"/data*/postmaster.pid "$base"/*/data*/postmaster.pid; do
+    [ -e "$pid" ] || continue
+    data=${pid%/*}
+    stop immediate
+  done
+  for dir in "$base"/* "$build"/*; do
+    [ "${dir##*/}" = matrix ] || rm -rf "$dir"
+  done
+  [ "$base" = "$build" ] || rm -rf "$base"
+  rm -rf "/tmp/docpatterns.$name" "/tmp/docpatterns.$name".*
+  rmdir "$build" 2>/dev/null || true
+  exit 0
+fi
+
+version=$("$pg_config" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')
+prefix=$home/pg$version
+data=$home/data$version
+port=54$version
+private=$prefix$("$pg_config" --bindir)
 
 # PostgreSQL finds its directories relative to its own binary, so a copy of the binaries next to links to everything else is
 # an installation of its own, into which an extension can be installed without any rights on the machine.
 make_prefix() {
   bin=$("$pg_config" --bindir) lib=$("$pg_config" --pkglibdir) share=$("$pg_config" --sharedir)
-  stamp=$prefix/$("$pg_config" --version | tr -c 'A-Za-z0-9.\n' _)
+  # pgTAP may come later than the first copy
+  stamp=$prefix/$({ "$pg_config" --version; ls "$share/extension"; } | cksum | cut -d' ' -f1)
   [ -e "$stamp" ] && return
   rm -rf "$prefix"
   mkdir -p "$prefix$bin" "$prefix$lib" "$prefix$share"
@@ -45,52 +110,72 @@ make_prefix() {
   : > "$stamp"
 }
 
-case ${1:-} in
-  prefix|install|start|stop|destroy|psql|run) ;;
-  *) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 2 ;;
-esac
-mkdir -p "$build" "$sockets"
-private=$prefix$("$pg_config" --bindir)
-if [ "$(id -u)" = 0 ]; then chown postgres: "$sockets" "$build"; fi
+# Prints the directory to build in: the source itself for the first cluster, a copy for the others. What was deleted from
+# the source is deleted from the copy; unchanged files keep their time, so make builds what changed.
+sources() {
+  if [ -z "${CLUSTER:-}" ]; then echo "$top"; return; fi
+  mkdir -p "$home/src"
+  tar -C "$top" --exclude='*.o' --exclude='*.bc' -cf - Makefile docpatterns.control src sql | tar -C "$home/src" -xf -
+  (cd "$home/src" && find src sql -name '*.[ch]' -o -name '*.sql') | while read -r file; do
+    [ -e "$top/$file" ] || rm -f "$home/src/$file" "$home/src/${file%.c}.o"
+  done
+  echo "$home/src"
+}
 
-case $1 in
-  prefix|install|start) make_prefix ;;
-esac
-case $1 in
-  prefix) echo "$private/pg_config" ;;
-  install|start)
-    make -s -C "$top" PG_CONFIG="$pg_config" all
-    make -s -C "$top" PG_CONFIG="$pg_config" install \
-      pkglibdir="$prefix$("$pg_config" --pkglibdir)" datadir="$prefix$("$pg_config" --sharedir)" >/dev/null ;;
-esac
-case $1 in
-  start)
-    if [ ! -d "$data" ]; then
-      mkdir -p "$data"
-      [ "$(id -u)" != 0 ] || chown postgres: "$data"
-      as_postgres "$private/initdb" -D "$data" -U postgres -A trust -E UTF8 --locale=C.UTF-8 --no-sync >"$build/initdb.log"
-      cat >>"$data/postgresql.conf" <<EOF
+install() {
+  make_prefix
+  from=$(sources)
+  set -- make -s -j"$(nproc)" -C "$from" PG_CONFIG="$pg_config" with_llvm=no COPT="${COPT:-}"
+  "$@" all
+  "$@" install pkglibdir="$prefix$("$pg_config" --pkglibdir)" datadir="$prefix$("$pg_config" --sharedir)" >/dev/null
+}
+
+start() {
+  if [ ! -e "$data/PG_VERSION" ]; then
+    rm -rf "$data"
+    mkdir -p "$data"
+    [ "$(id -u)" != 0 ] || chown postgres: "$data"
+    as_postgres "$private/initdb" -D "$data" -U postgres -A trust -E UTF8 --locale=C.UTF-8 --no-sync >"$home/initdb.log" 2>&1 ||
+      { cat "$home/initdb.log" >&2; return 1; }
+    cat >>"$data/postgresql.conf" <<CONF
 listen_addresses = ''
 unix_socket_directories = '$sockets'
 port = $port
 fsync = off
 max_prepared_transactions = 10
 max_wal_senders = 10
+max_replication_slots = 10
 wal_level = logical
 shared_buffers = 256MB
 log_line_prefix = '%m [%p] '
-EOF
-    fi
-    as_postgres "$private/pg_ctl" -D "$data" status >/dev/null 2>&1 ||
-      as_postgres "$private/pg_ctl" -D "$data" -l "$data/server.log" -w -t 60 start >/dev/null ;;
-  stop)
-    [ ! -d "$data" ] || as_postgres "$private/pg_ctl" -D "$data" -m fast -w stop >/dev/null 2>&1 || true ;;
-  destroy)
-    [ ! -d "$data" ] || as_postgres "$private/pg_ctl" -D "$data" -m immediate -w stop >/dev/null 2>&1 || true
-    rm -rf "$data" ;;
+CONF
+  fi
+  running && return
+  mkdir -p "$sockets"
+  [ "$(id -u)" != 0 ] || chown postgres: "$sockets"
+  # what a killed server left behind would be taken for a living one
+  rm -f "$data/postmaster.pid" "$sockets/.s.PGSQL.$port" "$sockets/.s.PGSQL.$port.lock"
+  as_postgres env ${SERVER_ENV:-} "$private/pg_ctl" -D "$data" -l "$data/server.log" -w -t 60 start >/dev/null ||
+    { tail -n 20 "$data/server.log" >&2; return 1; }
+}
+
+what=${1:-}
+[ $# = 0 ] || shift
+mkdir -p "$home"
+case $what in
+  prefix) make_prefix; echo "$private/pg_config" ;;
+  install) install ;;
+  start) install; start ;;
+  stop) stop fast; case $sockets in /tmp/*) rm -rf "$sockets" ;; esac ;;
+  restart) stop fast; start ;;
+  crash) stop immediate; start ;;
+  status) running ;;
+  destroy) stop immediate; rm -rf "$data" "$sockets" ;;
   psql|run)
-    what=$1; shift
+    # the copy's pg_config comes first in PATH; this script, called again from there, still copies the original
+    PG_CONFIG=$(command -v "$pg_config")
     PGHOST=$sockets PGPORT=$port PGUSER=postgres PGDATABASE=${PGDATABASE:-postgres} PATH=$private:$PATH
-    export PGHOST PGPORT PGUSER PGDATABASE PATH
+    export PG_CONFIG PGHOST PGPORT PGUSER PGDATABASE PATH
     if [ "$what" = psql ]; then exec "$private/psql" -X "$@"; else exec "$@"; fi ;;
+  *) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 2 ;;
 esac

@@ -1,0 +1,125 @@
+#!/bin/sh
+# Makes sure that what a command needs is installed.
+#
+#   packages.sh build       compiler, PostgreSQL with its server headers, libbson
+#   packages.sh test        the same and pgTAP (the isolation tester comes with the server headers)
+#   packages.sh matrix      debootstrap
+#
+# On Debian, as root or with sudo, what is missing is installed from the distribution. Anywhere else the missing packages
+# are named and the exit status is 1. Prints nothing when nothing is missing. PG_CONFIG chooses a PostgreSQL of your own;
+# it is then never installed by us.
+#
+# The machine's clusters are left alone: the server package would create and start a cluster "main", so it is told not to
+# for as long as the installation runs.
+set -eu
+
+what=${1:-}
+case $what in
+  build|test|matrix) ;;
+  *) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 2 ;;
+esac
+
+# The major version of the PostgreSQL to use: the one chosen or installed, else the one of the distribution.
+pg_version() {
+  v=
+  if [ -n "${PG_CONFIG:-}" ]; then
+    v=$("$PG_CONFIG" --version 2>/dev/null) || v=
+  elif command -v pg_config >/dev/null && [ -e "$(pg_config --pgxs 2>/dev/null)" ]; then
+    v=$(pg_config --version)
+  fi
+  v=$(printf '%s' "$v" | sed 's/[^0-9]*\([0-9]*\).*/\1/')
+  [ -n "$v" ] || v=$(find /usr/lib/postgresql/*/bin/initdb 2>/dev/null | sed 's|.*postgresql/\([0-9]*\)/.*|\1|' | sort -n | tail -1)
+  [ -n "$v" ] || v=$(apt-cache depends postgresql 2>/dev/null | sed -n 's/.*Depends: postgresql-\([0-9][0-9]*\)$/\1/p' | sort -n | tail -1)
+  printf '%s' "$v"
+}
+
+# Prints the Debian packages that are missing, one a line.
+missing() {
+  if [ "$what" = matrix ]; then
+    command -v debootstrap >/dev/null || [ -x /usr/sbin/debootstrap ] || echo debootstrap
+    return
+  fi
+  command -v cc >/dev/null && command -v make >/dev/null || echo build-essential
+  command -v pkg-config >/dev/null || echo pkg-config
+  command -v pkg-config >/dev/null && { pkg-config --exists bson2 || pkg-config --exists libbson-1.0; } 2>/dev/null || echo libbson-dev
+  version=$(pg_version)
+  config=${PG_CONFIG:-/usr/lib/postgresql/$version/bin/pg_config}
+  [ -x "$config" ] || config=$(command -v "${PG_CONFIG:-pg_config}" || echo false)
+  includes=$("$config" --includedir-server 2>/dev/null) || includes=
+  bin=$("$config" --bindir 2>/dev/null) || bin=/usr/lib/postgresql/$version/bin
+  share=$("$config" --sharedir 2>/dev/null) || share=/usr/share/postgresql/$version
+  [ -x "$bin/initdb" ] || echo "postgresql-${version:-server}"
+  [ -e "$includes/postgres.h" ] && [ -e "$("$config" --pgxs 2>/dev/null)" ] || echo "postgresql-server-dev-${version:-all}"
+  if [ "$what" = test ]; then
+    [ -e "$share/extension/pgtap.control" ] || echo "postgresql-${version:-server}-pgtap"
+  fi
+}
+
+refuse() {
+  {
+    echo "docpatterns: $1"
+    echo "These packages are missing (Debian's names):"
+    printf '  %s\n' $lack
+  } >&2
+  exit 1
+}
+
+lack=$(missing)
+[ -n "$lack" ] || exit 0
+[ -e /etc/debian_version ] && command -v apt-get >/dev/null || refuse "packages are installed on Debian only, and this is another system."
+[ -z "${PG_CONFIG:-}" ] || case "$lack" in
+  *postgresql*) refuse "PG_CONFIG=$PG_CONFIG is not a complete PostgreSQL installation." ;;
+esac
+sudo=
+if [ "$(id -u)" != 0 ]; then
+  command -v sudo >/dev/null || refuse "packages can be installed by root only, and there is no sudo."
+  if [ -t 0 ]; then sudo=sudo; else sudo='sudo -n'; fi
+  $sudo true 2>/dev/null || refuse "packages can be installed by root only, and sudo is refused."
+fi
+
+# Everything that is changed for the time of the installation is put back at its end, whatever the end is.
+quiet=/etc/postgresql-common/createcluster.d/docpatterns.conf
+policy=/usr/sbin/policy-rc.d
+placed=
+restore() {
+  # shellcheck disable=SC2086
+  [ -z "$placed" ] || $sudo rm -f $placed
+}
+trap restore EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+# No cluster is made for a server that is installed now, and none that is stopped is started.
+$sudo mkdir -p "${quiet%/*}"
+placed=$quiet
+echo 'create_main_cluster = false' | $sudo tee "$quiet" >/dev/null
+if [ ! -e "$policy" ] && [ -n "$(find /etc/postgresql -name postgresql.conf 2>/dev/null)" ]; then
+  placed="$placed $policy"
+  printf '#!/bin/sh\nexit 101\n' | $sudo tee "$policy" >/dev/null
+  $sudo chmod 755 "$policy"
+fi
+
+apt() {
+  $sudo env DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 apt-get -q -y \
+    -o Acquire::Retries=3 -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=120 "$@" </dev/null
+}
+
+log=$(mktemp)
+placed="$placed $log"
+attempt() {
+  "$@" >"$log" 2>&1 || { tail -n 20 "$log" >&2; return 1; }
+}
+
+# Lists that are missing or old know no version to install, so a failed attempt refreshes them and tries again.
+lack=$(missing)
+echo "docpatterns: installing" $lack
+case "$lack" in *-server*|*-all*) attempt apt update; lack=$(missing) ;; esac
+# shellcheck disable=SC2086
+if ! apt install --no-install-recommends $lack >"$log" 2>&1; then
+  attempt apt update || refuse "the package lists cannot be refreshed."
+  lack=$(missing)
+  # shellcheck disable=SC2086
+  attempt apt install --no-install-recommends $lack || refuse "the installation failed."
+fi
+lack=$(missing)
+[ -z "$lack" ] || refuse "packages are still missing after the installation."

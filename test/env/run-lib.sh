@@ -1,0 +1,173 @@
+# The suites of test/run.sh, which sources this file: each counts in passed and failed, and prints what failed and why.
+
+# Runs a command for at most so many seconds. It runs in the background, so that an interrupt is heard while we wait.
+bounded() {  # bounded SECONDS COMMAND...
+  local status
+  timeout -k 10 "$@" </dev/null &
+  job=$!
+  wait "$job"
+  status=$?
+  job=
+  return "$status"
+}
+
+result() {  # result PASSED NAME [DETAIL...]
+  if [ "$1" = 0 ]; then
+    passed=$((passed + 1))
+    echo "ok       $2"
+  else
+    failed=$((failed + 1))
+    echo "NOT OK   $2"
+    shift 2
+    [ $# = 0 ] || printf '%s\n' "$@" | sed 's/^/           /'
+  fi
+}
+
+# Prints the stems of the files named that FILTER lets through.
+stems() {
+  local file stem
+  for file in "$@"; do
+    [ -e "$file" ] || continue
+    stem=${file##*/} stem=${stem%.*}
+    # shellcheck disable=SC2053
+    [[ $stem == ${FILTER:-*} ]] && echo "$stem"
+  done
+}
+
+# Builds with warnings as errors, so a build that is there had none. With a warning the tests run all the same.
+build_cluster() {
+  built_clean=0
+  COPT="-Werror ${COPT:-}" bounded 400 "$cluster" install >"$out/build.log" 2>&1 || built_clean=1
+  if [ "$built_clean" = 1 ]; then
+    bounded 400 "$cluster" install >"$out/build-again.log" 2>&1 || { echo "the build failed:"; tail -n 40 "$out/build-again.log"; return 1; }
+  fi
+  if ! [ "$built_clean" = 1 ]; then export COPT="-Werror ${COPT:-}"; fi
+  bounded 120 "$cluster" start
+}
+
+suite_build() {
+  local lines library
+  [ "$built_clean" = 0 ]
+  result $? "the build gives no warning" "$(grep -E 'warning|error' "$out/build.log" | head -20)"
+
+  library=$("$cluster" run pg_config --pkglibdir)/docpatterns.so
+  lines=$(nm -D --defined-only "$library" | awk '$2 ~ /^[A-Z]$/ && $3 !~ /^(dp_|pg_finfo_dp_|Pg_magic_func$|_PG_init$)/ {print $3}')
+  [ -s "$library" ] && [ -z "$lines" ]
+  result $? "every symbol that leaves the library begins with dp_" "$lines"
+
+  "$cluster" psql -qc 'DROP DATABASE IF EXISTS dp_comments' -c 'CREATE DATABASE dp_comments' >/dev/null 2>&1
+  lines=$(PGDATABASE=dp_comments bounded 60 "$cluster" psql -qAt -v ON_ERROR_STOP=1 \
+    -c 'CREATE EXTENSION docpatterns' -f test/env/uncommented.sql 2>&1)
+  [ -z "$lines" ]
+  result $? "every public SQL object has a comment" "$lines"
+  "$cluster" psql -qc 'DROP DATABASE dp_comments' >/dev/null 2>&1
+}
+
+# Runs pg_regress or the isolation tester (both print one line a test, spelled differently from version to version) for
+# each test by itself, so that a test that hangs or kills the server costs one test.
+run_regress() {  # run_regress PROGRAM SUITE TEST...
+  local program=$1 suite=$2 name dir
+  shift 2
+  for name; do
+    dir=$out/$suite/$name
+    mkdir -p "$dir"
+    # a test that was cut short may have left a session behind
+    "$cluster" psql -qc "DROP DATABASE IF EXISTS dp_$suite WITH (FORCE)" >/dev/null 2>&1
+    if bounded "$limit" "$cluster" run "$program" --inputdir=test --outputdir="$dir" --bindir= \
+         --dbname="dp_$suite" --load-extension=docpatterns "$name" >"$dir/log" 2>&1; then
+      result 0 "$suite $name"
+    elif [ -s "$dir/regression.diffs" ]; then
+      result 1 "$suite $name" "$(head -n "${DIFF_LINES:-60}" "$dir/regression.diffs")"
+    else
+      result 1 "$suite $name" "$(tail -n 15 "$dir/log")"
+    fi
+    survive
+  done
+}
+
+# A test that took the server down fails by itself (its connection broke). The next ones wait until it has recovered, and
+# get a new one when it does not.
+survive() {
+  local i
+  for i in {1..30}; do
+    "$cluster" run pg_isready -q && return
+    sleep 0.5
+  done
+  result 1 "the server came back" "$(tail -n 15 "$out/../$CLUSTER"/data*/server.log 2>/dev/null)"
+  "$cluster" destroy
+  bounded 120 "$cluster" start
+}
+
+tester() {
+  echo "$(dirname "$("${PG_CONFIG:-pg_config}" --pgxs)")/../test/$1"
+}
+
+suite_regress() {
+  # shellcheck disable=SC2046
+  run_regress "$(tester regress/pg_regress)" regress $(stems test/sql/*.sql)
+}
+
+suite_isolation() {
+  local twice
+  twice=$(comm -12 <(stems test/sql/*.sql | sort) <(stems test/specs/*.spec | sort))
+  [ -z "$twice" ] || result 1 "isolation and regression tests share no name" "$twice"
+  # shellcheck disable=SC2046
+  run_regress "$(tester isolation/pg_isolation_regress)" isolation $(stems test/specs/*.spec)
+}
+
+# Reads TAP from a file: every assertion counts; a wrong plan, a bad exit status or no plan is a failure too.
+read_tap() {  # read_tap NAME FILE STATUS
+  local ok not_ok plan lines
+  ok=$(grep -cE '^ok\b' "$2")
+  not_ok=$(grep -cE '^not ok\b' "$2")
+  plan=$(sed -n 's/^1\.\.\([0-9][0-9]*\).*/\1/p' "$2" | head -1)
+  if [ "$not_ok" = 0 ] && [ "$3" = 0 ] && [ "${plan:-none}" = "$ok" ]; then
+    passed=$((passed + ok))
+    echo "ok       $1 ($ok)"
+    return
+  fi
+  passed=$((passed + ok)) failed=$((failed + (not_ok > 0 ? not_ok : 1)))
+  echo "NOT OK   $1 (planned ${plan:-nothing}, $ok passed, $not_ok failed, exit status $3)"
+  lines=$(grep -nE '^(not ok|# )|ERROR|FATAL|PANIC' "$2" | head -n "${DIFF_LINES:-60}")
+  [ -n "$lines" ] || lines=$(tail -n 10 "$2")
+  printf '%s\n' "$lines" | sed 's/^/           /'
+}
+
+suite_pgtap() {
+  local name status
+  mkdir -p "$out/pgtap"
+  for name in $(stems test/pgtap/*.sql); do
+    "$cluster" psql -q -c 'DROP DATABASE IF EXISTS dp_pgtap WITH (FORCE)' -c 'CREATE DATABASE dp_pgtap' >/dev/null 2>&1
+    PGDATABASE=dp_pgtap "$cluster" psql -q -c 'CREATE EXTENSION docpatterns' -c 'CREATE EXTENSION pgtap' >/dev/null
+    PGDATABASE=dp_pgtap bounded "$limit" "$cluster" psql -qAt -v ON_ERROR_STOP=1 -f "test/pgtap/$name.sql" \
+      >"$out/pgtap/$name.tap" 2>&1
+    status=$?
+    read_tap "pgtap $name" "$out/pgtap/$name.tap" "$status"
+    survive
+  done
+  "$cluster" psql -q -c 'DROP DATABASE IF EXISTS dp_pgtap WITH (FORCE)' >/dev/null 2>&1
+}
+
+# Each script runs with the cluster's environment, DP_CLUSTER (the cluster.sh that it may crash and restart), DP_TOP and a
+# directory of its own, DP_WORK.
+suite_t() {
+  local name status
+  for name in $(stems test/t/*.sh); do
+    mkdir -p "$out/t/$name"
+    DP_TOP=$PWD DP_CLUSTER=$cluster DP_WORK=$out/t/$name \
+      bounded "$limit" "$cluster" run bash "test/t/$name.sh" >"$out/t/$name.tap" 2>&1 </dev/null
+    status=$?
+    read_tap "t $name" "$out/t/$name.tap" "$status"
+    survive
+  done
+}
+
+suite_fuzz() {
+  local status
+  [ -e test/fuzz/run.sh ] || return 0
+  mkdir -p "$out/fuzz"
+  DP_TOP=$PWD DP_CLUSTER=$cluster DP_WORK=$out/fuzz bounded "$limit" "$cluster" run bash test/fuzz/run.sh smoke >"$out/fuzz/log" 2>&1 </dev/null
+  status=$?
+  result "$status" "fuzz smoke: $(tail -n 1 "$out/fuzz/log" | cut -c 1-100)" "$(tail -n 20 "$out/fuzz/log")"
+  survive
+}
