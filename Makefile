@@ -36,7 +36,8 @@ ISOLATION_OPTS = --inputdir=test --outputdir=build/isolation --load-extension=do
 
 BSON_PC ?= $(shell pkg-config --exists bson2 2>/dev/null && echo bson2 || echo libbson-1.0)
 
-PG_CPPFLAGS = -I$(CURDIR)/src $(shell pkg-config --cflags $(BSON_PC))
+# libbson is a system library wherever it is installed: what warns in its headers is not ours
+PG_CPPFLAGS = -I$(CURDIR)/src $(patsubst -I%,-isystem%,$(shell pkg-config --cflags $(BSON_PC)))
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers -fno-semantic-interposition
 SHLIB_LINK = -Wl,-Bsymbolic $(shell pkg-config --libs $(BSON_PC))
 

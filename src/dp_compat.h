@@ -38,4 +38,12 @@
 #define dp_soft_error_occurred(context) false
 #endif
 
+/*
+ * PostgreSQL 18 replaced pg_attribute_noreturn(), written after a prototype, by
+ * pg_noreturn, written before it.
+ */
+#if PG_VERSION_NUM >= 180000
+#define pg_attribute_noreturn() __attribute__((noreturn))
+#endif
+
 #endif							/* DP_COMPAT_H */
