@@ -1,0 +1,495 @@
+/*
+ * edit.c
+ *		Changing documents by path.
+ *
+ * A change is planned first: where in the old bytes it happens, and inside
+ * which containers.  Then the new document is one allocation and three copies
+ * (before, new, after), and the lengths of the containers around it are
+ * adjusted.
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+#include "utils/memutils.h"
+
+#include "bson/builder.h"
+#include "bson/edit.h"
+
+/* Where in a document a path leads, or where it ends */
+typedef struct EditPlace
+{
+	DpValue		parents[DP_MAX_DEPTH];	/* containers on the way, the document first */
+	int			nparents;
+	bool		exists;			/* the path leads to something: */
+	const uint8 *element;		/* where its element begins, */
+	DpValue		value;			/* and what it is */
+} EditPlace;
+
+/* A field of the right document of a merge */
+typedef struct MergeField
+{
+	DpElement	element;
+	const uint8 *start;			/* the element's bytes */
+	const uint8 *end;
+	uint32		next;			/* next in its bucket, counted from 1 */
+	uint32		first;			/* the first field of that name, itself as a rule */
+	bool		used;			/* replaced a field of the left one */
+} MergeField;
+
+/* The fields of the right document of a merge, by name */
+typedef struct MergeTable
+{
+	MergeField *fields;
+	uint32	   *buckets;		/* first field, counted from 1 */
+	uint32		mask;
+} MergeTable;
+
+static void edit_locate(const uint8 *doc, uint32 size, const DpPath *path, EditPlace *place);
+static uint32 *merge_find(MergeTable *table, const DpElement *element);
+static int	value_depth(const DpValue *value);
+static void check_depth(int parents, const DpValue *value);
+static struct varlena *edit_splice(const uint8 *doc, uint32 size, const EditPlace *place,
+								   const uint8 *at, uint32 removed, const DpBuilder *b);
+static struct varlena *edit_replace(const uint8 *doc, uint32 size, const EditPlace *place,
+									const DpValue *value);
+static struct varlena *edit_insert(const uint8 *doc, uint32 size, const EditPlace *place,
+								   const DpPath *path, const DpValue *value);
+static struct varlena *edit_new(Size size);
+static void edit_adjust(struct varlena *result, const uint8 *doc, const EditPlace *place,
+						int64 delta);
+static void path_blocked(const DpPath *path, int step, uint8 type) pg_attribute_noreturn();
+
+/*
+ * A new bson with the value where the path leads.
+ */
+struct varlena *
+dp_document_set(const uint8 *doc, uint32 size, const DpPath *path, const DpValue *value)
+{
+	return dp_document_set_if(doc, size, path, value, true);
+}
+
+struct varlena *
+dp_document_set_if(const uint8 *doc, uint32 size, const DpPath *path, const DpValue *value,
+				   bool create)
+{
+	EditPlace	place;
+
+	edit_locate(doc, size, path, &place);
+	if (place.exists)
+		return edit_replace(doc, size, &place, value);
+	if (!create)
+		return NULL;
+	return edit_insert(doc, size, &place, path, value);
+}
+
+/*
+ * A new bson without what the path leads to, or NULL.
+ */
+struct varlena *
+dp_document_unset(const uint8 *doc, uint32 size, const DpPath *path)
+{
+	EditPlace	place;
+	DpValue		null = {(const uint8 *) "", 0, DP_TYPE_NULL};
+	uint32		removed;
+
+	edit_locate(doc, size, path, &place);
+	if (!place.exists)
+		return NULL;
+	if (place.parents[place.nparents - 1].type == DP_TYPE_ARRAY)
+		return edit_replace(doc, size, &place, &null);
+	removed = place.value.data + place.value.len - place.element;
+	return edit_splice(doc, size, &place, place.element, removed, NULL);
+}
+
+/*
+ * A new bson with the values at the end of an array.
+ */
+struct varlena *
+dp_document_append(const uint8 *doc, uint32 size, const DpPath *path,
+				   const DpValue *values, int nvalues)
+{
+	EditPlace	place;
+	DpBuilder	b;
+	struct varlena *result;
+	uint32		count;
+
+	edit_locate(doc, size, path, &place);
+	if (!place.exists)
+	{
+		DpValue		array;
+
+		dp_builder_init(&b, 64);
+		dp_builder_begin_array(&b);
+		for (int i = 0; i < nvalues; i++)
+			dp_builder_append_value(&b, NULL, 0, &values[i]);
+		dp_builder_end(&b);
+		array = dp_builder_view(&b, DP_TYPE_ARRAY);
+		result = edit_insert(doc, size, &place, path, &array);
+		dp_builder_free(&b);
+		return result;
+	}
+	if (place.value.type != DP_TYPE_ARRAY)
+	{
+		StringInfoData s;
+
+		initStringInfo(&s);
+		dp_path_to_text(&s, path);
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("cannot append to \"%s\", which is not an array", s.data),
+				 errdetail("The field has the type %s.", dp_type_name(place.value.type))));
+	}
+	if (place.nparents >= DP_MAX_DEPTH)
+		check_depth(place.nparents, &place.value);
+	place.parents[place.nparents++] = place.value;
+
+	dp_builder_init(&b, 0);
+	count = dp_array_count(place.value.data, place.value.len);
+	for (int i = 0; i < nvalues; i++)
+	{
+		char		digits[12];
+		uint32		n = dp_index_name(count + i, digits);
+
+		check_depth(place.nparents, &values[i]);
+		dp_builder_append_value(&b, digits, n, &values[i]);
+	}
+	result = edit_splice(doc, size, &place, place.value.data + place.value.len - 1, 0, &b);
+	dp_builder_free(&b);
+	return result;
+}
+
+/*
+ * A new bson with the fields of both.  The fields of a keep their places, with
+ * the values of b where b has the same name; the other fields of b follow.
+ */
+struct varlena *
+dp_document_merge(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize)
+{
+	uint32		nfields = dp_array_count(b, bsize);
+	MergeTable	table;
+	DpIter		iter;
+	DpElement	element;
+	const uint8 *start;
+	const uint8 *run;
+	struct varlena *result;
+	uint8	   *out;
+	uint32		n = 0;
+
+	table.mask = pg_nextpower2_32(Max(nfields * 2, 4)) - 1;
+	table.fields = palloc_extended(sizeof(MergeField) * Max((Size) nfields, 1),
+								   MCXT_ALLOC_HUGE);
+	table.buckets = palloc0(sizeof(uint32) * (table.mask + 1));
+
+	dp_iter_init(&iter, b, bsize);
+	for (start = iter.next; dp_iter_next(&iter, &element); start = iter.next)
+	{
+		uint32	   *link = merge_find(&table, &element);
+		MergeField *field = &table.fields[n];
+
+		field->element = element;
+		field->start = start;
+		field->end = iter.next;
+		field->next = 0;
+		field->used = false;
+		if (*link == 0)
+			*link = n + 1;
+		field->first = *link - 1;
+		n++;
+	}
+
+	/* a, with runs of fields that stay copied at once */
+	result = palloc(VARHDRSZ + (Size) asize + bsize);
+	out = (uint8 *) VARDATA(result) + 4;
+	dp_iter_init(&iter, a, asize);
+	run = iter.next;
+	for (start = iter.next; dp_iter_next(&iter, &element); start = iter.next)
+	{
+		uint32		i = *merge_find(&table, &element);
+		MergeField *field;
+
+		if (i == 0)
+			continue;
+		memcpy(out, run, start - run);
+		out += start - run;
+		run = iter.next;
+
+		/* a second field of that name was hidden by the first one, and goes */
+		field = &table.fields[i - 1];
+		if (field->used)
+			continue;
+		memcpy(out, field->start, field->end - field->start);
+		out += field->end - field->start;
+		field->used = true;
+	}
+	memcpy(out, run, iter.end - run);
+	out += iter.end - run;
+
+	/* the fields that only b has */
+	for (uint32 i = 0; i < nfields; i++)
+	{
+		MergeField *field = &table.fields[i];
+
+		if (table.fields[field->first].used)
+			continue;
+		memcpy(out, field->start, field->end - field->start);
+		out += field->end - field->start;
+	}
+	*out++ = 0;
+
+	n = out - (uint8 *) VARDATA(result);
+	dp_check_document_size(n);
+	dp_put_int32((uint8 *) VARDATA(result), (int32) n);
+	SET_VARSIZE(result, VARHDRSZ + n);
+	pfree(table.fields);
+	pfree(table.buckets);
+	return result;
+}
+
+/*
+ * Where the number of the first field with the element's name stands, or the 0
+ * at the end of its bucket.
+ */
+static uint32 *
+merge_find(MergeTable *table, const DpElement *element)
+{
+	uint32		hash = hash_bytes((const unsigned char *) element->name, element->namelen);
+	uint32	   *link = &table->buckets[hash & table->mask];
+
+	while (*link != 0)
+	{
+		MergeField *field = &table->fields[*link - 1];
+
+		if (field->element.namelen == element->namelen &&
+			memcmp(field->element.name, element->name, element->namelen) == 0)
+			break;
+		link = &field->next;
+	}
+	return link;
+}
+
+/*
+ * Follows the path as far as it leads.
+ */
+static void
+edit_locate(const uint8 *doc, uint32 size, const DpPath *path, EditPlace *place)
+{
+	DpValue		at = {doc, size, DP_TYPE_DOCUMENT};
+
+	if (path->nsteps == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the path has no parts")));
+	place->nparents = 0;
+	place->exists = false;
+	for (int i = 0; i < path->nsteps; i++)
+	{
+		if (!dp_type_is_container(at.type))
+			return;
+		if (place->nparents == DP_MAX_DEPTH)
+			ereport(ERROR,
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+					 errmsg("document nested too deeply"),
+					 errdetail("The limit is %d levels.", DP_MAX_DEPTH)));
+		place->parents[place->nparents++] = at;
+		if (!dp_step_find(&at, &path->steps[i], &place->element, &at))
+			return;
+	}
+	place->exists = true;
+	place->value = at;
+}
+
+/*
+ * Containers inside each other in a value: 0 for a scalar.
+ */
+static int
+value_depth(const DpValue *value)
+{
+	DpIter		iter;
+	DpValue		inner;
+	int			depth = 0;
+
+	if (!dp_type_is_container(value->type))
+		return 0;
+	check_stack_depth();
+	dp_iter_init_value(&iter, value);
+	while (dp_iter_next_value(&iter, &inner))
+		if (dp_type_is_container(inner.type))
+			depth = Max(depth, value_depth(&inner));
+	return depth + 1;
+}
+
+/*
+ * Raises PROGRAM_LIMIT_EXCEEDED if the value may not stand inside that many
+ * containers.  A level takes at least seven bytes, so that a small value need
+ * not be looked into.
+ */
+static void
+check_depth(int parents, const DpValue *value)
+{
+	if (likely(parents + value->len / 7 + 1 <= DP_MAX_DEPTH))
+		return;
+	if (parents + value_depth(value) > DP_MAX_DEPTH)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("document nested too deeply"),
+				 errdetail("The limit is %d levels.", DP_MAX_DEPTH)));
+}
+
+/*
+ * A bson with room for a document of the given size, which is checked.
+ */
+static struct varlena *
+edit_new(Size size)
+{
+	struct varlena *result;
+
+	dp_check_document_size(size);
+	result = palloc(VARHDRSZ + size);
+	SET_VARSIZE(result, VARHDRSZ + size);
+	return result;
+}
+
+/*
+ * Adds delta to the lengths of the containers around a change.  All of them
+ * begin before it, so they stand where they stood.
+ */
+static void
+edit_adjust(struct varlena *result, const uint8 *doc, const EditPlace *place, int64 delta)
+{
+	uint8	   *out = (uint8 *) VARDATA(result);
+
+	if (delta == 0)
+		return;
+	for (int i = 0; i < place->nparents; i++)
+		dp_put_int32(out + (place->parents[i].data - doc),
+					 (int32) (place->parents[i].len + delta));
+}
+
+/*
+ * A new bson in which the bytes that b holds stand instead of removed bytes at
+ * the given place.
+ */
+static struct varlena *
+edit_splice(const uint8 *doc, uint32 size, const EditPlace *place,
+			const uint8 *at, uint32 removed, const DpBuilder *b)
+{
+	uint32		added = b ? b->len - b->head : 0;
+	uint32		before = at - doc;
+	struct varlena *result = edit_new((Size) size - removed + added);
+	uint8	   *out = (uint8 *) VARDATA(result);
+
+	memcpy(out, doc, before);
+	if (b)
+		memcpy(out + before, b->buf + b->head, added);
+	memcpy(out + before + added, at + removed, size - before - removed);
+	edit_adjust(result, doc, place, (int64) added - removed);
+	return result;
+}
+
+/*
+ * A new bson with another value in the element that was found.
+ */
+static struct varlena *
+edit_replace(const uint8 *doc, uint32 size, const EditPlace *place, const DpValue *value)
+{
+	uint32		before = place->value.data - doc;
+	uint32		after = before + place->value.len;
+	struct varlena *result;
+	uint8	   *out;
+
+	check_depth(place->nparents, value);
+	result = edit_new((Size) size - place->value.len + value->len);
+	out = (uint8 *) VARDATA(result);
+	memcpy(out, doc, before);
+	out[place->element - doc] = value->type;
+	memcpy(out + before, value->data, value->len);
+	memcpy(out + before + value->len, doc + after, size - after);
+	edit_adjust(result, doc, place, (int64) value->len - place->value.len);
+	return result;
+}
+
+/*
+ * A new bson in which the rest of the path, which was not found, is made.
+ */
+static struct varlena *
+edit_insert(const uint8 *doc, uint32 size, const EditPlace *place,
+			const DpPath *path, const DpValue *value)
+{
+	int			step = place->nparents - 1;
+	const DpValue *parent = &place->parents[step];
+	const DpPathStep *missing = &path->steps[step];
+	DpBuilder	b;
+	char		digits[12];
+	const char *name = missing->name;
+	uint32		namelen = missing->namelen;
+	struct varlena *result;
+	DpValue		there;
+
+	/* the path may have ended at a value that holds nothing */
+	if (step < path->nsteps - 1)
+	{
+		const uint8 *element;
+
+		if (dp_step_find(parent, missing, &element, &there))
+			path_blocked(path, step + 1, there.type);
+	}
+
+	check_depth(path->nsteps, value);
+	dp_builder_init(&b, 64 + value->len);
+	if (parent->type == DP_TYPE_ARRAY)
+	{
+		uint32		count = dp_array_count(parent->data, parent->len);
+
+		if (!missing->is_index)
+			path_blocked(path, step, DP_TYPE_ARRAY);
+		if (missing->index < 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+					 errmsg("position %d is before the first element of the array",
+							missing->index),
+					 errdetail("The array has %u elements.", count)));
+		if (missing->index - count > DP_EDIT_MAX_PADDING)
+			ereport(ERROR,
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+					 errmsg("position %d is too far beyond the end of the array",
+							missing->index),
+					 errdetail("The array has %u elements; at most %d nulls are put between.",
+							   count, DP_EDIT_MAX_PADDING)));
+		for (; count < missing->index; count++)
+			dp_builder_append_null(&b, digits, dp_index_name(count, digits));
+		namelen = dp_index_name(count, digits);
+		name = digits;
+	}
+	for (; step < path->nsteps - 1; step++)
+	{
+		dp_builder_begin_document_field(&b, name, namelen);
+		name = path->steps[step + 1].name;
+		namelen = path->steps[step + 1].namelen;
+	}
+	dp_builder_append_value(&b, name, namelen, value);
+	while (b.depth > 0)
+		dp_builder_end(&b);
+
+	result = edit_splice(doc, size, place, parent->data + parent->len - 1, 0, &b);
+	dp_builder_free(&b);
+	return result;
+}
+
+/*
+ * Reports that the path cannot go on at the given step.
+ */
+static void
+path_blocked(const DpPath *path, int step, uint8 type)
+{
+	StringInfoData s;
+
+	initStringInfo(&s);
+	dp_path_to_text(&s, path);
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("cannot set \"%s\"", s.data),
+			 errdetail("Part %d of the path, \"%s\", meets a value of type %s.",
+					   step + 1, path->steps[step].name, dp_type_name(type))));
+}

@@ -1,0 +1,45 @@
+/*
+ * edit.h
+ *		Changing documents: the bytes around the change are copied and nothing
+ *		else is looked at.
+ */
+#ifndef DP_BSON_EDIT_H
+#define DP_BSON_EDIT_H
+
+#include "bson/path.h"
+
+/* Most elements that setting a position beyond an array's end may pad with null */
+#define DP_EDIT_MAX_PADDING		1500000
+
+/*
+ * A new bson in which the value stands where the path leads.  Sub-documents
+ * that are missing are made; a position beyond the end of an array pads it
+ * with null.  Raises INVALID_PARAMETER_VALUE where the path passes through a
+ * value that is no document and no array, and PROGRAM_LIMIT_EXCEEDED.
+ */
+extern struct varlena *dp_document_set(const uint8 *doc, uint32 size, const DpPath *path,
+									   const DpValue *value);
+
+/* The same, which returns NULL if nothing is at the path and create is false. */
+extern struct varlena *dp_document_set_if(const uint8 *doc, uint32 size, const DpPath *path,
+										  const DpValue *value, bool create);
+
+/*
+ * A new bson without what the path leads to.  An element of an array becomes
+ * null, as $unset does, so that the others keep their positions.  Returns NULL
+ * if there is nothing at the path.
+ */
+extern struct varlena *dp_document_unset(const uint8 *doc, uint32 size, const DpPath *path);
+
+/*
+ * A new bson with the values at the end of the array that the path leads to,
+ * which is made if it is missing.  Raises DATATYPE_MISMATCH if something else
+ * is there.
+ */
+extern struct varlena *dp_document_append(const uint8 *doc, uint32 size, const DpPath *path,
+										  const DpValue *values, int nvalues);
+
+/* A new bson with the fields of both, those of b winning. */
+extern struct varlena *dp_document_merge(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize);
+
+#endif							/* DP_BSON_EDIT_H */

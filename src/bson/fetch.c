@@ -1,0 +1,245 @@
+/*
+ * fetch.c
+ *		Reading stored documents only as far as it is needed.
+ *
+ * There are five ways in which a value may be stored: plain in the row,
+ * compressed in the row, and outside the row plain, or compressed with pglz or
+ * with lz4.  PostgreSQL's own slices serve plain and pglz; of a value that is
+ * compressed with lz4 and stored outside they fetch everything, so the chunks
+ * that the slice needs are fetched here.
+ */
+#include "postgres.h"
+
+#include "access/detoast.h"
+#include "access/heaptoast.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/toast_compression.h"
+#include "access/toast_internals.h"
+
+#include "bson/fetch.h"
+
+/* What is read at first of a value that is compressed in its row. */
+#define SLICE_INLINE		1024
+
+/* What is read at first of a value outside its row: what one chunk holds. */
+#define SLICE_PLAIN			((int32) TOAST_MAX_CHUNK_SIZE)
+
+/*
+ * Bytes that surely come out of the first chunk of a compressed value, at
+ * worst: pglz adds a byte to every eight, lz4 one to every 255 and a few.
+ */
+#define SLICE_PGLZ			((int32) (TOAST_MAX_CHUNK_SIZE * 8 / 9 - 8))
+#define SLICE_LZ4			((int32) (TOAST_MAX_CHUNK_SIZE - TOAST_MAX_CHUNK_SIZE / 255 - 32))
+
+/* Small documents are fetched into the cache this far ahead of the search. */
+#define PREFETCH_BYTES		1024
+#define CACHE_LINE			64
+
+static struct varlena *fetch_first(struct varlena *stored);
+static struct varlena *fetch_first_lz4(struct varlena *stored);
+static bool find_in_stored(struct varlena *stored, bool is_value, const DpPath *path,
+						   bool whole, DpValue *value);
+static DpFind find_in(struct varlena *part, uint32 size, bool is_value, const DpPath *path,
+					  bool whole, DpValue *value);
+
+/*
+ * Asks for the cache lines of a small document before the search needs them:
+ * one that lies cold in a shared buffer costs a wait for memory per line.
+ */
+static inline void
+prefetch(const uint8 *p, uint32 size)
+{
+#if defined(__GNUC__) || defined(__clang__)
+	const uint8 *end = p + Min(size, PREFETCH_BYTES);
+
+	for (p += CACHE_LINE; p < end; p += CACHE_LINE)
+		__builtin_prefetch(p);
+#endif
+}
+
+bool
+dp_fetch_path(Datum document, const DpPath *path, bool whole, DpValue *value)
+{
+	struct varlena *stored = (struct varlena *) DatumGetPointer(document);
+
+	if (likely(!VARATT_IS_EXTERNAL(stored) && !VARATT_IS_COMPRESSED(stored)))
+	{
+		DpValue		start;
+
+		start.type = DP_TYPE_DOCUMENT;
+		start.data = DP_DOC_DATA(stored);
+		start.len = DP_DOC_SIZE(stored);
+		prefetch(start.data, start.len);
+		return dp_path_find_partial(&start, start.len, path, true, value) == DP_FIND_FOUND;
+	}
+	return find_in_stored(stored, false, path, whole, value);
+}
+
+bool
+dp_fetch_value_path(Datum bson_value, const DpPath *path, bool whole, DpValue *value)
+{
+	return find_in_stored((struct varlena *) DatumGetPointer(bson_value), true, path, whole, value);
+}
+
+bool
+dp_fetch_element(Datum bson_value, int32 position, bool whole, DpValue *value)
+{
+	union
+	{
+		DpPath		path;
+		char		room[offsetof(DpPath, steps) + sizeof(DpPathStep)];
+	}			p;
+
+	if (dp_datum_first_byte(bson_value) != DP_TYPE_ARRAY)
+		return false;
+	memset(&p, 0, sizeof(p));
+	p.path.nsteps = 1;
+	p.path.steps[0].name = "";
+	p.path.steps[0].is_index = true;
+	p.path.steps[0].index = position;
+	return dp_fetch_value_path(bson_value, &p.path, whole, value);
+}
+
+uint32
+dp_datum_size(Datum d)
+{
+	return (uint32) toast_raw_datum_size(d) - VARHDRSZ;
+}
+
+/*
+ * The first byte.  Raises DATA_CORRUPTED if there is none.
+ */
+uint8
+dp_datum_first_byte(Datum d)
+{
+	struct varlena *v = (struct varlena *) DatumGetPointer(d);
+
+	if (VARATT_IS_EXTERNAL(v) || VARATT_IS_COMPRESSED(v))
+		v = PG_DETOAST_DATUM_SLICE(d, 0, 1);
+	if (VARSIZE_ANY_EXHDR(v) < 1)
+		dp_corrupted("the value has no type");
+	return *(const uint8 *) VARDATA_ANY(v);
+}
+
+/*
+ * One slice, then the whole.
+ */
+static bool
+find_in_stored(struct varlena *stored, bool is_value, const DpPath *path,
+			   bool whole, DpValue *value)
+{
+	uint32		size = dp_datum_size(PointerGetDatum(stored));
+	struct varlena *part = fetch_first(stored);
+	DpFind		found;
+
+	if (part != NULL)
+	{
+		found = find_in(part, size, is_value, path, whole, value);
+		if (found != DP_FIND_SHORT)
+			return found == DP_FIND_FOUND;
+		if (part != stored)
+			pfree(part);
+	}
+	part = pg_detoast_datum_packed(stored);
+	return find_in(part, size, is_value, path, whole, value) == DP_FIND_FOUND;
+}
+
+/*
+ * Searches the first part of a stored bson or bson_value of the given size.
+ */
+static DpFind
+find_in(struct varlena *part, uint32 size, bool is_value, const DpPath *path,
+		bool whole, DpValue *value)
+{
+	uint32		avail = VARSIZE_ANY_EXHDR(part);
+	DpValue		start;
+
+	start.type = DP_TYPE_DOCUMENT;
+	start.data = (const uint8 *) VARDATA_ANY(part);
+	start.len = size;
+	if (is_value)
+	{
+		if (avail < 1)
+			dp_corrupted("the value has no type");
+		start.type = *start.data++;
+		start.len--;
+		avail--;
+	}
+	return dp_path_find_partial(&start, avail, path, whole, value);
+}
+
+/*
+ * The first bytes of a stored value, or all of it if it is small or stands
+ * plain in its row.  Returns NULL if there is no cheap way to get them.
+ */
+static struct varlena *
+fetch_first(struct varlena *stored)
+{
+	if (VARATT_IS_EXTERNAL_ONDISK(stored))
+	{
+		struct varatt_external pointer;
+
+		VARATT_EXTERNAL_GET_POINTER(pointer, stored);
+		if (VARATT_EXTERNAL_GET_EXTSIZE(pointer) <= TOAST_MAX_CHUNK_SIZE)
+			return NULL;		/* a single chunk */
+		if (!VARATT_EXTERNAL_IS_COMPRESSED(pointer))
+			return pg_detoast_datum_slice(stored, 0, SLICE_PLAIN);
+		switch (VARATT_EXTERNAL_GET_COMPRESS_METHOD(pointer))
+		{
+			case TOAST_PGLZ_COMPRESSION_ID:
+				return pg_detoast_datum_slice(stored, 0, SLICE_PGLZ);
+			case TOAST_LZ4_COMPRESSION_ID:
+				return fetch_first_lz4(stored);
+			default:
+				return NULL;
+		}
+	}
+	if (VARATT_IS_EXTERNAL(stored))
+		return NULL;			/* in memory, in a form of its own */
+	if (VARATT_IS_COMPRESSED(stored))
+		return pg_detoast_datum_slice(stored, 0, SLICE_INLINE);
+	return stored;
+}
+
+/*
+ * The first bytes of a value that is compressed with lz4 and stored outside
+ * its row: its first chunk, decompressed.  Returns NULL where the chunk ends
+ * inside a run so long that its length does not end in the chunk; then the
+ * decompressor reports the cut as corruption, which here it need not be.
+ */
+static struct varlena *
+fetch_first_lz4(struct varlena *stored)
+{
+	struct varatt_external pointer;
+	struct varlena *chunk;
+	struct varlena *volatile part = NULL;
+	Relation	toast;
+	MemoryContext context = CurrentMemoryContext;
+
+	VARATT_EXTERNAL_GET_POINTER(pointer, stored);
+
+	/* what is stored begins with the word that holds raw size and method */
+	chunk = palloc(VARHDRSZ + TOAST_MAX_CHUNK_SIZE);
+	SET_VARSIZE_COMPRESSED(chunk, VARHDRSZ + TOAST_MAX_CHUNK_SIZE);
+	toast = table_open(pointer.va_toastrelid, AccessShareLock);
+	table_relation_fetch_toast_slice(toast, pointer.va_valueid,
+									 VARATT_EXTERNAL_GET_EXTSIZE(pointer),
+									 0, TOAST_MAX_CHUNK_SIZE, chunk);
+	table_close(toast, AccessShareLock);
+
+	PG_TRY();
+	{
+		part = lz4_decompress_datum_slice(chunk, SLICE_LZ4);
+	}
+	PG_CATCH();
+	{
+		if (geterrcode() != ERRCODE_DATA_CORRUPTED)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	pfree(chunk);
+	return part;
+}

@@ -1,0 +1,35 @@
+/*
+ * fetch.h
+ *		Reading stored documents only as far as it is needed.
+ *
+ * A large document is compressed, or stored outside its row in chunks, or
+ * both.  A field near its front is found in the first chunk.  One slice from
+ * the front is read, and if that does not tell, the whole document: more steps
+ * would cost more than they save.
+ */
+#ifndef DP_BSON_FETCH_H
+#define DP_BSON_FETCH_H
+
+#include "bson/path.h"
+
+/*
+ * Finds what the path leads to in a bson as it is stored (a Datum that was not
+ * detoasted).  With whole, all bytes of the value are at hand; otherwise only
+ * its type, its length and what happens to be there: see dp_path_find_partial().
+ * The value points into the datum or into memory of the current context.
+ */
+extern bool dp_fetch_path(Datum document, const DpPath *path, bool whole, DpValue *value);
+
+/* The same for a bson_value.  A path into anything but a document or an array finds nothing. */
+extern bool dp_fetch_value_path(Datum bson_value, const DpPath *path, bool whole, DpValue *value);
+
+/* The element of a bson_value that is an array; false if it is not one, or has no such position. */
+extern bool dp_fetch_element(Datum bson_value, int32 position, bool whole, DpValue *value);
+
+/* The number of bytes of a bson or bson_value, known without reading it. */
+extern uint32 dp_datum_size(Datum d);
+
+/* The first byte of a stored bson or bson_value: the type of the latter. */
+extern uint8 dp_datum_first_byte(Datum d);
+
+#endif							/* DP_BSON_FETCH_H */

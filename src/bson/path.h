@@ -1,0 +1,134 @@
+/*
+ * path.h
+ *		Paths: which field of a document is meant.
+ *
+ * There is one grammar for all arguments, operators and options.  The parts of
+ * a path are separated by dots; a part in double quotes may hold dots, commas
+ * and blanks, and a double quote that is written twice.  A part that is a whole
+ * number is a position when it meets an array (negative: from the end) and a
+ * name when it meets a document.  Where a document has two fields of the same
+ * name the first is meant.  A path never fans out over the elements of an array
+ * (dp_path_each does).
+ *
+ * Lists of paths are separated by commas, with blanks around them ignored.
+ */
+#ifndef DP_BSON_PATH_H
+#define DP_BSON_PATH_H
+
+#include "lib/stringinfo.h"
+#include "nodes/pg_list.h"
+#include "utils/array.h"
+
+#include "bson/reader.h"
+
+/* The first bytes of a name that are compared at once */
+#define DP_PATH_BLOCK	16
+
+typedef struct DpPathStep
+{
+	const char *name;			/* without quotes, followed by a NUL */
+	uint32		namelen;
+	int32		index;			/* the position, if is_index */
+	bool		is_index;		/* may be a position in an array */
+	uint32		mask;			/* a bit for each byte of block that counts */
+	uint8		block[DP_PATH_BLOCK];	/* the name and its NUL, or how it begins */
+} DpPathStep;
+
+/* A path is one palloc'd chunk: pfree() it. */
+typedef struct DpPath
+{
+	int			nsteps;
+	DpPathStep	steps[FLEXIBLE_ARRAY_MEMBER];
+} DpPath;
+
+/*
+ * The path that is written in the len bytes at s.  Raises
+ * INVALID_PARAMETER_VALUE if it is not well formed.
+ */
+extern DpPath *dp_path_parse(const char *s, Size len);
+
+/* The paths of a list, separated by commas: a List of DpPath. */
+extern List *dp_path_parse_list(const char *s, Size len);
+
+/* A path of one name that is taken as it is, dots included. */
+extern DpPath *dp_path_of_name(const char *name, uint32 namelen);
+
+/* A path whose parts are the elements of a text[], taken as they are. */
+extern DpPath *dp_path_of_array(ArrayType *array);
+
+/* Appends the path as it is written, with quotes where they are needed. */
+extern void dp_path_to_text(StringInfo out, const DpPath *path);
+
+/*
+ * The value that the path leads to.  Returns false if there is none.  The
+ * value points into the document.  A path without parts leads to the document.
+ */
+extern bool dp_path_find(const uint8 *doc, uint32 size, const DpPath *path, DpValue *value);
+
+/* The same, starting from any value and at a later part of the path. */
+extern bool dp_path_find_from(const DpValue *start, const DpPath *path, int first, DpValue *value);
+
+/*
+ * The same for a document of which only the first avail bytes are at hand.
+ * DP_FIND_SHORT: more bytes are needed to tell.  A value that is found may
+ * reach beyond what is at hand unless whole is set: its type, data and len
+ * are right nevertheless.  start is a DOCUMENT or ARRAY value with its full len.
+ */
+typedef enum DpFind
+{
+	DP_FIND_ABSENT,
+	DP_FIND_FOUND,
+	DP_FIND_SHORT
+} DpFind;
+
+extern DpFind dp_path_find_partial(const DpValue *start, uint32 avail, const DpPath *path,
+								   bool whole, DpValue *value);
+
+/* The element of an array at a position, negative positions from the end. */
+extern bool dp_array_element(const uint8 *array, uint32 size, int64 position, DpValue *value);
+
+/* The number of elements of an array or a document, faster than dp_document_count(). */
+extern uint32 dp_array_count(const uint8 *array, uint32 size);
+
+/*
+ * What one step leads to in a document or an array: the value, and where its
+ * element begins (the type byte).  Returns false if there is nothing.
+ */
+extern bool dp_step_find(const DpValue *container, const DpPathStep *step,
+						 const uint8 **element, DpValue *value);
+
+/*
+ * Calls visit for each value that the path reaches when it also looks into the
+ * documents that are elements of arrays, as MongoDB's distinct and its multikey
+ * indexes do.  Of an array at the end of the path the elements are visited and
+ * not the array itself; an array inside that array is one value.  A whole
+ * number that meets an array is a position and nothing else.  visit returns
+ * false to stop.
+ */
+typedef bool (*DpPathVisit) (const DpValue *value, void *arg);
+
+extern void dp_path_each(const uint8 *doc, uint32 size, const DpPath *path,
+						 DpPathVisit visit, void *arg);
+
+/*
+ * Paths of SQL arguments, parsed once as long as the argument stays the same.
+ * The cache belongs into fn_extra, zeroed.  The result is valid until the next
+ * call with the same cache.
+ */
+typedef struct DpPathCache
+{
+	DpPath	   *path;
+	bool		is_const;		/* the argument is a constant of the query */
+	uint32		len;			/* bytes of the argument, header included */
+	char	   *source;			/* a copy of them */
+} DpPathCache;
+
+extern const DpPath *dp_path_cached(DpPathCache *cache, FunctionCallInfo fcinfo, int argno);
+
+/* For functions that keep nothing else in fn_extra. */
+extern const DpPath *dp_path_arg(FunctionCallInfo fcinfo, int argno);
+
+/* The same for text[] arguments. */
+extern const DpPath *dp_path_array_arg(FunctionCallInfo fcinfo, int argno);
+
+#endif							/* DP_BSON_PATH_H */
