@@ -7,44 +7,78 @@
 
 #include "libpq/pqformat.h"
 #include "utils/builtins.h"
+#include "utils/memutils.h"
 
 #include "bson/builder.h"
 #include "bson/reader.h"
+#include "bson/text.h"
 #include "bson/validate.h"
 
+static void text_init(StringInfo out, uint32 size);
 static struct varlena *value_from_bytes(const uint8 *bytes, Size n);
 static struct varlena *document_from_bytes(const uint8 *bytes, Size n);
 
+/*
+ * bson_in(cstring) -> bson: the document that the text spells, see text.h.
+ */
 DP_FUNCTION(dp_bson_in);
 Datum
 dp_bson_in(PG_FUNCTION_ARGS)
 {
-	bytea	   *b = DatumGetByteaPP(DirectFunctionCall1(byteain, PG_GETARG_DATUM(0)));
+	char	   *s = PG_GETARG_CSTRING(0);
+	struct varlena *result = dp_cstring_to_bson(s, strlen(s), fcinfo->context);
 
-	PG_RETURN_POINTER(document_from_bytes(DP_DOC_DATA(b), DP_DOC_SIZE(b)));
+	if (result == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_POINTER(result);
 }
 
+/*
+ * bson_out(bson) -> cstring: relaxed Extended JSON that bson_in reads back
+ * byte for byte.  Raises DATA_CORRUPTED.
+ */
 DP_FUNCTION(dp_bson_out);
 Datum
 dp_bson_out(PG_FUNCTION_ARGS)
 {
-	return DirectFunctionCall1(byteaout, PG_GETARG_DATUM(0));
+	struct varlena *doc = DP_GETARG_VARLENA(0);
+	DpValue		v = dp_value_of_document(doc);
+	StringInfoData out;
+
+	text_init(&out, v.len);
+	dp_value_to_text(&out, &v, DP_TEXT_RELAXED, -1);
+	PG_RETURN_CSTRING(out.data);
 }
 
+/*
+ * bson_value_in(cstring) -> bson_value
+ */
 DP_FUNCTION(dp_bson_value_in);
 Datum
 dp_bson_value_in(PG_FUNCTION_ARGS)
 {
-	bytea	   *b = DatumGetByteaPP(DirectFunctionCall1(byteain, PG_GETARG_DATUM(0)));
+	char	   *s = PG_GETARG_CSTRING(0);
+	struct varlena *result = dp_cstring_to_value(s, strlen(s), fcinfo->context);
 
-	PG_RETURN_POINTER(value_from_bytes(DP_DOC_DATA(b), DP_DOC_SIZE(b)));
+	if (result == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_POINTER(result);
 }
 
+/*
+ * bson_value_out(bson_value) -> cstring
+ */
 DP_FUNCTION(dp_bson_value_out);
 Datum
 dp_bson_value_out(PG_FUNCTION_ARGS)
 {
-	return DirectFunctionCall1(byteaout, PG_GETARG_DATUM(0));
+	struct varlena *value = DP_GETARG_VARLENA(0);
+	DpValue		v = dp_value_of_varlena(value);
+	StringInfoData out;
+
+	text_init(&out, v.len);
+	dp_value_to_text(&out, &v, DP_TEXT_RELAXED, -1);
+	PG_RETURN_CSTRING(out.data);
 }
 
 /*
@@ -136,4 +170,17 @@ value_from_bytes(const uint8 *bytes, Size n)
 	value.data = bytes + 1;
 	value.len = n - 1;
 	return dp_value_to_varlena(&value);
+}
+
+/*
+ * An empty string with room for the text of so many bytes of BSON, as far as
+ * that can be guessed.
+ */
+static void
+text_init(StringInfo out, uint32 size)
+{
+	out->maxlen = (int) Min((Size) size + size / 2 + 128, MaxAllocSize);
+	out->data = palloc(out->maxlen);
+	out->len = 0;
+	out->cursor = 0;
 }

@@ -1,0 +1,44 @@
+/*
+ * text.h
+ *		Documents and values as text: Extended JSON and what the shell accepts.
+ *
+ * docs/reference.md, "Text forms", says which spellings are read and which
+ * form is written.  Whatever is written here is read back byte for byte.
+ */
+#ifndef DP_BSON_TEXT_H
+#define DP_BSON_TEXT_H
+
+#include "lib/stringinfo.h"
+#include "nodes/nodes.h"
+
+#include "bson/layout.h"
+
+typedef enum
+{
+	DP_TEXT_RELAXED,			/* what the output functions write */
+	DP_TEXT_CANONICAL,			/* every type spelled out */
+	DP_TEXT_SHELL				/* ObjectId("..") and the like */
+} DpTextForm;
+
+/*
+ * The document or the value that the len bytes at s spell, as a new bson or
+ * bson_value.  Raises INVALID_TEXT_REPRESENTATION, NUMERIC_VALUE_OUT_OF_RANGE
+ * or PROGRAM_LIMIT_EXCEEDED, with line and column; with a soft error context
+ * the error goes there and the result is NULL.  s is valid UTF-8.  The first
+ * two copy it; for the others it must be followed by a NUL, s[len] == 0.
+ */
+extern struct varlena *dp_text_to_bson(const char *s, Size len, Node *escontext);
+extern struct varlena *dp_text_to_value(const char *s, Size len, Node *escontext);
+extern struct varlena *dp_cstring_to_bson(const char *s, Size len, Node *escontext);
+extern struct varlena *dp_cstring_to_value(const char *s, Size len, Node *escontext);
+
+/*
+ * Append the value to out.  indent is the number of blanks in front of the
+ * value's own line when it is spread over lines, or -1 for one line.
+ */
+extern void dp_value_to_text(StringInfo out, const DpValue *v, DpTextForm form, int indent);
+
+/* Append milliseconds since 1970 as ISO 8601 in UTC; years that have not four digits carry a sign. */
+extern void dp_date_to_text(StringInfo out, int64 ms);
+
+#endif							/* DP_BSON_TEXT_H */
