@@ -1,0 +1,62 @@
+-- Object ids: order, hashing, making them and reading their time. Input and output are in types.sql.
+
+CREATE FUNCTION objectid_lt(objectid, objectid) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_objectid_lt' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION objectid_le(objectid, objectid) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_objectid_le' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION objectid_eq(objectid, objectid) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_objectid_eq' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION objectid_ne(objectid, objectid) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_objectid_ne' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION objectid_ge(objectid, objectid) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_objectid_ge' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION objectid_gt(objectid, objectid) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_objectid_gt' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION objectid_cmp(objectid, objectid) RETURNS int4
+  AS 'MODULE_PATHNAME', 'dp_objectid_cmp' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION objectid_hash(objectid) RETURNS int4
+  AS 'MODULE_PATHNAME', 'dp_objectid_hash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION objectid_hash_extended(objectid, int8) RETURNS int8
+  AS 'MODULE_PATHNAME', 'dp_objectid_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION objectid_sortsupport(internal) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_objectid_sortsupport' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE OPERATOR < (LEFTARG = objectid, RIGHTARG = objectid, FUNCTION = objectid_lt,
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+CREATE OPERATOR <= (LEFTARG = objectid, RIGHTARG = objectid, FUNCTION = objectid_le,
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+CREATE OPERATOR = (LEFTARG = objectid, RIGHTARG = objectid, FUNCTION = objectid_eq,
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES, MERGES);
+CREATE OPERATOR <> (LEFTARG = objectid, RIGHTARG = objectid, FUNCTION = objectid_ne,
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
+CREATE OPERATOR >= (LEFTARG = objectid, RIGHTARG = objectid, FUNCTION = objectid_ge,
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
+CREATE OPERATOR > (LEFTARG = objectid, RIGHTARG = objectid, FUNCTION = objectid_gt,
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+
+CREATE OPERATOR CLASS objectid_ops DEFAULT FOR TYPE objectid USING btree AS
+  OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+  FUNCTION 1 objectid_cmp(objectid, objectid),
+  FUNCTION 2 objectid_sortsupport(internal);
+CREATE OPERATOR CLASS objectid_ops DEFAULT FOR TYPE objectid USING hash AS
+  OPERATOR 1 =,
+  FUNCTION 1 objectid_hash(objectid),
+  FUNCTION 2 objectid_hash_extended(objectid, int8);
+
+COMMENT ON FUNCTION objectid_cmp(objectid, objectid) IS 'compares two object ids in MongoDB''s order: less than, equal to or greater than 0';
+COMMENT ON FUNCTION objectid_hash(objectid) IS 'hash of 32 bits; equal object ids have equal hashes, which never change';
+COMMENT ON FUNCTION objectid_hash_extended(objectid, int8) IS 'hash of 64 bits with a seed; equal object ids have equal hashes, which never change';
+COMMENT ON OPERATOR CLASS objectid_ops USING btree IS 'MongoDB''s order';
+COMMENT ON OPERATOR CLASS objectid_ops USING hash IS 'equality in MongoDB''s order';
+
+CREATE FUNCTION objectid() RETURNS objectid
+  AS 'MODULE_PATHNAME', 'dp_objectid' LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION objectid() IS 'a new object id: the seconds now, five bytes that are random in each backend, and a counter';
+
+CREATE FUNCTION objectid(timestamptz) RETURNS objectid
+  AS 'MODULE_PATHNAME', 'dp_objectid_from_timestamp' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION objectid(timestamptz) IS 'the smallest object id of the second that the time falls into, for ranges: _id >= objectid(since); error 22008 before 1970 and after 2106-02-07';
+
+CREATE FUNCTION objectid_timestamp(objectid) RETURNS timestamptz
+  AS 'MODULE_PATHNAME', 'dp_objectid_timestamp' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION objectid_timestamp(objectid) IS 'when the object id was made, to the second';
