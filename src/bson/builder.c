@@ -339,7 +339,9 @@ builder_push(DpBuilder *b, bool is_array)
 				 errdetail("The limit is %d levels.", DP_MAX_DEPTH)));
 	if (b->depth == b->maxdepth)
 	{
-		DpBuilderLevel *levels = palloc(sizeof(DpBuilderLevel) * b->maxdepth * 2);
+		/* beside the buffer: the builder of an aggregate outlives the current context */
+		DpBuilderLevel *levels = MemoryContextAlloc(GetMemoryChunkContext(b->buf),
+													sizeof(DpBuilderLevel) * b->maxdepth * 2);
 
 		memcpy(levels, b->levels, sizeof(DpBuilderLevel) * b->maxdepth);
 		if (b->levels != b->fixed)

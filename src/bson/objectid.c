@@ -14,7 +14,7 @@
 #include "utils/sortsupport.h"
 #include "utils/timestamp.h"
 
-#include "bson/layout.h"
+#include "bson/objectid.h"
 
 /*
  * objectid_in(cstring) -> objectid: 24 hexadecimal digits.  Raises
@@ -163,17 +163,15 @@ random_bytes(void *buf, size_t n)
 }
 
 /*
- * objectid() -> objectid: a new one.  The five random bytes belong to the
- * process, so they are drawn again after a fork; the counter begins anywhere.
+ * The five random bytes belong to the process, so they are drawn again after a
+ * fork; the counter begins anywhere.
  */
-DP_FUNCTION(dp_objectid);
-Datum
-dp_objectid(PG_FUNCTION_ARGS)
+void
+dp_objectid_generate(uint8 result[DP_OBJECTID_SIZE])
 {
 	static int	owner = 0;		/* the process that drew the bytes */
 	static uint8 process[5];
 	static uint32 counter;
-	uint8	   *result = palloc(DP_OBJECTID_SIZE);
 	uint32		seconds = (uint32) time(NULL);
 
 	if (unlikely(owner != MyProcPid))
@@ -188,6 +186,18 @@ dp_objectid(PG_FUNCTION_ARGS)
 	memcpy(result + 4, process, sizeof(process));
 	for (int i = 0; i < 3; i++)
 		result[9 + i] = (uint8) (counter >> (16 - 8 * i));
+}
+
+/*
+ * objectid() -> objectid: a new one.
+ */
+DP_FUNCTION(dp_objectid);
+Datum
+dp_objectid(PG_FUNCTION_ARGS)
+{
+	uint8	   *result = palloc(DP_OBJECTID_SIZE);
+
+	dp_objectid_generate(result);
 	PG_RETURN_POINTER(result);
 }
 

@@ -1,0 +1,38 @@
+-- Making documents and arrays out of SQL values. The functions are in src/bson/build.c and src/bson/merge.c.
+
+CREATE FUNCTION bson_build(VARIADIC "any") RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_bson_build' LANGUAGE C STABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bson_build(VARIADIC "any") IS
+  'document made of names and values in turn: bson_build(''a'', 1, ''b'', now()); names are text, values of any type; error 22023 for an odd number of arguments, 22004 for a null name';
+
+CREATE FUNCTION bson_build() RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_bson_build_empty' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bson_build() IS 'the empty document';
+
+CREATE FUNCTION bson_array(VARIADIC "any") RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_bson_array' LANGUAGE C STABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bson_array(VARIADIC "any") IS 'array of the arguments, each of any type';
+
+CREATE FUNCTION bson_array() RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_bson_array_empty' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bson_array() IS 'the empty array';
+
+CREATE FUNCTION to_bson(anyelement) RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_to_bson' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION to_bson(anyelement) IS
+  'SQL value of any type as a BSON value; NULL for NULL; error 22003 for a numeric of more than 34 digits, 22008 for an infinite date';
+
+CREATE FUNCTION row_to_bson(record) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_row_to_bson' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION row_to_bson(record) IS 'document of the columns of a row, NULL as null';
+
+CREATE FUNCTION bson_agg_transfn(internal, "any") RETURNS internal
+  AS 'MODULE_PATHNAME', 'dp_bson_agg_transfn' LANGUAGE C STABLE PARALLEL SAFE;
+CREATE FUNCTION bson_agg_finalfn(internal) RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_bson_agg_finalfn' LANGUAGE C STABLE PARALLEL SAFE;
+
+CREATE AGGREGATE bson_agg("any") (
+  SFUNC = bson_agg_transfn, STYPE = internal, SSPACE = 1024, FINALFUNC = bson_agg_finalfn, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bson_agg("any") IS
+  'array of the values of all rows, in the order of the aggregate''s ORDER BY; NULL becomes null, no rows give NULL; error 54000 beyond the size limit';

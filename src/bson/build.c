@@ -1,0 +1,338 @@
+/*
+ * build.c
+ *		Making documents and arrays out of SQL values: bson_build() and its
+ *		kin, and the aggregates that collect rows.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "bson/cast.h"
+#include "bson/reader.h"
+
+/* What a VARIADIC "any" function remembers between its calls */
+typedef struct BuildCache
+{
+	bool		variadic;		/* called with VARIADIC array */
+	int			nargs;
+	DpConverter converters[FLEXIBLE_ARRAY_MEMBER];	/* of the arguments, or of the array's elements */
+} BuildCache;
+
+/* State of bson_agg */
+typedef struct ArrayState
+{
+	DpBuilder	builder;		/* of an array that is still open */
+	DpConverter converter;
+} ArrayState;
+
+static BuildCache *build_cache(FunctionCallInfo fcinfo, int first);
+static int	build_arguments(FunctionCallInfo fcinfo, BuildCache *cache, int first,
+							Datum **values, bool **nulls);
+static Oid	argument_type(FunctionCallInfo fcinfo, int argno);
+static MemoryContext aggregate_context(FunctionCallInfo fcinfo);
+
+#define CONVERTER(cache, i)	(&(cache)->converters[(cache)->variadic ? 0 : (i)])
+
+/*
+ * bson_build(VARIADIC "any") -> bson: names and values in turn, in that order.
+ * Raises INVALID_PARAMETER_VALUE for an odd number of arguments and
+ * NULL_VALUE_NOT_ALLOWED for a name that is NULL.
+ */
+DP_FUNCTION(dp_bson_build);
+Datum
+dp_bson_build(PG_FUNCTION_ARGS)
+{
+	BuildCache *cache = build_cache(fcinfo, 0);
+	Datum	   *values;
+	bool	   *nulls;
+	int			n = build_arguments(fcinfo, cache, 0, &values, &nulls);
+	DpBuilder	b;
+
+	if (n < 0)
+		PG_RETURN_NULL();
+	if (n % 2 != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the number of arguments must be even"),
+				 errhint("The arguments of %s are names and values in turn.", "bson_build()")));
+
+	dp_builder_init(&b, 0);
+	dp_builder_begin_document(&b);
+	for (int i = 0; i < n; i += 2)
+	{
+		const char *name;
+		uint32		namelen;
+
+		if (nulls[i])
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("the name of a field cannot be null"),
+					 errdetail("Argument %d is null.", i + 1)));
+		name = dp_converter_name(CONVERTER(cache, i), values[i], &namelen);
+		dp_converter_append(CONVERTER(cache, i + 1), &b, name, namelen,
+							values[i + 1], nulls[i + 1]);
+	}
+	dp_builder_end(&b);
+	PG_RETURN_POINTER(dp_builder_finish_bson(&b));
+}
+
+/*
+ * bson_build() -> bson: the empty document.
+ */
+DP_FUNCTION(dp_bson_build_empty);
+Datum
+dp_bson_build_empty(PG_FUNCTION_ARGS)
+{
+	DpBuilder	b;
+
+	dp_builder_init(&b, 0);
+	dp_builder_begin_document(&b);
+	dp_builder_end(&b);
+	PG_RETURN_POINTER(dp_builder_finish_bson(&b));
+}
+
+/*
+ * bson_array(VARIADIC "any") -> bson_value
+ */
+DP_FUNCTION(dp_bson_array);
+Datum
+dp_bson_array(PG_FUNCTION_ARGS)
+{
+	BuildCache *cache = build_cache(fcinfo, 0);
+	Datum	   *values;
+	bool	   *nulls;
+	int			n = build_arguments(fcinfo, cache, 0, &values, &nulls);
+	DpBuilder	b;
+
+	if (n < 0)
+		PG_RETURN_NULL();
+	dp_builder_init_value(&b, 0);
+	dp_builder_begin_array(&b);
+	for (int i = 0; i < n; i++)
+		dp_converter_append(CONVERTER(cache, i), &b, NULL, 0, values[i], nulls[i]);
+	dp_builder_end(&b);
+	PG_RETURN_POINTER(dp_builder_finish_value(&b, DP_TYPE_ARRAY));
+}
+
+/*
+ * bson_array() -> bson_value: the empty array.
+ */
+DP_FUNCTION(dp_bson_array_empty);
+Datum
+dp_bson_array_empty(PG_FUNCTION_ARGS)
+{
+	DpBuilder	b;
+
+	dp_builder_init_value(&b, 0);
+	dp_builder_begin_array(&b);
+	dp_builder_end(&b);
+	PG_RETURN_POINTER(dp_builder_finish_value(&b, DP_TYPE_ARRAY));
+}
+
+/*
+ * to_bson(anyelement) -> bson_value.  SQL NULL becomes SQL NULL.
+ */
+DP_FUNCTION(dp_to_bson);
+Datum
+dp_to_bson(PG_FUNCTION_ARGS)
+{
+	DpConverter *converter = fcinfo->flinfo->fn_extra;
+
+	if (converter == NULL)
+	{
+		converter = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(DpConverter));
+		dp_converter_init(converter, argument_type(fcinfo, 0), fcinfo->flinfo->fn_mcxt);
+		fcinfo->flinfo->fn_extra = converter;
+	}
+	PG_RETURN_POINTER(dp_converter_value(converter, PG_GETARG_DATUM(0)));
+}
+
+/*
+ * row_to_bson(record) -> bson: the columns by name.
+ */
+DP_FUNCTION(dp_row_to_bson);
+Datum
+dp_row_to_bson(PG_FUNCTION_ARGS)
+{
+	DpConverter *converter = fcinfo->flinfo->fn_extra;
+	DpBuilder	b;
+
+	if (converter == NULL)
+	{
+		converter = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(DpConverter));
+		dp_converter_init(converter, RECORDOID, fcinfo->flinfo->fn_mcxt);
+		fcinfo->flinfo->fn_extra = converter;
+	}
+
+	/* an element without a name, in front of which the document is moved */
+	dp_builder_init(&b, 0);
+	dp_converter_append(converter, &b, "", 0, PG_GETARG_DATUM(0), false);
+	memmove(b.buf + b.head, b.buf + b.head + 2, b.len - b.head - 2);
+	b.len -= 2;
+	PG_RETURN_POINTER(dp_builder_finish_bson(&b));
+}
+
+/*
+ * Transition function of bson_agg("any"): appends to an array that grows in
+ * the aggregate's memory.
+ */
+DP_FUNCTION(dp_bson_agg_transfn);
+Datum
+dp_bson_agg_transfn(PG_FUNCTION_ARGS)
+{
+	MemoryContext context = aggregate_context(fcinfo);
+	ArrayState *state;
+
+	if (PG_ARGISNULL(0))
+	{
+		MemoryContext old = MemoryContextSwitchTo(context);
+
+		state = palloc(sizeof(ArrayState));
+		dp_converter_init(&state->converter, argument_type(fcinfo, 1), context);
+		dp_builder_init_value(&state->builder, 0);
+		dp_builder_begin_array(&state->builder);
+		MemoryContextSwitchTo(old);
+	}
+	else
+		state = (ArrayState *) PG_GETARG_POINTER(0);
+
+	dp_converter_append(&state->converter, &state->builder, NULL, 0,
+						PG_ARGISNULL(1) ? (Datum) 0 : PG_GETARG_DATUM(1), PG_ARGISNULL(1));
+	dp_check_document_size(state->builder.len - state->builder.head);
+	PG_RETURN_POINTER(state);
+}
+
+/*
+ * Final function of bson_agg: a copy of the array, closed.  The state is left
+ * open because a window goes on with it.
+ */
+DP_FUNCTION(dp_bson_agg_finalfn);
+Datum
+dp_bson_agg_finalfn(PG_FUNCTION_ARGS)
+{
+	ArrayState *state;
+	struct varlena *result;
+	uint8	   *p;
+	uint32		len;
+
+	(void) aggregate_context(fcinfo);
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	state = (ArrayState *) PG_GETARG_POINTER(0);
+
+	len = state->builder.len + 1;
+	dp_check_document_size(len - state->builder.head);
+	result = palloc(len);
+	memcpy(result, state->builder.buf, len - 1);
+	SET_VARSIZE(result, len);
+	p = (uint8 *) VARDATA(result);
+	p[0] = DP_TYPE_ARRAY;
+	dp_put_int32(p + 1, (int32) (len - state->builder.head));
+	((uint8 *) result)[len - 1] = 0;
+	PG_RETURN_POINTER(result);
+}
+
+/*
+ * The converters of the arguments, looked up at the first call.
+ */
+static BuildCache *
+build_cache(FunctionCallInfo fcinfo, int first)
+{
+	BuildCache *cache = fcinfo->flinfo->fn_extra;
+	MemoryContext mcxt = fcinfo->flinfo->fn_mcxt;
+	bool		variadic;
+	int			n;
+
+	if (cache != NULL)
+		return cache;
+
+	variadic = get_fn_expr_variadic(fcinfo->flinfo);
+	n = variadic ? 1 : PG_NARGS() - first;
+	cache = MemoryContextAllocZero(mcxt, offsetof(BuildCache, converters) + n * sizeof(DpConverter));
+	cache->variadic = variadic;
+	cache->nargs = n;
+	if (variadic)
+	{
+		Oid			element = get_base_element_type(argument_type(fcinfo, first));
+
+		if (!OidIsValid(element))
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("VARIADIC argument must be an array")));
+		dp_converter_init(&cache->converters[0], element, mcxt);
+	}
+	else
+	{
+		for (int i = 0; i < n; i++)
+			dp_converter_init(&cache->converters[i], argument_type(fcinfo, first + i), mcxt);
+	}
+	fcinfo->flinfo->fn_extra = cache;
+	return cache;
+}
+
+/*
+ * The values of the arguments, also of those that come in a VARIADIC array.
+ * Returns their number, or -1 for an array that is NULL.
+ */
+static int
+build_arguments(FunctionCallInfo fcinfo, BuildCache *cache, int first,
+				Datum **values, bool **nulls)
+{
+	if (cache->variadic)
+	{
+		ArrayType  *array;
+		int16		len;
+		bool		byval;
+		char		align;
+		int			n;
+
+		if (PG_ARGISNULL(first))
+			return -1;
+		array = PG_GETARG_ARRAYTYPE_P(first);
+		get_typlenbyvalalign(ARR_ELEMTYPE(array), &len, &byval, &align);
+		deconstruct_array(array, ARR_ELEMTYPE(array), len, byval, align, values, nulls, &n);
+		return n;
+	}
+
+	*values = palloc(Max(cache->nargs, 1) * (sizeof(Datum) + sizeof(bool)));
+	*nulls = (bool *) (*values + cache->nargs);
+	for (int i = 0; i < cache->nargs; i++)
+	{
+		(*values)[i] = fcinfo->args[first + i].value;
+		(*nulls)[i] = fcinfo->args[first + i].isnull;
+	}
+	return cache->nargs;
+}
+
+/*
+ * The type of an argument that is declared "any".
+ */
+static Oid
+argument_type(FunctionCallInfo fcinfo, int argno)
+{
+	Oid			typid = get_fn_expr_argtype(fcinfo->flinfo, argno);
+
+	if (!OidIsValid(typid))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("could not determine the type of argument %d", argno + 1)));
+	return typid;
+}
+
+/*
+ * Where the state of an aggregate lives.
+ */
+static MemoryContext
+aggregate_context(FunctionCallInfo fcinfo)
+{
+	MemoryContext context;
+
+	if (!AggCheckCallContext(fcinfo, &context))
+		elog(ERROR, "an aggregate's function was called outside an aggregate");
+	return context;
+}

@@ -1,0 +1,111 @@
+/*
+ * cast.h
+ *		SQL values become BSON values, and BSON values become SQL values.
+ *
+ * From SQL any type is taken: what BSON has a type for becomes that type,
+ * arrays become arrays, rows become documents, and everything else becomes the
+ * string that its output function gives.  To SQL the conversion is strict: a
+ * number that does not fit, a fraction for an integer, or a value of another
+ * kind is an error.  docs/reference.md has the table.
+ */
+#ifndef DP_BSON_CAST_H
+#define DP_BSON_CAST_H
+
+#include "access/tupdesc.h"
+
+#include "bson/builder.h"
+
+/* How the values of a type are written */
+typedef enum DpConversion
+{
+	DP_CONVERT_BOOL,
+	DP_CONVERT_INT2,
+	DP_CONVERT_INT4,
+	DP_CONVERT_INT8,
+	DP_CONVERT_FLOAT4,
+	DP_CONVERT_FLOAT8,
+	DP_CONVERT_NUMERIC,
+	DP_CONVERT_TEXT,
+	DP_CONVERT_BPCHAR,
+	DP_CONVERT_NAME,
+	DP_CONVERT_CSTRING,
+	DP_CONVERT_TIMESTAMP,		/* with and without time zone */
+	DP_CONVERT_DATE,
+	DP_CONVERT_UUID,
+	DP_CONVERT_BYTEA,
+	DP_CONVERT_OBJECTID,
+	DP_CONVERT_BSON,
+	DP_CONVERT_BSON_VALUE,
+	DP_CONVERT_JSONB,
+	DP_CONVERT_JSON,
+	DP_CONVERT_ARRAY,
+	DP_CONVERT_ROW,
+	DP_CONVERT_OUTPUT			/* by the type's output function */
+} DpConversion;
+
+/*
+ * What was looked up about a type, for loops and for fn_extra.  It may be
+ * copied before its first use, not after.
+ */
+typedef struct DpConverter
+{
+	Oid			typid;			/* the type that it was made for */
+	DpConversion conversion;
+	MemoryContext mcxt;			/* holds what is below */
+	FmgrInfo	output;			/* OUTPUT */
+	/* ARRAY */
+	struct DpConverter *element;
+	int16		elmlen;
+	bool		elmbyval;
+	char		elmalign;
+	/* ROW: one converter per column of the last row's type, made when needed */
+	struct DpConverter *columns;
+	int			ncolumns;
+} DpConverter;
+
+/*
+ * Look up how values of the type are converted.  What has to be remembered is
+ * kept in mcxt, which must live as long as the converter.
+ */
+extern void dp_converter_init(DpConverter *c, Oid typid, MemoryContext mcxt);
+
+/*
+ * Append an element with the SQL value to the builder; SQL NULL becomes null.
+ * Raises NUMERIC_VALUE_OUT_OF_RANGE for a numeric of more than 34 digits,
+ * DATETIME_VALUE_OUT_OF_RANGE for an infinite date, PROGRAM_LIMIT_EXCEEDED
+ * beyond 100 levels.
+ */
+extern void dp_converter_append(DpConverter *c, DpBuilder *b, const char *name,
+								uint32 namelen, Datum d, bool isnull);
+
+/* The same for a single value. */
+extern void dp_builder_append_datum(DpBuilder *b, const char *name, uint32 namelen,
+									Datum d, bool isnull, Oid typid);
+
+/*
+ * A bson_value made of an SQL value that is not NULL.  It is a new palloc'd
+ * varlena, except that a bson_value comes back itself, detoasted.
+ */
+extern struct varlena *dp_converter_value(DpConverter *c, Datum d);
+extern struct varlena *dp_datum_to_value(Datum d, Oid typid);
+
+/* dp_builder_append_value() that raises an error if the value would be nested too deeply where it comes to stand. */
+extern void dp_builder_append_nested(DpBuilder *b, const char *name, uint32 namelen, const DpValue *value);
+
+/*
+ * The text of a scalar SQL value that shall be the name of a field, not
+ * terminated.  Raises INVALID_PARAMETER_VALUE for what cannot be a name.
+ */
+extern const char *dp_converter_name(DpConverter *c, Datum d, uint32 *len);
+
+/*
+ * The BSON value as a datum of the SQL type, with the type's modifier applied
+ * (-1: none).  BSON null and undefined set *isnull, except for type bson_value.
+ * Raises INVALID_PARAMETER_VALUE if the value is of another kind,
+ * NUMERIC_VALUE_OUT_OF_RANGE and DATETIME_VALUE_OUT_OF_RANGE if it does not
+ * fit.  The result may point into the value's memory only for type bson_value
+ * and bson, never for others.
+ */
+extern Datum dp_value_to_datum(const DpValue *v, Oid typid, int32 typmod, bool *isnull);
+
+#endif							/* DP_BSON_CAST_H */

@@ -1,0 +1,219 @@
+/*
+ * collection.c
+ *		The trigger behind the tables that collection_create() makes.
+ *
+ * The document's own _id is the truth and the column _id, which carries the
+ * primary key, follows it:
+ *
+ *		the document has _id	the column becomes it; a column that was
+ *								written with another value is an error
+ *		it has none				the column's value is put first in the document:
+ *								the one that was written, on UPDATE the old one;
+ *								where there is none either, a new ObjectId
+ *
+ * The columns are found by their types (the first of type bson_value and the
+ * first of type bson), so that they may be renamed.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "commands/trigger.h"
+#include "utils/rel.h"
+
+#include "bson/cast.h"
+#include "bson/catalog.h"
+#include "bson/compare.h"
+#include "bson/objectid.h"
+#include "bson/reader.h"
+
+#define ID_NAME			"_id"
+#define ID_NAME_LEN		3
+
+static void find_columns(Relation rel, int *id, int *doc);
+static bool same_bytes(Datum a, Datum b);
+static void check_id(Relation rel, const DpValue *id);
+static struct varlena *prepend_id(struct varlena *doc, const DpValue *id);
+
+/*
+ * collection_set_id() -> trigger, BEFORE INSERT OR UPDATE FOR EACH ROW
+ */
+DP_FUNCTION(dp_collection_set_id);
+Datum
+dp_collection_set_id(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+	TupleDesc	desc;
+	HeapTuple	tuple;
+	bool		is_update;
+	int			cols[2];
+	Datum		values[2];
+	bool		nulls[2] = {false, false};
+	bool		idnull,
+				docnull,
+				written;
+	Datum		idcol,
+				doccol,
+				oldid = (Datum) 0;
+	struct varlena *doc;
+	DpValue		id,
+				column;
+	uint8		fresh[DP_OBJECTID_SIZE];
+
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" was not called by the trigger manager",
+						"collection_set_id")));
+	if (!TRIGGER_FIRED_BEFORE(trigger->tg_event) || !TRIGGER_FIRED_FOR_ROW(trigger->tg_event) ||
+		!(TRIGGER_FIRED_BY_INSERT(trigger->tg_event) || TRIGGER_FIRED_BY_UPDATE(trigger->tg_event)))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" must be fired before insert or update for each row",
+						"collection_set_id")));
+
+	is_update = TRIGGER_FIRED_BY_UPDATE(trigger->tg_event);
+	tuple = is_update ? trigger->tg_newtuple : trigger->tg_trigtuple;
+	desc = RelationGetDescr(trigger->tg_relation);
+	find_columns(trigger->tg_relation, &cols[0], &cols[1]);
+
+	idcol = heap_getattr(tuple, cols[0], desc, &idnull);
+	doccol = heap_getattr(tuple, cols[1], desc, &docnull);
+	if (docnull)
+		return PointerGetDatum(tuple);	/* NOT NULL refuses it */
+
+	/* Whether the statement gave the column a value of its own. */
+	written = !idnull;
+	if (is_update)
+	{
+		bool		oldnull;
+		Datum		olddoc;
+
+		oldid = heap_getattr(trigger->tg_trigtuple, cols[0], desc, &oldnull);
+		if (oldnull)
+			is_update = false;
+		else
+		{
+			written = !idnull && !same_bytes(oldid, idcol);
+			olddoc = heap_getattr(trigger->tg_trigtuple, cols[1], desc, &oldnull);
+
+			/* neither column was touched: nothing to read, nothing to do */
+			if (!oldnull && !idnull && !written && same_bytes(olddoc, doccol))
+				return PointerGetDatum(tuple);
+		}
+	}
+
+	doc = PG_DETOAST_DATUM_PACKED(doccol);
+	if (dp_document_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), ID_NAME, ID_NAME_LEN, &id))
+	{
+		check_id(trigger->tg_relation, &id);
+		if (!idnull)
+		{
+			column = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(idcol));
+			if (dp_value_identical(&column, &id))
+				return PointerGetDatum(tuple);
+			if (written && dp_value_compare(&column, &id) != 0)
+				ereport(ERROR,
+						(errcode(ERRCODE_CHECK_VIOLATION),
+						 errmsg("column \"%s\" of relation \"%s\" differs from the field \"_id\" of the document",
+								NameStr(TupleDescAttr(desc, cols[0] - 1)->attname),
+								RelationGetRelationName(trigger->tg_relation)),
+						 errhint("Write the document and leave the column out: it follows the document."),
+						 errtablecol(trigger->tg_relation, cols[0])));
+		}
+		values[0] = PointerGetDatum(dp_value_to_varlena(&id));
+		tuple = heap_modify_tuple_by_cols(tuple, desc, 1, cols, values, nulls);
+		return PointerGetDatum(tuple);
+	}
+
+	if (!idnull)
+		id = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(idcol));
+	else if (is_update)
+		id = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(oldid));
+	else
+	{
+		dp_objectid_generate(fresh);
+		id.type = DP_TYPE_OBJECTID;
+		id.data = fresh;
+		id.len = DP_OBJECTID_SIZE;
+	}
+	check_id(trigger->tg_relation, &id);
+	values[0] = PointerGetDatum(dp_value_to_varlena(&id));
+	values[1] = PointerGetDatum(prepend_id(doc, &id));
+	tuple = heap_modify_tuple_by_cols(tuple, desc, 2, cols, values, nulls);
+	return PointerGetDatum(tuple);
+}
+
+/*
+ * The numbers of the columns with the key and with the document.  Raises
+ * DATATYPE_MISMATCH if the table has not got them.
+ */
+static void
+find_columns(Relation rel, int *id, int *doc)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	const DpTypes *types = dp_types();
+
+	*id = *doc = 0;
+	for (int i = 0; i < desc->natts && (*id == 0 || *doc == 0); i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (att->attisdropped)
+			continue;
+		if (*id == 0 && att->atttypid == types->bson_value)
+			*id = i + 1;
+		else if (*doc == 0 && att->atttypid == types->bson)
+			*doc = i + 1;
+	}
+	if (*id == 0 || *doc == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("relation \"%s\" is not a collection", RelationGetRelationName(rel)),
+				 errdetail("A collection has a column of type bson_value and a column of type bson."),
+				 errtable(rel)));
+}
+
+/*
+ * Whether two datums are the same without being detoasted: what an UPDATE
+ * leaves alone is stored in the same place or has the same bytes.
+ */
+static bool
+same_bytes(Datum a, Datum b)
+{
+	struct varlena *x = (struct varlena *) DatumGetPointer(a);
+	struct varlena *y = (struct varlena *) DatumGetPointer(b);
+	Size		size = VARSIZE_ANY(x);
+
+	return x == y || (size == VARSIZE_ANY(y) && memcmp(x, y, size) == 0);
+}
+
+/*
+ * What MongoDB does not take as an _id is refused.
+ */
+static void
+check_id(Relation rel, const DpValue *id)
+{
+	if (id->type == DP_TYPE_ARRAY || id->type == DP_TYPE_REGEX || id->type == DP_TYPE_UNDEFINED)
+		ereport(ERROR,
+				(errcode(ERRCODE_CHECK_VIOLATION),
+				 errmsg("the field \"_id\" cannot be of BSON type \"%s\"", dp_type_name(id->type)),
+				 errtable(rel)));
+}
+
+/*
+ * A new bson with the field _id in front of the fields of the document.
+ */
+static struct varlena *
+prepend_id(struct varlena *doc, const DpValue *id)
+{
+	DpBuilder	b;
+	DpIter		iter;
+
+	dp_iter_init_varlena(&iter, doc);
+	dp_builder_init(&b, DP_DOC_SIZE(doc) + 1 + ID_NAME_LEN + 1 + id->len);
+	dp_builder_begin_document(&b);
+	dp_builder_append_nested(&b, ID_NAME, ID_NAME_LEN, id);
+	dp_builder_append_elements(&b, iter.next, iter.end - iter.next);
+	dp_builder_end(&b);
+	return dp_builder_finish_bson(&b);
+}
