@@ -9,14 +9,10 @@
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
-#include "bson/builder.h"
+#include "bson/io.h"
 #include "bson/reader.h"
 #include "bson/text.h"
 #include "bson/validate.h"
-
-static void text_init(StringInfo out, uint32 size);
-static struct varlena *value_from_bytes(const uint8 *bytes, Size n);
-static struct varlena *document_from_bytes(const uint8 *bytes, Size n);
 
 /*
  * bson_in(cstring) -> bson: the document that the text spells, see text.h.
@@ -45,7 +41,7 @@ dp_bson_out(PG_FUNCTION_ARGS)
 	DpValue		v = dp_value_of_document(doc);
 	StringInfoData out;
 
-	text_init(&out, v.len);
+	dp_text_start(&out, v.len);
 	dp_value_to_text(&out, &v, DP_TEXT_RELAXED, -1);
 	PG_RETURN_CSTRING(out.data);
 }
@@ -76,7 +72,7 @@ dp_bson_value_out(PG_FUNCTION_ARGS)
 	DpValue		v = dp_value_of_varlena(value);
 	StringInfoData out;
 
-	text_init(&out, v.len);
+	dp_text_start(&out, v.len);
 	dp_value_to_text(&out, &v, DP_TEXT_RELAXED, -1);
 	PG_RETURN_CSTRING(out.data);
 }
@@ -91,7 +87,7 @@ dp_bson_recv(PG_FUNCTION_ARGS)
 	StringInfo	buf = (StringInfo) PG_GETARG_POINTER(0);
 	int			n = buf->len - buf->cursor;
 
-	PG_RETURN_POINTER(document_from_bytes((const uint8 *) pq_getmsgbytes(buf, n), n));
+	PG_RETURN_POINTER(dp_document_from_bytes((const uint8 *) pq_getmsgbytes(buf, n), n));
 }
 
 /*
@@ -115,7 +111,7 @@ dp_bson_value_recv(PG_FUNCTION_ARGS)
 	StringInfo	buf = (StringInfo) PG_GETARG_POINTER(0);
 	int			n = buf->len - buf->cursor;
 
-	PG_RETURN_POINTER(value_from_bytes((const uint8 *) pq_getmsgbytes(buf, n), n));
+	PG_RETURN_POINTER(dp_value_from_bytes((const uint8 *) pq_getmsgbytes(buf, n), n));
 }
 
 /*
@@ -132,8 +128,8 @@ dp_bson_value_send(PG_FUNCTION_ARGS)
  * A bson with a copy of the bytes.  Raises INVALID_BINARY_REPRESENTATION with
  * the offset of the first fault, and PROGRAM_LIMIT_EXCEEDED.
  */
-static struct varlena *
-document_from_bytes(const uint8 *bytes, Size n)
+struct varlena *
+dp_document_from_bytes(const uint8 *bytes, Size n)
 {
 	DpFault		fault;
 
@@ -149,8 +145,8 @@ document_from_bytes(const uint8 *bytes, Size n)
 /*
  * The same for a bson_value, whose type stands in front.
  */
-static struct varlena *
-value_from_bytes(const uint8 *bytes, Size n)
+struct varlena *
+dp_value_from_bytes(const uint8 *bytes, Size n)
 {
 	DpFault		fault;
 	DpValue		value;
@@ -176,8 +172,8 @@ value_from_bytes(const uint8 *bytes, Size n)
  * An empty string with room for the text of so many bytes of BSON, as far as
  * that can be guessed.
  */
-static void
-text_init(StringInfo out, uint32 size)
+void
+dp_text_start(StringInfo out, uint32 size)
 {
 	out->maxlen = (int) Min((Size) size + size / 2 + 128, MaxAllocSize);
 	out->data = palloc(out->maxlen);

@@ -12,7 +12,6 @@
  */
 #include "postgres.h"
 
-#include <bson/bson.h>
 #include <math.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -23,6 +22,7 @@
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
+#include "bson/number.h"
 #include "bson/reader.h"
 #include "bson/text.h"
 #include "bson/text_parse.h"
@@ -577,17 +577,15 @@ print_date(Printer *pr, int64 ms)
 static void
 print_decimal(Printer *pr, const uint8 *bytes)
 {
-	char		digits[BSON_DECIMAL128_STRING];
+	char		digits[DP_DECIMAL128_TEXT_SIZE];
 	uint8		again[DP_DECIMAL128_SIZE];
-	bson_decimal128_t dec;
+	int			len = dp_decimal128_to_text(bytes, digits);
 
-	dec.low = (uint64) dp_get_int64(bytes);
-	dec.high = (uint64) dp_get_int64(bytes + 8);
-	bson_decimal128_to_string(&dec, digits);
-	if (!dp_text_to_decimal(digits, strlen(digits), again) ||
+	if (!dp_text_to_decimal(digits, len, again) ||
 		memcmp(bytes, again, DP_DECIMAL128_SIZE) != 0)
 		snprintf(digits, sizeof(digits), "0x%016llx%016llx",
-				 (unsigned long long) dec.high, (unsigned long long) dec.low);
+				 (unsigned long long) dp_get_int64(bytes + 8),
+				 (unsigned long long) dp_get_int64(bytes));
 	if (pr->form == DP_TEXT_SHELL)
 		appendStringInfo(pr->out, "NumberDecimal(\"%s\")", digits);
 	else

@@ -7,11 +7,11 @@
  */
 #include "postgres.h"
 
-#include <bson/bson.h>
 #include <math.h>
 
 #include "common/int.h"
 
+#include "bson/number.h"
 #include "bson/text.h"
 #include "bson/text_parse.h"
 
@@ -109,8 +109,6 @@ dp_text_to_double(const char *s, Size len, double *v)
 bool
 dp_text_to_decimal(const char *s, Size len, uint8 *v)
 {
-	bson_decimal128_t dec;
-
 	if (len == 34 && s[0] == '0' && s[1] == 'x')
 	{
 		uint8		bytes[DP_DECIMAL128_SIZE];
@@ -121,12 +119,7 @@ dp_text_to_decimal(const char *s, Size len, uint8 *v)
 			v[i] = bytes[DP_DECIMAL128_SIZE - 1 - i];
 		return true;
 	}
-	if (len == 0 || len > 10000 || memchr(s, 0, len) != NULL ||
-		!bson_decimal128_from_string_w_len(s, (int) len, &dec))
-		return false;
-	dp_put_int64(v, (int64) dec.low);
-	dp_put_int64(v + 8, (int64) dec.high);
-	return true;
+	return len <= 10000 && dp_decimal128_from_text(s, (int) len, v);
 }
 
 /*

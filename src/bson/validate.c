@@ -48,7 +48,8 @@ dp_validate_value(uint8 type, const uint8 *bytes, Size n, DpFault *fault)
 
 	if (n > MaxAllocSize)
 		return fail(&v, bytes, "the value is too long");
-	if (!validate_value(&v, type, bytes, bytes + n, 1, &size))
+	/* a document that is the value itself is at depth 1 */
+	if (!validate_value(&v, type, bytes, bytes + n, 0, &size))
 		return false;
 	if (size != n)
 		return fail(&v, bytes + size, "there are bytes after the end of the value");

@@ -1,0 +1,42 @@
+-- Text and binary forms. The functions behind them are in src/bson/textfn.c.
+
+CREATE FUNCTION bson_to_json(doc bson, form text DEFAULT 'relaxed') RETURNS text
+  AS 'MODULE_PATHNAME', 'dp_bson_to_json' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION bson_to_json(bson, text) IS
+  'the document as text: relaxed or canonical Extended JSON, or as it is written in the shell; error 22023 for another form';
+
+CREATE FUNCTION bson_to_json(value bson_value, form text DEFAULT 'relaxed') RETURNS text
+  AS 'MODULE_PATHNAME', 'dp_bson_value_to_json' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION bson_to_json(bson_value, text) IS
+  'the value as text: relaxed or canonical Extended JSON, or as it is written in the shell; error 22023 for another form';
+
+CREATE FUNCTION bson_pretty(doc bson) RETURNS text
+  AS 'MODULE_PATHNAME', 'dp_bson_pretty' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION bson_pretty(bson) IS 'the document as relaxed Extended JSON, one field a line, indented';
+
+CREATE FUNCTION bson_pretty(value bson_value) RETURNS text
+  AS 'MODULE_PATHNAME', 'dp_bson_value_pretty' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION bson_pretty(bson_value) IS 'the value as relaxed Extended JSON, one element a line, indented';
+
+-- The bytes of a bson are those of the document and the bytes of a bson_value are its type and the value's: towards bytea
+-- there is nothing to do, from bytea everything is checked.
+
+CREATE FUNCTION bson_from_bytea(bytes bytea) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_bson_from_bytea' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION bson_from_bytea(bytea) IS
+  'the document that the bytes are; error 22P03 with the offset of the first fault, 54000 if it is too large';
+
+CREATE FUNCTION bson_value_from_bytea(bytes bytea) RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_bson_value_from_bytea' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION bson_value_from_bytea(bytea) IS
+  'the value whose type and bytes these are; error 22P03 with the offset of the first fault, 54000 if it is too large';
+
+CREATE CAST (bson AS bytea) WITHOUT FUNCTION;
+CREATE CAST (bson_value AS bytea) WITHOUT FUNCTION;
+CREATE CAST (bytea AS bson) WITH FUNCTION bson_from_bytea(bytea);
+CREATE CAST (bytea AS bson_value) WITH FUNCTION bson_value_from_bytea(bytea);
+
+CREATE FUNCTION bson_documents(bytes bytea) RETURNS SETOF bson
+  AS 'MODULE_PATHNAME', 'dp_bson_documents' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100 ROWS 1000;
+COMMENT ON FUNCTION bson_documents(bytea) IS
+  'the documents that follow each other in the bytes, as in a file that mongodump writes; error 22P03 with the offset of the first fault in the bytes';
