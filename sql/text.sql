@@ -18,8 +18,9 @@ CREATE FUNCTION bson_pretty(value bson_value) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_bson_value_pretty' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION bson_pretty(bson_value) IS 'the value as relaxed Extended JSON, one element a line, indented';
 
--- The bytes of a bson are those of the document and the bytes of a bson_value are its type and the value's: towards bytea
--- there is nothing to do, from bytea everything is checked.
+-- The bytes of a bson are those of the document: towards bytea there is nothing to do, from bytea everything is checked.
+-- A bson_value is cast to bytea and back as the binary data that it holds (cast.sql); its own bytes, the type in front,
+-- are what bson_value_send() gives and bson_value_from_bytea() reads.
 
 CREATE FUNCTION bson_from_bytea(bytes bytea) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_from_bytea' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
@@ -32,9 +33,7 @@ COMMENT ON FUNCTION bson_value_from_bytea(bytea) IS
   'the value whose type and bytes these are; error 22P03 with the offset of the first fault, 54000 if it is too large';
 
 CREATE CAST (bson AS bytea) WITHOUT FUNCTION;
-CREATE CAST (bson_value AS bytea) WITHOUT FUNCTION;
 CREATE CAST (bytea AS bson) WITH FUNCTION bson_from_bytea(bytea);
-CREATE CAST (bytea AS bson_value) WITH FUNCTION bson_value_from_bytea(bytea);
 
 CREATE FUNCTION bson_documents(bytes bytea) RETURNS SETOF bson
   AS 'MODULE_PATHNAME', 'dp_bson_documents' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100 ROWS 1000;

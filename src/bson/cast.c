@@ -602,9 +602,9 @@ depth_fits(const DpValue *value, int room)
  * SQL functions of the casts to bson_value, which are all the same.
  */
 #define CAST_FUNCTION(name, typid) \
-DP_FUNCTION(dp_bson_value_from_##name); \
+DP_FUNCTION(dp_cast_from_##name); \
 Datum \
-dp_bson_value_from_##name(PG_FUNCTION_ARGS) \
+dp_cast_from_##name(PG_FUNCTION_ARGS) \
 { \
 	PG_RETURN_POINTER(dp_datum_to_value(PG_GETARG_DATUM(0), typid)); \
 }

@@ -77,9 +77,9 @@ dp_value_to_datum(const DpValue *v, Oid typid, int32 typmod, bool *isnull)
  * SQL functions of the casts from bson_value, which are all the same.
  */
 #define CAST_FUNCTION(name, typid) \
-DP_FUNCTION(dp_bson_value_to_##name); \
+DP_FUNCTION(dp_cast_to_##name); \
 Datum \
-dp_bson_value_to_##name(PG_FUNCTION_ARGS) \
+dp_cast_to_##name(PG_FUNCTION_ARGS) \
 { \
 	return cast_argument(fcinfo, typid); \
 }
