@@ -20,6 +20,8 @@
 /* Where in a document a path leads, or where it ends */
 typedef struct EditPlace
 {
+	DpValue		root;			/* what is changed */
+	bool		is_value;		/* the result is a bson_value, not a bson */
 	DpValue		parents[DP_MAX_DEPTH];	/* containers on the way, the document first */
 	int			nparents;
 	bool		exists;			/* the path leads to something: */
@@ -47,18 +49,20 @@ typedef struct MergeTable
 } MergeTable;
 
 static void edit_locate(const uint8 *doc, uint32 size, const DpPath *path, EditPlace *place);
+static void edit_locate_in(const DpValue *root, bool is_value, const DpPath *path,
+						   EditPlace *place);
+static struct varlena *edit_set(const EditPlace *place, const DpPath *path, const DpValue *value,
+								bool create);
 static uint32 *merge_find(MergeTable *table, const DpElement *element);
 static int	value_depth(const DpValue *value);
 static void check_depth(int parents, const DpValue *value);
-static struct varlena *edit_splice(const uint8 *doc, uint32 size, const EditPlace *place,
-								   const uint8 *at, uint32 removed, const DpBuilder *b);
-static struct varlena *edit_replace(const uint8 *doc, uint32 size, const EditPlace *place,
-									const DpValue *value);
-static struct varlena *edit_insert(const uint8 *doc, uint32 size, const EditPlace *place,
-								   const DpPath *path, const DpValue *value);
-static struct varlena *edit_new(Size size);
-static void edit_adjust(struct varlena *result, const uint8 *doc, const EditPlace *place,
-						int64 delta);
+static struct varlena *edit_splice(const EditPlace *place, const uint8 *at, uint32 removed,
+								   const DpBuilder *b);
+static struct varlena *edit_replace(const EditPlace *place, const DpValue *value);
+static struct varlena *edit_insert(const EditPlace *place, const DpPath *path,
+								   const DpValue *value);
+static struct varlena *edit_new(const EditPlace *place, Size size, uint8 **out);
+static void edit_adjust(uint8 *out, const EditPlace *place, int64 delta);
 static void path_blocked(const DpPath *path, int step, uint8 type) pg_attribute_noreturn();
 
 /*
@@ -77,11 +81,28 @@ dp_document_set_if(const uint8 *doc, uint32 size, const DpPath *path, const DpVa
 	EditPlace	place;
 
 	edit_locate(doc, size, path, &place);
-	if (place.exists)
-		return edit_replace(doc, size, &place, value);
+	return edit_set(&place, path, value, create);
+}
+
+struct varlena *
+dp_value_set_if(const DpValue *root, const DpPath *path, const DpValue *value, bool create)
+{
+	EditPlace	place;
+
+	edit_locate_in(root, true, path, &place);
+	if (place.nparents == 0)
+		path_blocked(path, 0, root->type);
+	return edit_set(&place, path, value, create);
+}
+
+static struct varlena *
+edit_set(const EditPlace *place, const DpPath *path, const DpValue *value, bool create)
+{
+	if (place->exists)
+		return edit_replace(place, value);
 	if (!create)
 		return NULL;
-	return edit_insert(doc, size, &place, path, value);
+	return edit_insert(place, path, value);
 }
 
 /*
@@ -98,9 +119,9 @@ dp_document_unset(const uint8 *doc, uint32 size, const DpPath *path)
 	if (!place.exists)
 		return NULL;
 	if (place.parents[place.nparents - 1].type == DP_TYPE_ARRAY)
-		return edit_replace(doc, size, &place, &null);
+		return edit_replace(&place, &null);
 	removed = place.value.data + place.value.len - place.element;
-	return edit_splice(doc, size, &place, place.element, removed, NULL);
+	return edit_splice(&place, place.element, removed, NULL);
 }
 
 /*
@@ -126,7 +147,7 @@ dp_document_append(const uint8 *doc, uint32 size, const DpPath *path,
 			dp_builder_append_value(&b, NULL, 0, &values[i]);
 		dp_builder_end(&b);
 		array = dp_builder_view(&b, DP_TYPE_ARRAY);
-		result = edit_insert(doc, size, &place, path, &array);
+		result = edit_insert(&place, path, &array);
 		dp_builder_free(&b);
 		return result;
 	}
@@ -155,7 +176,7 @@ dp_document_append(const uint8 *doc, uint32 size, const DpPath *path,
 		check_depth(place.nparents, &values[i]);
 		dp_builder_append_value(&b, digits, n, &values[i]);
 	}
-	result = edit_splice(doc, size, &place, place.value.data + place.value.len - 1, 0, &b);
+	result = edit_splice(&place, place.value.data + place.value.len - 1, 0, &b);
 	dp_builder_free(&b);
 	return result;
 }
@@ -270,17 +291,98 @@ merge_find(MergeTable *table, const DpElement *element)
 }
 
 /*
- * Follows the path as far as it leads.
+ * An array of the elements of both values; a value that is no array is one
+ * element.  The elements of the first one are copied, those of the second get
+ * the numbers that follow.
+ */
+struct varlena *
+dp_array_concat(const DpValue *a, const DpValue *b)
+{
+	DpBuilder	out;
+	DpIter		iter;
+	DpValue		value;
+
+	dp_builder_init_value(&out, (Size) a->len + b->len + 64);
+	dp_builder_begin_array(&out);
+	if (a->type == DP_TYPE_ARRAY)
+	{
+		uint32		count = dp_array_count(a->data, a->len);
+
+		/* the builder goes on counting where the copied elements end */
+		dp_builder_append_bytes(&out, a->data + 4, a->len - 5);
+		out.levels[0].index = count;
+	}
+	else
+	{
+		check_depth(1, a);
+		dp_builder_append_value(&out, NULL, 0, a);
+	}
+	if (b->type == DP_TYPE_ARRAY)
+	{
+		dp_iter_init_value(&iter, b);
+		while (dp_iter_next_value(&iter, &value))
+			dp_builder_append_value(&out, NULL, 0, &value);
+	}
+	else
+	{
+		check_depth(1, b);
+		dp_builder_append_value(&out, NULL, 0, b);
+	}
+	dp_builder_end(&out);
+	return dp_builder_finish_value(&out, DP_TYPE_ARRAY);
+}
+
+/*
+ * An array without the element at a position, or NULL if there is none.  The
+ * elements behind it get new numbers.
+ */
+struct varlena *
+dp_array_remove(const DpValue *array, int64 position)
+{
+	DpBuilder	out;
+	DpIter		iter;
+	DpValue		value;
+	uint32		count = dp_array_count(array->data, array->len);
+
+	if (position < 0)
+		position += count;
+	if (position < 0 || position >= count)
+		return NULL;
+	dp_builder_init_value(&out, array->len);
+	dp_builder_begin_array(&out);
+	dp_iter_init_value(&iter, array);
+	for (uint32 i = 0; dp_iter_next_value(&iter, &value); i++)
+		if (i != position)
+			dp_builder_append_value(&out, NULL, 0, &value);
+	dp_builder_end(&out);
+	return dp_builder_finish_value(&out, DP_TYPE_ARRAY);
+}
+
+/*
+ * Follows the path as far as it leads in a document.
  */
 static void
 edit_locate(const uint8 *doc, uint32 size, const DpPath *path, EditPlace *place)
 {
-	DpValue		at = {doc, size, DP_TYPE_DOCUMENT};
+	DpValue		root = {doc, size, DP_TYPE_DOCUMENT};
+
+	edit_locate_in(&root, false, path, place);
+}
+
+/*
+ * The same in any value.
+ */
+static void
+edit_locate_in(const DpValue *root, bool is_value, const DpPath *path, EditPlace *place)
+{
+	DpValue		at = *root;
 
 	if (path->nsteps == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("the path has no parts")));
+	place->root = *root;
+	place->is_value = is_value;
 	place->nparents = 0;
 	place->exists = false;
 	for (int i = 0; i < path->nsteps; i++)
@@ -338,16 +440,21 @@ check_depth(int parents, const DpValue *value)
 }
 
 /*
- * A bson with room for a document of the given size, which is checked.
+ * A bson or bson_value with room for a document of the given size, which is
+ * checked.  *out is where the document begins.
  */
 static struct varlena *
-edit_new(Size size)
+edit_new(const EditPlace *place, Size size, uint8 **out)
 {
+	uint32		head = VARHDRSZ + (place->is_value ? 1 : 0);
 	struct varlena *result;
 
 	dp_check_document_size(size);
-	result = palloc(VARHDRSZ + size);
-	SET_VARSIZE(result, VARHDRSZ + size);
+	result = palloc(head + size);
+	SET_VARSIZE(result, head + size);
+	*out = (uint8 *) result + head;
+	if (place->is_value)
+		(*out)[-1] = place->root.type;
 	return result;
 }
 
@@ -356,66 +463,60 @@ edit_new(Size size)
  * begin before it, so they stand where they stood.
  */
 static void
-edit_adjust(struct varlena *result, const uint8 *doc, const EditPlace *place, int64 delta)
+edit_adjust(uint8 *out, const EditPlace *place, int64 delta)
 {
-	uint8	   *out = (uint8 *) VARDATA(result);
-
 	if (delta == 0)
 		return;
 	for (int i = 0; i < place->nparents; i++)
-		dp_put_int32(out + (place->parents[i].data - doc),
+		dp_put_int32(out + (place->parents[i].data - place->root.data),
 					 (int32) (place->parents[i].len + delta));
 }
 
 /*
- * A new bson in which the bytes that b holds stand instead of removed bytes at
- * the given place.
+ * The old bytes with those that b holds instead of removed bytes at a place.
  */
 static struct varlena *
-edit_splice(const uint8 *doc, uint32 size, const EditPlace *place,
-			const uint8 *at, uint32 removed, const DpBuilder *b)
+edit_splice(const EditPlace *place, const uint8 *at, uint32 removed, const DpBuilder *b)
 {
 	uint32		added = b ? b->len - b->head : 0;
-	uint32		before = at - doc;
-	struct varlena *result = edit_new((Size) size - removed + added);
-	uint8	   *out = (uint8 *) VARDATA(result);
+	uint32		before = at - place->root.data;
+	uint8	   *out;
+	struct varlena *result = edit_new(place, (Size) place->root.len - removed + added, &out);
 
-	memcpy(out, doc, before);
+	memcpy(out, place->root.data, before);
 	if (b)
 		memcpy(out + before, b->buf + b->head, added);
-	memcpy(out + before + added, at + removed, size - before - removed);
-	edit_adjust(result, doc, place, (int64) added - removed);
+	memcpy(out + before + added, at + removed, place->root.len - before - removed);
+	edit_adjust(out, place, (int64) added - removed);
 	return result;
 }
 
 /*
- * A new bson with another value in the element that was found.
+ * The old bytes with another value in the element that was found.
  */
 static struct varlena *
-edit_replace(const uint8 *doc, uint32 size, const EditPlace *place, const DpValue *value)
+edit_replace(const EditPlace *place, const DpValue *value)
 {
-	uint32		before = place->value.data - doc;
+	uint32		before = place->value.data - place->root.data;
 	uint32		after = before + place->value.len;
 	struct varlena *result;
 	uint8	   *out;
 
 	check_depth(place->nparents, value);
-	result = edit_new((Size) size - place->value.len + value->len);
-	out = (uint8 *) VARDATA(result);
-	memcpy(out, doc, before);
-	out[place->element - doc] = value->type;
+	result = edit_new(place, (Size) place->root.len - place->value.len + value->len, &out);
+	memcpy(out, place->root.data, before);
+	out[place->element - place->root.data] = value->type;
 	memcpy(out + before, value->data, value->len);
-	memcpy(out + before + value->len, doc + after, size - after);
-	edit_adjust(result, doc, place, (int64) value->len - place->value.len);
+	memcpy(out + before + value->len, place->root.data + after, place->root.len - after);
+	edit_adjust(out, place, (int64) value->len - place->value.len);
 	return result;
 }
 
 /*
- * A new bson in which the rest of the path, which was not found, is made.
+ * The old bytes with the rest of the path, which was not found, made.
  */
 static struct varlena *
-edit_insert(const uint8 *doc, uint32 size, const EditPlace *place,
-			const DpPath *path, const DpValue *value)
+edit_insert(const EditPlace *place, const DpPath *path, const DpValue *value)
 {
 	int			step = place->nparents - 1;
 	const DpValue *parent = &place->parents[step];
@@ -425,16 +526,12 @@ edit_insert(const uint8 *doc, uint32 size, const EditPlace *place,
 	const char *name = missing->name;
 	uint32		namelen = missing->namelen;
 	struct varlena *result;
+	const uint8 *element;
 	DpValue		there;
 
-	/* the path may have ended at a value that holds nothing */
-	if (step < path->nsteps - 1)
-	{
-		const uint8 *element;
-
-		if (dp_step_find(parent, missing, &element, &there))
-			path_blocked(path, step + 1, there.type);
-	}
+	/* the path may have ended at a value that cannot hold anything */
+	if (step < path->nsteps - 1 && dp_step_find(parent, missing, &element, &there))
+		path_blocked(path, step + 1, there.type);
 
 	check_depth(path->nsteps, value);
 	dp_builder_init(&b, 64 + value->len);
@@ -472,7 +569,7 @@ edit_insert(const uint8 *doc, uint32 size, const EditPlace *place,
 	while (b.depth > 0)
 		dp_builder_end(&b);
 
-	result = edit_splice(doc, size, place, parent->data + parent->len - 1, 0, &b);
+	result = edit_splice(place, parent->data + parent->len - 1, 0, &b);
 	dp_builder_free(&b);
 	return result;
 }

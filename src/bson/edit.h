@@ -24,6 +24,10 @@ extern struct varlena *dp_document_set(const uint8 *doc, uint32 size, const DpPa
 extern struct varlena *dp_document_set_if(const uint8 *doc, uint32 size, const DpPath *path,
 										  const DpValue *value, bool create);
 
+/* The same inside a value that is a document or an array: a new bson_value. */
+extern struct varlena *dp_value_set_if(const DpValue *root, const DpPath *path,
+									   const DpValue *value, bool create);
+
 /*
  * A new bson without what the path leads to.  An element of an array becomes
  * null, as $unset does, so that the others keep their positions.  Returns NULL
@@ -41,5 +45,11 @@ extern struct varlena *dp_document_append(const uint8 *doc, uint32 size, const D
 
 /* A new bson with the fields of both, those of b winning. */
 extern struct varlena *dp_document_merge(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize);
+
+/* A new bson_value: an array of the elements of both, a value that is no array being one element. */
+extern struct varlena *dp_array_concat(const DpValue *a, const DpValue *b);
+
+/* A new bson_value: the array without the element at a position (negative: from the end); NULL if there is none. */
+extern struct varlena *dp_array_remove(const DpValue *array, int64 position);
 
 #endif							/* DP_BSON_EDIT_H */

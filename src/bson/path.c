@@ -63,12 +63,29 @@ dp_path_parse_list(const char *s, Size len)
 DpPath *
 dp_path_of_name(const char *name, uint32 namelen)
 {
-	char	   *names;
-	DpPath	   *path = path_alloc(1, namelen + 1, &names);
+	return dp_path_of_names(1, &name, &namelen);
+}
 
-	memcpy(names, name, namelen);
-	names[namelen] = '\0';
-	path_fill_step(&path->steps[0], names, namelen);
+/*
+ * A path of several names, taken as they are.
+ */
+DpPath *
+dp_path_of_names(int n, const char *const *names, const uint32 *lens)
+{
+	Size		bytes = 0;
+	char	   *copy;
+	DpPath	   *path;
+
+	for (int i = 0; i < n; i++)
+		bytes += lens[i] + 1;
+	path = path_alloc(n, bytes, &copy);
+	for (int i = 0; i < n; i++)
+	{
+		memcpy(copy, names[i], lens[i]);
+		copy[lens[i]] = '\0';
+		path_fill_step(&path->steps[i], copy, lens[i]);
+		copy += lens[i] + 1;
+	}
 	return path;
 }
 
@@ -82,8 +99,8 @@ dp_path_of_array(ArrayType *array)
 	Datum	   *parts;
 	bool	   *nulls;
 	int			nparts;
-	Size		bytes = 0;
-	char	   *names;
+	const char **names;
+	uint32	   *lens;
 	DpPath	   *path;
 
 	if (ARR_NDIM(array) > 1)
@@ -91,25 +108,20 @@ dp_path_of_array(ArrayType *array)
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
 				 errmsg("a path must be an array of one dimension")));
 	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &parts, &nulls, &nparts);
+	names = palloc(sizeof(char *) * Max(nparts, 1));
+	lens = palloc(sizeof(uint32) * Max(nparts, 1));
 	for (int i = 0; i < nparts; i++)
 	{
 		if (nulls[i])
 			ereport(ERROR,
 					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 					 errmsg("part %d of the path is null", i + 1)));
-		bytes += VARSIZE_ANY_EXHDR(DatumGetPointer(parts[i])) + 1;
+		names[i] = VARDATA_ANY(DatumGetPointer(parts[i]));
+		lens[i] = VARSIZE_ANY_EXHDR(DatumGetPointer(parts[i]));
 	}
-
-	path = path_alloc(nparts, bytes, &names);
-	for (int i = 0; i < nparts; i++)
-	{
-		uint32		len = VARSIZE_ANY_EXHDR(DatumGetPointer(parts[i]));
-
-		memcpy(names, VARDATA_ANY(DatumGetPointer(parts[i])), len);
-		names[len] = '\0';
-		path_fill_step(&path->steps[i], names, len);
-		names += len + 1;
-	}
+	path = dp_path_of_names(nparts, names, lens);
+	pfree(names);
+	pfree(lens);
 	return path;
 }
 

@@ -53,6 +53,9 @@ extern List *dp_path_parse_list(const char *s, Size len);
 /* A path of one name that is taken as it is, dots included. */
 extern DpPath *dp_path_of_name(const char *name, uint32 namelen);
 
+/* A path of several names that are taken as they are. */
+extern DpPath *dp_path_of_names(int n, const char *const *names, const uint32 *lens);
+
 /* A path whose parts are the elements of a text[], taken as they are. */
 extern DpPath *dp_path_of_array(ArrayType *array);
 

@@ -1,0 +1,252 @@
+/*
+ * subscript.c
+ *		Subscripts of bson and bson_value: doc['price']['value'] reads a field,
+ *		and UPDATE ... SET doc['stock'] = 5 writes one.
+ *
+ * Each subscript is one part of a path, taken as it is: a text may hold dots, a
+ * whole number is a position in an array and a name in a document.  What is
+ * read is a bson_value; what is assigned becomes one by an assignment cast.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "executor/execExpr.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/subscripting.h"
+#include "parser/parse_coerce.h"
+#include "parser/parse_expr.h"
+#include "utils/builtins.h"
+
+#include "bson/builder.h"
+#include "bson/catalog.h"
+#include "bson/edit.h"
+#include "bson/fetch.h"
+
+/* What the steps of an execution share; it lives as long as the expression. */
+typedef struct SubscriptWorkspace
+{
+	bool		is_value;		/* the container is a bson_value */
+	bool		first_is_position;	/* the first subscript is a number */
+	Oid			types[MAXDIM];	/* int4 or text */
+	DpPath	   *path;			/* this row's subscripts, in the row's memory */
+} SubscriptWorkspace;
+
+static void subscript_transform(SubscriptingRef *sbsref, List *indirection, ParseState *pstate,
+								bool isSlice, bool isAssignment);
+static void subscript_exec_setup(const SubscriptingRef *sbsref, SubscriptingRefState *state,
+								 SubscriptExecSteps *methods);
+static bool subscript_check(ExprState *state, ExprEvalStep *op, ExprContext *econtext);
+static void subscript_fetch(ExprState *state, ExprEvalStep *op, ExprContext *econtext);
+static void subscript_fetch_old(ExprState *state, ExprEvalStep *op, ExprContext *econtext);
+static void subscript_assign(ExprState *state, ExprEvalStep *op, ExprContext *econtext);
+
+/*
+ * bson_subscript(internal) -> internal: the subscripting methods of both types.
+ */
+DP_FUNCTION(dp_bson_subscript);
+Datum
+dp_bson_subscript(PG_FUNCTION_ARGS)
+{
+	static const SubscriptRoutines routines = {
+		.transform = subscript_transform,
+		.exec_setup = subscript_exec_setup,
+		.fetch_strict = true,	/* NULL in, NULL out */
+		.fetch_leakproof = false,	/* corrupt bytes raise an error */
+		.store_leakproof = false
+	};
+
+	PG_RETURN_POINTER(&routines);
+}
+
+/*
+ * Parse analysis: every subscript becomes an int4 or a text.
+ */
+static void
+subscript_transform(SubscriptingRef *sbsref, List *indirection, ParseState *pstate,
+					bool isSlice, bool isAssignment)
+{
+	List	   *subscripts = NIL;
+	ListCell   *lc;
+
+	foreach(lc, indirection)
+	{
+		A_Indices  *index = lfirst_node(A_Indices, lc);
+		Node	   *expr;
+		Node	   *coerced;
+		Oid			type;
+
+		if (isSlice)
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("type %s does not have slices", format_type_be(sbsref->refcontainertype)),
+					 parser_errposition(pstate, exprLocation(index->uidx ? index->uidx : index->lidx))));
+
+		expr = transformExpr(pstate, index->uidx, pstate->p_expr_kind);
+		type = exprType(expr);
+		coerced = coerce_to_target_type(pstate, expr, type,
+										type == INT2OID || type == INT4OID ? INT4OID : TEXTOID,
+										-1, COERCION_IMPLICIT, COERCE_IMPLICIT_CAST, -1);
+		if (coerced == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("subscript of type %s cannot have the type %s",
+							format_type_be(sbsref->refcontainertype), format_type_be(type)),
+					 errhint("A subscript is a name, of type text, or a position, of type integer."),
+					 parser_errposition(pstate, exprLocation(expr))));
+		subscripts = lappend(subscripts, coerced);
+	}
+
+	/* the parser checks the number for arrays, other types do so themselves */
+	if (list_length(subscripts) > MAXDIM)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("number of subscripts (%d) exceeds the maximum allowed (%d)",
+						list_length(subscripts), MAXDIM),
+				 errhint("A longer path can be written with the operator #> and the function bson_set.")));
+
+	sbsref->refupperindexpr = subscripts;
+	sbsref->reflowerindexpr = NIL;
+	sbsref->refrestype = dp_types()->bson_value;
+	sbsref->reftypmod = -1;
+}
+
+/*
+ * Expression start-up.
+ */
+static void
+subscript_exec_setup(const SubscriptingRef *sbsref, SubscriptingRefState *state,
+					 SubscriptExecSteps *methods)
+{
+	SubscriptWorkspace *workspace = palloc0(sizeof(SubscriptWorkspace));
+	ListCell   *lc;
+	int			i = 0;
+
+	workspace->is_value = sbsref->refcontainertype == dp_types()->bson_value;
+	foreach(lc, sbsref->refupperindexpr)
+		workspace->types[i++] = exprType(lfirst(lc));
+	workspace->first_is_position = workspace->types[0] == INT4OID;
+	state->workspace = workspace;
+
+	methods->sbs_check_subscripts = subscript_check;
+	methods->sbs_fetch = subscript_fetch;
+	methods->sbs_assign = subscript_assign;
+	methods->sbs_fetch_old = subscript_fetch_old;
+}
+
+/*
+ * Makes a path of this row's subscripts.  Returns false, for a result of NULL,
+ * if one of them is NULL in a fetch; in an assignment that is an error.
+ */
+static bool
+subscript_check(ExprState *state, ExprEvalStep *op, ExprContext *econtext)
+{
+	SubscriptingRefState *sbsrefstate = op->d.sbsref_subscript.state;
+	SubscriptWorkspace *workspace = sbsrefstate->workspace;
+	const char *names[MAXDIM];
+	uint32		lens[MAXDIM];
+	char		digits[MAXDIM][12];
+
+	for (int i = 0; i < sbsrefstate->numupper; i++)
+	{
+		if (sbsrefstate->upperindexnull[i])
+		{
+			if (sbsrefstate->isassignment)
+				ereport(ERROR,
+						(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						 errmsg("subscript in assignment must not be null")));
+			return false;
+		}
+		if (workspace->types[i] == INT4OID)
+		{
+			lens[i] = pg_ltoa(DatumGetInt32(sbsrefstate->upperindex[i]), digits[i]);
+			names[i] = digits[i];
+		}
+		else
+		{
+			text	   *name = DatumGetTextPP(sbsrefstate->upperindex[i]);
+
+			lens[i] = VARSIZE_ANY_EXHDR(name);
+			names[i] = VARDATA_ANY(name);
+		}
+	}
+	workspace->path = dp_path_of_names(sbsrefstate->numupper, names, lens);
+	return true;
+}
+
+/*
+ * What the path leads to in a container that is not NULL.
+ */
+static Datum
+fetch_from(const SubscriptWorkspace *workspace, Datum container, bool *isnull)
+{
+	DpValue		value;
+	bool		found;
+
+	if (workspace->is_value)
+		found = dp_fetch_value_path(container, workspace->path, true, &value);
+	else
+		found = dp_fetch_path(container, workspace->path, true, &value);
+	*isnull = !found;
+	return found ? PointerGetDatum(dp_value_to_varlena(&value)) : (Datum) 0;
+}
+
+static void
+subscript_fetch(ExprState *state, ExprEvalStep *op, ExprContext *econtext)
+{
+	SubscriptingRefState *sbsrefstate = op->d.sbsref.state;
+
+	*op->resvalue = fetch_from(sbsrefstate->workspace, *op->resvalue, op->resnull);
+}
+
+/*
+ * The old value, when what is assigned is a part of it.
+ */
+static void
+subscript_fetch_old(ExprState *state, ExprEvalStep *op, ExprContext *econtext)
+{
+	SubscriptingRefState *sbsrefstate = op->d.sbsref.state;
+
+	if (*op->resnull)
+	{
+		sbsrefstate->prevvalue = (Datum) 0;
+		sbsrefstate->prevnull = true;
+		return;
+	}
+	sbsrefstate->prevvalue = fetch_from(sbsrefstate->workspace, *op->resvalue,
+										&sbsrefstate->prevnull);
+}
+
+/*
+ * The container with a new value.  SQL NULL is stored as null; a container
+ * that is NULL begins as an empty document, or as an empty array if it is a
+ * bson_value and the first subscript is a position.
+ */
+static void
+subscript_assign(ExprState *state, ExprEvalStep *op, ExprContext *econtext)
+{
+	static const uint8 empty[] = {5, 0, 0, 0, 0};
+	SubscriptingRefState *sbsrefstate = op->d.sbsref.state;
+	SubscriptWorkspace *workspace = sbsrefstate->workspace;
+	DpValue		value = {empty, 0, DP_TYPE_NULL};
+	DpValue		root = {empty, sizeof(empty), DP_TYPE_DOCUMENT};
+	struct varlena *result;
+
+	if (!sbsrefstate->replacenull)
+		value = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(sbsrefstate->replacevalue));
+	if (workspace->is_value)
+	{
+		if (!*op->resnull)
+			root = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(*op->resvalue));
+		else if (workspace->first_is_position)
+			root.type = DP_TYPE_ARRAY;
+		result = dp_value_set_if(&root, workspace->path, &value, true);
+	}
+	else
+	{
+		if (!*op->resnull)
+			root = dp_value_of_document(PG_DETOAST_DATUM_PACKED(*op->resvalue));
+		result = dp_document_set(root.data, root.len, workspace->path, &value);
+	}
+	*op->resvalue = PointerGetDatum(result);
+	*op->resnull = false;
+}
