@@ -12,14 +12,17 @@
 #include "funcapi.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
+#include "utils/uuid.h"
 
 #include "bson/access.h"
 #include "bson/fetch.h"
 #include "bson/number.h"
+#include "bson/text.h"
 
 static Datum return_value(FunctionCallInfo fcinfo, bool found, const DpValue *value);
 static Datum return_text(FunctionCallInfo fcinfo, bool found, const DpValue *value);
 static bool get_number(FunctionCallInfo fcinfo, DpValue *value);
+static void append_uuid(StringInfo out, const uint8 *bytes);
 static text *text_of_length(const char *s, Size len);
 static bool exists_any(FunctionCallInfo fcinfo, bool all);
 
@@ -235,7 +238,7 @@ text *
 dp_value_as_text(const DpValue *value)
 {
 	char		buf[DP_DECIMAL128_TEXT_SIZE];
-	StringInfoData s;
+	StringInfoData out;
 
 	switch (value->type)
 	{
@@ -266,11 +269,31 @@ dp_value_as_text(const DpValue *value)
 			break;
 	}
 
-	(void) s;
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("the operator ->> does not show values of type %s yet",
-					dp_type_name(value->type))));
+	/* the rest goes through a buffer that becomes the text */
+	initStringInfo(&out);
+	appendStringInfoSpaces(&out, VARHDRSZ);
+	if (value->type == DP_TYPE_DATE)
+		dp_date_to_text(&out, dp_get_int64(value->data));
+	else if (value->type == DP_TYPE_BINARY && value->len == 5 + UUID_LEN &&
+			 value->data[4] == DP_BINARY_UUID)
+		append_uuid(&out, value->data + 5);
+	else
+		dp_value_to_text(&out, value, DP_TEXT_RELAXED, -1);
+	SET_VARSIZE(out.data, out.len);
+	return (text *) out.data;
+}
+
+/*
+ * Appends a UUID as it is written.
+ */
+static void
+append_uuid(StringInfo out, const uint8 *bytes)
+{
+	char		digits[2 * UUID_LEN];
+
+	(void) hex_encode((const char *) bytes, UUID_LEN, digits);
+	appendStringInfo(out, "%.8s-%.4s-%.4s-%.4s-%.12s",
+					 digits, digits + 8, digits + 12, digits + 16, digits + 20);
 }
 
 /* ---------------------------------------------------------------- existence */
