@@ -51,6 +51,7 @@ run_suite() {
 mkdir -p "$out"
 rm -rf "${out:?}"/*
 "$cluster" destroy
+rm -f "$("$cluster" log)"
 build_cluster || finish 1
 echo "docpatterns on $("$cluster" run postgres --version)"
 for suite in "${suites[@]}"; do run_suite "$suite"; done

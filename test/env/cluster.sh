@@ -8,6 +8,7 @@
 #   cluster.sh stop         stop the cluster
 #   cluster.sh restart      stop it in good order and start it again
 #   cluster.sh crash        stop it as a crash would and start it again
+#   cluster.sh log          print where the server's log is
 #   cluster.sh status       exit status 0 when it runs
 #   cluster.sh destroy      stop it and delete its data
 #   cluster.sh clean        stop every cluster under build/ and delete build/ (the chroots of the matrix stay)
@@ -88,6 +89,7 @@ fi
 version=$("$pg_config" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')
 prefix=$home/pg$version
 data=$home/data$version
+log=$home/server$version.log
 port=54$version
 private=$prefix$("$pg_config" --bindir)
 
@@ -155,8 +157,10 @@ CONF
   [ "$(id -u)" != 0 ] || chown postgres: "$sockets"
   # what a killed server left behind would be taken for a living one
   rm -f "$data/postmaster.pid" "$sockets/.s.PGSQL.$port" "$sockets/.s.PGSQL.$port.lock"
-  as_postgres env ${SERVER_ENV:-} "$private/pg_ctl" -D "$data" -l "$data/server.log" -w -t 60 start >/dev/null ||
-    { tail -n 20 "$data/server.log" >&2; return 1; }
+  : >>"$log"
+  [ "$(id -u)" != 0 ] || chown postgres: "$log"
+  as_postgres env ${SERVER_ENV:-} "$private/pg_ctl" -D "$data" -l "$log" -w -t 60 start >/dev/null ||
+    { tail -n 20 "$log" >&2; return 1; }
 }
 
 what=${1:-}
@@ -170,6 +174,7 @@ case $what in
   restart) stop fast; start ;;
   crash) stop immediate; start ;;
   status) running ;;
+  log) echo "$log" ;;
   destroy) stop immediate; rm -rf "$data" "$sockets" ;;
   psql|run)
     # the copy's pg_config comes first in PATH; this script, called again from there, still copies the original
