@@ -124,35 +124,46 @@ dp_numeric_round_to_decimal128(Numeric n, uint8 out[DP_DECIMAL128_SIZE])
 {
 	char	   *text = DatumGetCString(DirectFunctionCall1(numeric_out, NumericGetDatum(n)));
 	bool		exact = dp_decimal128_from_text(text, strlen(text), out);
-	char		rounded[MAX_DIGITS + 32];
-	char	   *p = rounded;
-	uint8		digits[MAX_DIGITS + 1];
 	DpExact		e;
-	int			keep;
-	int			exponent;
 
 	pfree(text);
-	if (exact)
-		return;
-
-	dp_exact_from_numeric(n, &e);
-	exponent = Max(e.point - MAX_DIGITS, MIN_EXPONENT);
-	keep = e.point - exponent;	/* digits that remain, not more than 34 */
-	if (keep < 0)
+	if (!exact)
 	{
-		keep = 0;
-		e.ndigits = 0;
+		dp_exact_from_numeric(n, &e);
+		dp_exact_round_to_decimal128(&e, 0, out);
 	}
+}
 
-	/* digits[0] takes the carry */
-	memset(digits, 0, sizeof(digits));
-	memcpy(digits + 1, e.digits, Min(keep, e.ndigits));
-	if (e.ndigits > keep)
+/*
+ * The digits that remain are those down to the least exponent, 34 at most.
+ */
+void
+dp_exact_round_to_decimal128(const DpExact *e, int scale, uint8 out[DP_DECIMAL128_SIZE])
+{
+	int			exponent = Max(e->point - MAX_DIGITS, MIN_EXPONENT);
+	int			keep = e->point - exponent;
+	int			ndigits = e->ndigits;
+	char		text[MAX_DIGITS + 32];
+	char	   *p = text;
+	uint8		digits[MAX_DIGITS + 1]; /* the first takes the carry */
+
+	if (e->rank != 0)
 	{
-		uint8		next = e.digits[keep];
+		const char *special = e->rank == DP_RANK_NAN ? "NaN" : e->rank < 0 ? "-Infinity" : "Infinity";
+
+		(void) dp_decimal128_from_text(special, strlen(special), out);
+		return;
+	}
+	if (keep < 0)
+		keep = ndigits = 0;		/* less than half of the least that there is */
+	memset(digits, 0, sizeof(digits));
+	memcpy(digits + 1, e->digits, Min(keep, ndigits));
+	if (ndigits > keep)
+	{
+		uint8		next = e->digits[keep];
 		bool		odd = (digits[keep] & 1) != 0;
 
-		if (next > 5 || (next == 5 && (odd || e.ndigits > keep + 1)))
+		if (next > 5 || (next == 5 && (odd || ndigits > keep + 1)))
 		{
 			int			i = keep;
 
@@ -161,15 +172,24 @@ dp_numeric_round_to_decimal128(Numeric n, uint8 out[DP_DECIMAL128_SIZE])
 			digits[i]++;
 		}
 	}
+	else
+	{
+		/* nothing to round: no more zeros than are asked for */
+		while (keep > ndigits && exponent < -scale)
+		{
+			keep--;
+			exponent++;
+		}
+	}
 
-	if (e.negative)
+	if (e->negative)
 		*p++ = '-';
 	for (int i = 0; i <= keep; i++)
 		*p++ = '0' + digits[i];
 	p += sprintf(p, "e%d", exponent);
-	if (!dp_decimal128_from_text(rounded, p - rounded, out))
+	if (!dp_decimal128_from_text(text, p - text, out))
 	{
-		const char *infinity = e.negative ? "-Infinity" : "Infinity";
+		const char *infinity = e->negative ? "-Infinity" : "Infinity";
 
 		(void) dp_decimal128_from_text(infinity, strlen(infinity), out);
 	}

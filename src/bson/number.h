@@ -87,6 +87,9 @@ extern void dp_numeric_to_decimal128(Numeric n, uint8 out[DP_DECIMAL128_SIZE]);
 /* The nearest decimal128: rounded to 34 digits, half to even; too large becomes Infinity, too small 0. */
 extern void dp_numeric_round_to_decimal128(Numeric n, uint8 out[DP_DECIMAL128_SIZE]);
 
+/* The same for an exact value; zeros after the point are kept up to the scale, if there is room. */
+extern void dp_exact_round_to_decimal128(const DpExact *exact, int scale, uint8 out[DP_DECIMAL128_SIZE]);
+
 /* The exact value of a finite double, an infinity or NaN as a numeric (palloc'd). */
 extern Numeric dp_double_to_numeric(double d);
 
