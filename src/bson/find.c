@@ -445,6 +445,20 @@ dp_path_find_partial(const DpValue *start, uint32 avail, const DpPath *path,
 }
 
 /*
+ * The first field with a name that has no step yet.
+ */
+bool
+dp_field_find(const uint8 *doc, uint32 size, const char *name, uint32 namelen, DpValue *value)
+{
+	DpPathStep	step;
+
+	step.name = name;
+	step.namelen = namelen;
+	dp_path_step_block(&step);
+	return find_name(doc, size, doc + size, &step, value) == DP_FIND_FOUND;
+}
+
+/*
  * The element of an array at a position.
  */
 bool

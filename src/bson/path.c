@@ -311,10 +311,7 @@ path_fill_step(DpPathStep *step, const char *name, uint32 namelen)
 	step->is_index = digits == namelen && digits > first &&
 		(name[first] != '0' || (digits == first + 1 && first == 0));
 	step->index = first ? -number : number;
-
-	memset(step->block, 0, sizeof(step->block));
-	memcpy(step->block, name, Min(namelen, DP_PATH_BLOCK));
-	step->mask = namelen < DP_PATH_BLOCK ? (1U << (namelen + 1)) - 1 : 0xFFFF;
+	dp_path_step_block(step);
 }
 
 /* ---------------------------------------------------------------- arguments */

@@ -34,6 +34,15 @@ typedef struct DpPathStep
 	uint8		block[DP_PATH_BLOCK];	/* the name and its NUL, or how it begins */
 } DpPathStep;
 
+/* Fills in block and mask from name and namelen. */
+static inline void
+dp_path_step_block(DpPathStep *step)
+{
+	memset(step->block, 0, sizeof(step->block));
+	memcpy(step->block, step->name, Min(step->namelen, DP_PATH_BLOCK));
+	step->mask = step->namelen < DP_PATH_BLOCK ? (1U << (step->namelen + 1)) - 1 : 0xFFFF;
+}
+
 /* A path is one palloc'd chunk: pfree() it. */
 typedef struct DpPath
 {
@@ -86,6 +95,10 @@ typedef enum DpFind
 
 extern DpFind dp_path_find_partial(const DpValue *start, uint32 avail, const DpPath *path,
 								   bool whole, DpValue *value);
+
+/* The first field of a document with a name that is known only now: dp_document_find(), faster. */
+extern bool dp_field_find(const uint8 *doc, uint32 size, const char *name, uint32 namelen,
+						  DpValue *value);
 
 /* The element of an array at a position, negative positions from the end. */
 extern bool dp_array_element(const uint8 *array, uint32 size, int64 position, DpValue *value);
