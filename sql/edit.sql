@@ -30,3 +30,25 @@ CREATE FUNCTION bson_concat(bson, bson) RETURNS bson
 COMMENT ON FUNCTION bson_concat(bson, bson) IS 'the fields of both documents: those of the left one keep their places, with the values of the right one where it has the same names, and the others follow';
 CREATE OPERATOR || (LEFTARG = bson, RIGHTARG = bson, FUNCTION = bson_concat);
 COMMENT ON OPERATOR || (bson, bson) IS 'the fields of both documents, the right one''s values winning';
+
+CREATE FUNCTION bson_concat(bson_value, bson_value) RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_bson_value_concat' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bson_concat(bson_value, bson_value) IS 'of two documents, the fields of both; otherwise an array of the elements of both, a value that is no array being one element';
+CREATE OPERATOR || (LEFTARG = bson_value, RIGHTARG = bson_value, FUNCTION = bson_concat);
+COMMENT ON OPERATOR || (bson_value, bson_value) IS 'the fields of two documents, or an array of the elements of both';
+
+CREATE FUNCTION bson_remove(value bson_value, path text) RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_bson_value_unset' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bson_remove(bson_value, text) IS 'a document or an array without what the dotted path leads to; an error 22023 for any other value';
+CREATE OPERATOR - (LEFTARG = bson_value, RIGHTARG = text, FUNCTION = bson_remove);
+COMMENT ON OPERATOR - (bson_value, text) IS 'a document or an array without what the dotted path leads to';
+
+CREATE FUNCTION bson_remove(value bson_value, "position" int) RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_bson_value_remove' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bson_remove(bson_value, int) IS 'an array without the element at a position, negative ones from the end; an error 42804 for any other value';
+CREATE OPERATOR - (LEFTARG = bson_value, RIGHTARG = int, FUNCTION = bson_remove);
+COMMENT ON OPERATOR - (bson_value, int) IS 'an array without the element at a position';
+
+CREATE FUNCTION bson_array_append(doc bson, path text, VARIADIC "values" "any") RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_bson_array_append' LANGUAGE C STABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bson_array_append(bson, text, "any") IS 'the document with the values, of any SQL types, at the end of the array that the dotted path leads to, which is made if it is missing; an error 42804 if something else is there';

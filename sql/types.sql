@@ -26,7 +26,9 @@ CREATE FUNCTION bson_send(bson) RETURNS bytea
 
 CREATE TYPE bson (
   INPUT = bson_in, OUTPUT = bson_out, RECEIVE = bson_recv, SEND = bson_send,
-  INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended
+  INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended,
+  -- a category of their own, so that a bare literal is a bson where a function takes either type
+  CATEGORY = 'J', PREFERRED = true
 );
 COMMENT ON TYPE bson IS 'one BSON document, stored byte for byte as a MongoDB driver writes it';
 
@@ -41,7 +43,7 @@ CREATE FUNCTION bson_value_send(bson_value) RETURNS bytea
 
 CREATE TYPE bson_value (
   INPUT = bson_value_in, OUTPUT = bson_value_out, RECEIVE = bson_value_recv, SEND = bson_value_send,
-  INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended
+  INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended, CATEGORY = 'J'
 );
 COMMENT ON TYPE bson_value IS 'any BSON value: one byte of type, then the bytes of the value as they stand in a document';
 

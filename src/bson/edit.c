@@ -53,7 +53,10 @@ static void edit_locate_in(const DpValue *root, bool is_value, const DpPath *pat
 						   EditPlace *place);
 static struct varlena *edit_set(const EditPlace *place, const DpPath *path, const DpValue *value,
 								bool create);
+static struct varlena *merge(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize,
+							 uint32 head);
 static uint32 *merge_find(MergeTable *table, const DpElement *element);
+static struct varlena *edit_unset(const EditPlace *place);
 static int	value_depth(const DpValue *value);
 static void check_depth(int parents, const DpValue *value);
 static struct varlena *edit_splice(const EditPlace *place, const uint8 *at, uint32 removed,
@@ -112,16 +115,33 @@ struct varlena *
 dp_document_unset(const uint8 *doc, uint32 size, const DpPath *path)
 {
 	EditPlace	place;
-	DpValue		null = {(const uint8 *) "", 0, DP_TYPE_NULL};
-	uint32		removed;
 
 	edit_locate(doc, size, path, &place);
-	if (!place.exists)
+	return edit_unset(&place);
+}
+
+struct varlena *
+dp_value_unset(const DpValue *root, const DpPath *path)
+{
+	EditPlace	place;
+
+	edit_locate_in(root, true, path, &place);
+	if (place.nparents == 0)
+		path_blocked(path, 0, root->type);
+	return edit_unset(&place);
+}
+
+static struct varlena *
+edit_unset(const EditPlace *place)
+{
+	DpValue		null = {(const uint8 *) "", 0, DP_TYPE_NULL};
+
+	if (!place->exists)
 		return NULL;
-	if (place.parents[place.nparents - 1].type == DP_TYPE_ARRAY)
-		return edit_replace(&place, &null);
-	removed = place.value.data + place.value.len - place.element;
-	return edit_splice(&place, place.element, removed, NULL);
+	if (place->parents[place->nparents - 1].type == DP_TYPE_ARRAY)
+		return edit_replace(place, &null);
+	return edit_splice(place, place->element,
+					   place->value.data + place->value.len - place->element, NULL);
 }
 
 /*
@@ -188,6 +208,27 @@ dp_document_append(const uint8 *doc, uint32 size, const DpPath *path,
 struct varlena *
 dp_document_merge(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize)
 {
+	return merge(a, asize, b, bsize, VARHDRSZ);
+}
+
+/*
+ * The same for two documents that are values: a new bson_value.
+ */
+struct varlena *
+dp_value_merge(const DpValue *a, const DpValue *b)
+{
+	struct varlena *result = merge(a->data, a->len, b->data, b->len, VARHDRSZ + 1);
+
+	*(uint8 *) VARDATA(result) = DP_TYPE_DOCUMENT;
+	return result;
+}
+
+/*
+ * Both, with head bytes before the document.
+ */
+static struct varlena *
+merge(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize, uint32 head)
+{
 	uint32		nfields = dp_array_count(b, bsize);
 	MergeTable	table;
 	DpIter		iter;
@@ -195,6 +236,7 @@ dp_document_merge(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize)
 	const uint8 *start;
 	const uint8 *run;
 	struct varlena *result;
+	uint8	   *doc;
 	uint8	   *out;
 	uint32		n = 0;
 
@@ -221,8 +263,9 @@ dp_document_merge(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize)
 	}
 
 	/* a, with runs of fields that stay copied at once */
-	result = palloc(VARHDRSZ + (Size) asize + bsize);
-	out = (uint8 *) VARDATA(result) + 4;
+	result = palloc(head + (Size) asize + bsize);
+	doc = (uint8 *) result + head;
+	out = doc + 4;
 	dp_iter_init(&iter, a, asize);
 	run = iter.next;
 	for (start = iter.next; dp_iter_next(&iter, &element); start = iter.next)
@@ -259,10 +302,10 @@ dp_document_merge(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize)
 	}
 	*out++ = 0;
 
-	n = out - (uint8 *) VARDATA(result);
+	n = out - doc;
 	dp_check_document_size(n);
-	dp_put_int32((uint8 *) VARDATA(result), (int32) n);
-	SET_VARSIZE(result, VARHDRSZ + n);
+	dp_put_int32(doc, (int32) n);
+	SET_VARSIZE(result, head + n);
 	pfree(table.fields);
 	pfree(table.buckets);
 	return result;
@@ -586,7 +629,7 @@ path_blocked(const DpPath *path, int step, uint8 type)
 	dp_path_to_text(&s, path);
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("cannot set \"%s\"", s.data),
+			 errmsg("cannot follow the path \"%s\"", s.data),
 			 errdetail("Part %d of the path, \"%s\", meets a value of type %s.",
 					   step + 1, path->steps[step].name, dp_type_name(type))));
 }

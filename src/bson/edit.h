@@ -35,6 +35,9 @@ extern struct varlena *dp_value_set_if(const DpValue *root, const DpPath *path,
  */
 extern struct varlena *dp_document_unset(const uint8 *doc, uint32 size, const DpPath *path);
 
+/* The same inside a value that is a document or an array: a new bson_value. */
+extern struct varlena *dp_value_unset(const DpValue *root, const DpPath *path);
+
 /*
  * A new bson with the values at the end of the array that the path leads to,
  * which is made if it is missing.  Raises DATATYPE_MISMATCH if something else
@@ -45,6 +48,9 @@ extern struct varlena *dp_document_append(const uint8 *doc, uint32 size, const D
 
 /* A new bson with the fields of both, those of b winning. */
 extern struct varlena *dp_document_merge(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize);
+
+/* The same for two values that are documents: a new bson_value. */
+extern struct varlena *dp_value_merge(const DpValue *a, const DpValue *b);
 
 /* A new bson_value: an array of the elements of both, a value that is no array being one element. */
 extern struct varlena *dp_array_concat(const DpValue *a, const DpValue *b);

@@ -1,63 +1,60 @@
 /*
  * editfn.c
- *		Editing from SQL: bson_set, bson_unset, || and -.
+ *		Editing from SQL: bson_set, bson_unset, bson_array_append, || and -.
  */
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
-#include "utils/array.h"
+#include "funcapi.h"
 #include "utils/builtins.h"
 
-#include "bson/builder.h"
-#include "bson/catalog.h"
+#include "bson/cast.h"
 #include "bson/edit.h"
 
-static DpValue value_of_argument(FunctionCallInfo fcinfo, int argno);
+/* What is remembered between the calls of a function that takes any value */
+typedef struct EditCache
+{
+	DpPathCache path;
+	DpConverter converter;		/* of the last value's type, InvalidOid at first */
+} EditCache;
+
+static EditCache *edit_cache(FunctionCallInfo fcinfo);
+static DpValue argument_value(FunctionCallInfo fcinfo, EditCache *cache, Datum d, bool isnull,
+							  Oid typid);
+static const uint8 nothing[1] = {0};
 
 /*
- * The value of an argument of any type; an untyped literal is text.
+ * The cache of this call site, made when missing.
+ */
+static EditCache *
+edit_cache(FunctionCallInfo fcinfo)
+{
+	if (unlikely(fcinfo->flinfo->fn_extra == NULL))
+		fcinfo->flinfo->fn_extra = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt,
+														  sizeof(EditCache));
+	return fcinfo->flinfo->fn_extra;
+}
+
+/*
+ * The BSON value of an SQL value; SQL NULL is null, an untyped literal a string.
  */
 static DpValue
-value_of_argument(FunctionCallInfo fcinfo, int argno)
+argument_value(FunctionCallInfo fcinfo, EditCache *cache, Datum d, bool isnull, Oid typid)
 {
-	Oid			typid = get_fn_expr_argtype(fcinfo->flinfo, argno);
-	DpBuilder	b;
-	DpValue		value;
-
-	if (PG_ARGISNULL(argno))
+	if (isnull)
 	{
-		value.type = DP_TYPE_NULL;
-		value.data = (const uint8 *) "";
-		value.len = 0;
-		return value;
-	}
-	if (typid == dp_types()->bson_value)
-		return dp_value_of_varlena(DP_GETARG_VARLENA(argno));
-	if (typid == dp_types()->bson)
-		return dp_value_of_document(DP_GETARG_VARLENA(argno));
+		DpValue		null = {nothing, 0, DP_TYPE_NULL};
 
-	dp_builder_init_value(&b, 0);
-	if (typid == INT4OID)
-	{
-		value.type = DP_TYPE_INT32;
-		dp_put_int32(dp_builder_reserve(&b, 4), PG_GETARG_INT32(argno));
+		return null;
 	}
-	else if (typid == TEXTOID || typid == UNKNOWNOID)
+	if (typid == UNKNOWNOID)
 	{
-		const char *s = typid == TEXTOID ? VARDATA_ANY(PG_GETARG_TEXT_PP(argno)) : PG_GETARG_CSTRING(argno);
-		uint32		len = typid == TEXTOID ? VARSIZE_ANY_EXHDR(PG_GETARG_TEXT_PP(argno)) : strlen(s);
-		uint8	   *p = dp_builder_reserve(&b, len + 5);
-
-		value.type = DP_TYPE_STRING;
-		dp_put_int32(p, len + 1);
-		memcpy(p + 4, s, len);
-		p[4 + len] = 0;
+		d = CStringGetTextDatum(DatumGetCString(d));
+		typid = TEXTOID;
 	}
-	else
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot store a value of type %s", format_type_be(typid))));
-	return dp_builder_view(&b, value.type);
+	if (unlikely(cache->converter.typid != typid))
+		dp_converter_init(&cache->converter, typid, fcinfo->flinfo->fn_mcxt);
+	return dp_value_of_varlena(dp_converter_value(&cache->converter, d));
 }
 
 /*
@@ -68,9 +65,9 @@ DP_FUNCTION(dp_bson_set);
 Datum
 dp_bson_set(PG_FUNCTION_ARGS)
 {
+	EditCache  *cache;
 	struct varlena *doc;
 	struct varlena *result;
-	const DpPath *path;
 	DpValue		value;
 	bool		create = true;
 
@@ -78,11 +75,44 @@ dp_bson_set(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 	if (PG_NARGS() > 3)
 		create = PG_GETARG_BOOL(3);
+	cache = edit_cache(fcinfo);
 	doc = DP_GETARG_VARLENA(0);
-	path = dp_path_arg(fcinfo, 1);
-	value = value_of_argument(fcinfo, 2);
-	result = dp_document_set_if(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &value, create);
+	value = argument_value(fcinfo, cache, PG_GETARG_DATUM(2), PG_ARGISNULL(2),
+						   get_fn_expr_argtype(fcinfo->flinfo, 2));
+	result = dp_document_set_if(DP_DOC_DATA(doc), DP_DOC_SIZE(doc),
+								dp_path_cached(&cache->path, fcinfo, 1), &value, create);
 	PG_RETURN_POINTER(result ? result : doc);
+}
+
+/*
+ * bson_array_append(bson, path text, VARIADIC "any") -> bson: the document with
+ * the values at the end of the array that the path leads to.
+ */
+DP_FUNCTION(dp_bson_array_append);
+Datum
+dp_bson_array_append(PG_FUNCTION_ARGS)
+{
+	EditCache  *cache;
+	struct varlena *doc;
+	const DpPath *path;
+	DpValue	   *values;
+	Datum	   *args;
+	Oid		   *types;
+	bool	   *nulls;
+	int			n;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+		PG_RETURN_NULL();
+	cache = edit_cache(fcinfo);
+	doc = DP_GETARG_VARLENA(0);
+	path = dp_path_cached(&cache->path, fcinfo, 1);
+	n = extract_variadic_args(fcinfo, 2, true, &args, &types, &nulls);
+	if (n < 0)
+		PG_RETURN_NULL();
+	values = palloc(sizeof(DpValue) * Max(n, 1));
+	for (int i = 0; i < n; i++)
+		values[i] = argument_value(fcinfo, cache, args[i], nulls[i], types[i]);
+	PG_RETURN_POINTER(dp_document_append(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, values, n));
 }
 
 /*
@@ -141,4 +171,57 @@ dp_bson_concat(PG_FUNCTION_ARGS)
 
 	PG_RETURN_POINTER(dp_document_merge(DP_DOC_DATA(a), DP_DOC_SIZE(a),
 										DP_DOC_DATA(b), DP_DOC_SIZE(b)));
+}
+
+/*
+ * bson_value || bson_value: two documents become one, with the right one's
+ * values winning; anything else becomes an array, of which a value that is no
+ * array is one element.
+ */
+DP_FUNCTION(dp_bson_value_concat);
+Datum
+dp_bson_value_concat(PG_FUNCTION_ARGS)
+{
+	DpValue		a = dp_value_of_varlena(DP_GETARG_VARLENA(0));
+	DpValue		b = dp_value_of_varlena(DP_GETARG_VARLENA(1));
+
+	if (a.type == DP_TYPE_DOCUMENT && b.type == DP_TYPE_DOCUMENT)
+		PG_RETURN_POINTER(dp_value_merge(&a, &b));
+	PG_RETURN_POINTER(dp_array_concat(&a, &b));
+}
+
+/*
+ * bson_value - text: a document or an array without what the path leads to.
+ * Raises INVALID_PARAMETER_VALUE for any other value.
+ */
+DP_FUNCTION(dp_bson_value_unset);
+Datum
+dp_bson_value_unset(PG_FUNCTION_ARGS)
+{
+	struct varlena *v = DP_GETARG_VARLENA(0);
+	DpValue		value = dp_value_of_varlena(v);
+	struct varlena *result = dp_value_unset(&value, dp_path_arg(fcinfo, 1));
+
+	PG_RETURN_POINTER(result ? result : v);
+}
+
+/*
+ * bson_value - int: an array without the element at a position, negative ones
+ * from the end.  Raises DATATYPE_MISMATCH for anything else.
+ */
+DP_FUNCTION(dp_bson_value_remove);
+Datum
+dp_bson_value_remove(PG_FUNCTION_ARGS)
+{
+	struct varlena *v = DP_GETARG_VARLENA(0);
+	DpValue		value = dp_value_of_varlena(v);
+	struct varlena *result;
+
+	if (value.type != DP_TYPE_ARRAY)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("cannot remove an element by position from a value that is not an array"),
+				 errdetail("The value has the type %s.", dp_type_name(value.type))));
+	result = dp_array_remove(&value, PG_GETARG_INT32(1));
+	PG_RETURN_POINTER(result ? result : v);
 }
