@@ -12,6 +12,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "bson/build.h"
 #include "bson/cast.h"
 #include "bson/reader.h"
 
@@ -33,8 +34,6 @@ typedef struct ArrayState
 static BuildCache *build_cache(FunctionCallInfo fcinfo, int first);
 static int	build_arguments(FunctionCallInfo fcinfo, BuildCache *cache, int first,
 							Datum **values, bool **nulls);
-static Oid	argument_type(FunctionCallInfo fcinfo, int argno);
-static MemoryContext aggregate_context(FunctionCallInfo fcinfo);
 
 #define CONVERTER(cache, i)	(&(cache)->converters[(cache)->variadic ? 0 : (i)])
 
@@ -146,7 +145,7 @@ dp_to_bson(PG_FUNCTION_ARGS)
 	if (converter == NULL)
 	{
 		converter = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(DpConverter));
-		dp_converter_init(converter, argument_type(fcinfo, 0), fcinfo->flinfo->fn_mcxt);
+		dp_converter_init(converter, dp_argument_type(fcinfo, 0), fcinfo->flinfo->fn_mcxt);
 		fcinfo->flinfo->fn_extra = converter;
 	}
 	PG_RETURN_POINTER(dp_converter_value(converter, PG_GETARG_DATUM(0)));
@@ -185,7 +184,7 @@ DP_FUNCTION(dp_bson_agg_transfn);
 Datum
 dp_bson_agg_transfn(PG_FUNCTION_ARGS)
 {
-	MemoryContext context = aggregate_context(fcinfo);
+	MemoryContext context = dp_aggregate_context(fcinfo);
 	ArrayState *state;
 
 	if (PG_ARGISNULL(0))
@@ -193,7 +192,7 @@ dp_bson_agg_transfn(PG_FUNCTION_ARGS)
 		MemoryContext old = MemoryContextSwitchTo(context);
 
 		state = palloc(sizeof(ArrayState));
-		dp_converter_init(&state->converter, argument_type(fcinfo, 1), context);
+		dp_converter_init(&state->converter, dp_argument_type(fcinfo, 1), context);
 		dp_builder_init_value(&state->builder, 0);
 		dp_builder_begin_array(&state->builder);
 		MemoryContextSwitchTo(old);
@@ -220,7 +219,7 @@ dp_bson_agg_finalfn(PG_FUNCTION_ARGS)
 	uint8	   *p;
 	uint32		len;
 
-	(void) aggregate_context(fcinfo);
+	(void) dp_aggregate_context(fcinfo);
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	state = (ArrayState *) PG_GETARG_POINTER(0);
@@ -258,7 +257,7 @@ build_cache(FunctionCallInfo fcinfo, int first)
 	cache->nargs = n;
 	if (variadic)
 	{
-		Oid			element = get_base_element_type(argument_type(fcinfo, first));
+		Oid			element = get_base_element_type(dp_argument_type(fcinfo, first));
 
 		if (!OidIsValid(element))
 			ereport(ERROR,
@@ -269,7 +268,7 @@ build_cache(FunctionCallInfo fcinfo, int first)
 	else
 	{
 		for (int i = 0; i < n; i++)
-			dp_converter_init(&cache->converters[i], argument_type(fcinfo, first + i), mcxt);
+			dp_converter_init(&cache->converters[i], dp_argument_type(fcinfo, first + i), mcxt);
 	}
 	fcinfo->flinfo->fn_extra = cache;
 	return cache;
@@ -309,11 +308,8 @@ build_arguments(FunctionCallInfo fcinfo, BuildCache *cache, int first,
 	return cache->nargs;
 }
 
-/*
- * The type of an argument that is declared "any".
- */
-static Oid
-argument_type(FunctionCallInfo fcinfo, int argno)
+Oid
+dp_argument_type(FunctionCallInfo fcinfo, int argno)
 {
 	Oid			typid = get_fn_expr_argtype(fcinfo->flinfo, argno);
 
@@ -324,11 +320,8 @@ argument_type(FunctionCallInfo fcinfo, int argno)
 	return typid;
 }
 
-/*
- * Where the state of an aggregate lives.
- */
-static MemoryContext
-aggregate_context(FunctionCallInfo fcinfo)
+MemoryContext
+dp_aggregate_context(FunctionCallInfo fcinfo)
 {
 	MemoryContext context;
 
