@@ -1,0 +1,402 @@
+/*
+ * fuzz.c
+ *		Throws damaged documents and texts at everything that reads what comes
+ *		from outside, and checks what must be true of the answers.
+ *
+ *		fuzz ITERATIONS SEED
+ *
+ * Each iteration makes a random document and a text and checks that
+ *	1. the document is valid, and its bytes survive each form of text;
+ *	2. the damaged document is read by the validation (through bson_recv) and,
+ *	   whatever that says, by the printer, without a fault;
+ *	3. validation says what the reference says (reference.c), and does not accept
+ *	   what libbson refuses;
+ *	4. what validation accepts survives each form of text byte for byte;
+ *	5. the damaged text is refused with an SQLSTATE of a user's error, or gives
+ *	   a valid document that survives, too.
+ *
+ * The sanitizers that it is built with end it at the first fault. Exit status 0:
+ * all was as it should be. With one argument more, iterations begin there, so
+ * that one can be looked at alone: fuzz 1 SEED ITERATION.
+ */
+#include "shim.h"
+
+#include <bson/bson.h>
+
+#include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
+
+#include "bson/reader.h"
+#include "bson/text.h"
+#include "bson/validate.h"
+
+#include "documents.h"
+#include "reference.h"
+
+#define MAX_BYTES	65536
+
+extern Datum dp_bson_recv(PG_FUNCTION_ARGS);
+extern Datum dp_bson_value_recv(PG_FUNCTION_ARGS);
+
+static uint64 seed;
+static uint64 iteration;
+
+static struct
+{
+	uint64		valid;
+	uint64		valid_damaged;
+	uint64		printed_damaged;
+	uint64		texts_accepted;
+	uint64		values;
+	uint64		stricter;
+}			counts;
+
+/* Differences from libbson, by reason */
+typedef struct Reason
+{
+	char		what[200];
+	uint64		count;
+} Reason;
+
+static Reason reasons[32];
+
+static void fail(const char *what, const uint8 *bytes, Size n) pg_attribute_noreturn();
+
+static void
+fail(const char *what, const uint8 *bytes, Size n)
+{
+	printf("FAILED: %s\nseed %llu, iteration %llu\nlast error: %s (%s)\n", what,
+		   (unsigned long long) seed, (unsigned long long) iteration, fuzz_message, fuzz_detail);
+	for (Size i = 0; i < n && i < 2000; i++)
+		printf("%02x", bytes[i]);
+	printf("\n%.*s\n", (int) Min(n, 2000), (const char *) bytes);
+	exit(1);
+}
+
+static void
+count_reason(const char *what)
+{
+	for (int i = 0; i < lengthof(reasons); i++)
+	{
+		if (reasons[i].count == 0)
+			strcpy(reasons[i].what, what);
+		if (strcmp(reasons[i].what, what) == 0)
+		{
+			reasons[i].count++;
+			return;
+		}
+	}
+}
+
+/*
+ * Whether an error is one that a user's input may give.
+ */
+static bool
+is_input_error(void)
+{
+	return fuzz_sqlstate == ERRCODE_INVALID_TEXT_REPRESENTATION ||
+		fuzz_sqlstate == ERRCODE_INVALID_BINARY_REPRESENTATION ||
+		fuzz_sqlstate == ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE ||
+		fuzz_sqlstate == ERRCODE_PROGRAM_LIMIT_EXCEEDED;
+}
+
+/*
+ * The text of a valid value must be UTF-8 and give the same bytes again.
+ */
+static void
+check_survival(const DpValue *v, bool as_document)
+{
+	static const struct
+	{
+		DpTextForm	form;
+		int			indent;
+		const char *what;
+	}			forms[] = {
+		{DP_TEXT_RELAXED, -1, "a value does not survive the relaxed form"},
+		{DP_TEXT_CANONICAL, -1, "a value does not survive the canonical form"},
+		{DP_TEXT_SHELL, -1, "a value does not survive the form of the shell"},
+		{DP_TEXT_RELAXED, 0, "a value does not survive bson_pretty"}
+	};
+
+	for (int i = 0; i < lengthof(forms); i++)
+	{
+		StringInfoData out;
+		struct varlena *again = NULL;
+
+		initStringInfo(&out);
+		if (FUZZ_TRY() != 0)
+			fail(forms[i].what, v->data, v->len);
+		dp_value_to_text(&out, v, forms[i].form, forms[i].indent);
+		if (strlen(out.data) != out.len ||
+			pg_encoding_verifymbstr(PG_UTF8, out.data, out.len) != out.len)
+			fail("the text is not valid UTF-8", (uint8 *) out.data, out.len);
+		if (as_document)
+		{
+			again = dp_text_to_bson(out.data, out.len, NULL);
+			if (DP_DOC_SIZE(again) != v->len || memcmp(DP_DOC_DATA(again), v->data, v->len) != 0)
+				fail(forms[i].what, v->data, v->len);
+		}
+		else
+		{
+			DpValue		w;
+
+			again = dp_text_to_value(out.data, out.len, NULL);
+			w = dp_value_of_varlena(again);
+			if (!dp_value_identical(v, &w))
+				fail(forms[i].what, v->data, v->len);
+		}
+	}
+}
+
+/*
+ * Checks the bytes of a document that may be anything.
+ */
+static void
+check_bytes(const uint8 *bytes, Size n)
+{
+	/* exactly as long as it says, so that the sanitizer sees the end */
+	uint8	   *copy = palloc(n);
+	DpFault		fault = {NULL, 0};
+	bool		valid;
+	bool		theirs;
+	bson_t		b;
+	bson_error_t error = {0};
+	volatile bool received = false;
+	StringInfoData message;
+	DpValue		v;
+
+	memcpy(copy, bytes, n);
+	valid = dp_validate(copy, n, &fault);
+	if (!valid && (fault.what == NULL || fault.offset > n))
+		fail("validation gives no fault or one beyond the end", copy, n);
+
+	/* the input function must say the same */
+	message.data = (char *) copy;
+	message.len = n;
+	message.maxlen = n;
+	message.cursor = 0;
+	if (FUZZ_TRY() == 0)
+	{
+		LOCAL_FCINFO(fcinfo, 1);
+		struct varlena *result;
+
+		fcinfo->args[0].value = PointerGetDatum(&message);
+		fcinfo->args[0].isnull = false;
+		result = (struct varlena *) DatumGetPointer(dp_bson_recv(fcinfo));
+		if (DP_DOC_SIZE(result) != n || memcmp(DP_DOC_DATA(result), copy, n) != 0)
+			fail("bson_recv changes a document", copy, n);
+		received = true;
+	}
+	else if (!is_input_error())
+		fail("bson_recv raises a wrong error", copy, n);
+	if (received != valid)
+		fail("bson_recv and validation differ", copy, n);
+
+	theirs = bson_init_static(&b, copy, n) &&
+		bson_validate_with_error(&b, BSON_VALIDATE_UTF8 | BSON_VALIDATE_UTF8_ALLOW_NULL, &error);
+	if (theirs != valid)
+	{
+		char		what[200];
+
+		snprintf(what, sizeof(what), "%s: %s", valid ? "libbson refuses" : "libbson accepts",
+				 valid ? error.message : fault.what);
+		if (valid)
+			fail(what, copy, n);
+		count_reason(what);
+		counts.stricter++;
+	}
+	if (valid != reference_valid(copy, n))
+		fail("validation and the reference differ", copy, n);
+
+	v.type = DP_TYPE_DOCUMENT;
+	v.data = copy;
+	v.len = n;
+	if (valid)
+	{
+		counts.valid_damaged++;
+		check_survival(&v, true);
+	}
+	else
+	{
+		/* as if it stood in a table: an error or a text, but no fault */
+		static const DpTextForm forms[] = {DP_TEXT_RELAXED, DP_TEXT_CANONICAL, DP_TEXT_SHELL};
+		StringInfoData out;
+
+		initStringInfo(&out);
+		if (FUZZ_TRY() == 0)
+		{
+			dp_value_to_text(&out, &v, forms[fuzz_below(3)], fuzz_below(2) ? 0 : -1);
+			counts.printed_damaged++;
+		}
+		else if (fuzz_sqlstate != ERRCODE_DATA_CORRUPTED)
+			fail("the printer raises a wrong error", copy, n);
+	}
+}
+
+/*
+ * Checks the bytes of a bson_value that may be anything.
+ */
+static void
+check_value_bytes(const uint8 *bytes, Size n)
+{
+	uint8	   *copy = palloc(n);
+	StringInfoData message;
+
+	memcpy(copy, bytes, n);
+	message.data = (char *) copy;
+	message.len = n;
+	message.maxlen = n;
+	message.cursor = 0;
+	if (FUZZ_TRY() == 0)
+	{
+		LOCAL_FCINFO(fcinfo, 1);
+		DpValue		v;
+
+		fcinfo->args[0].value = PointerGetDatum(&message);
+		fcinfo->args[0].isnull = false;
+		v = dp_value_of_varlena((struct varlena *) DatumGetPointer(dp_bson_value_recv(fcinfo)));
+		check_survival(&v, false);
+		counts.values++;
+	}
+	else if (!is_input_error())
+		fail("bson_value_recv raises a wrong error", copy, n);
+}
+
+/*
+ * Checks a text that may be anything.
+ */
+static void
+check_text(const char *text, Size n)
+{
+	char	   *copy = palloc(n + 1);
+	bool		utf8;
+
+	memcpy(copy, text, n);
+	copy[n] = '\0';
+	utf8 = pg_encoding_verifymbstr(PG_UTF8, copy, n) == n;
+	if (FUZZ_TRY() == 0)
+	{
+		struct varlena *result = dp_cstring_to_bson(copy, n, NULL);
+		DpValue		v;
+		DpFault		fault;
+
+		/* the server refuses other texts before they come here */
+		if (!utf8)
+			return;
+		counts.texts_accepted++;
+		v = dp_value_of_document(result);
+		if (!dp_validate(v.data, v.len, &fault))
+		{
+			snprintf(fuzz_detail, sizeof(fuzz_detail), "at offset %u, %s", fault.offset, fault.what);
+			fail("the parser makes an invalid document", (uint8 *) copy, n);
+		}
+		check_survival(&v, true);
+	}
+	else if (!is_input_error())
+		fail("the parser raises a wrong error", (uint8 *) copy, n);
+}
+
+int
+main(int argc, char **argv)
+{
+	static uint8 bytes[MAX_BYTES];
+	uint64		iterations;
+	uint64		first;
+	char		base;
+
+	fuzz_stack_base = &base;
+	if (argc < 3)
+	{
+		fprintf(stderr, "usage: fuzz ITERATIONS SEED [FIRST]\n");
+		return 2;
+	}
+	iterations = strtoull(argv[1], NULL, 10);
+	seed = strtoull(argv[2], NULL, 10);
+	first = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	printf("%llu iterations, seed %llu\n", (unsigned long long) iterations, (unsigned long long) seed);
+
+	for (iteration = first; iteration < first + iterations; iteration++)
+	{
+		DpBuilder	b;
+		DpValue		v;
+		Size		n;
+		DpFault		fault;
+
+		fuzz_state = seed * UINT64CONST(1000003) + iteration;
+		if (FUZZ_TRY() != 0)
+			fail("making a document raises an error", NULL, 0);
+		fuzz_document(&b);
+		v = dp_builder_view(&b, DP_TYPE_DOCUMENT);
+		if (!dp_validate(v.data, v.len, &fault))
+		{
+			snprintf(fuzz_detail, sizeof(fuzz_detail), "at offset %u, %s", fault.offset, fault.what);
+			fail("a document that is valid is refused", v.data, v.len);
+		}
+		counts.valid++;
+		check_survival(&v, true);
+
+		if (v.len < MAX_BYTES / 2)
+		{
+			memcpy(bytes, v.data, v.len);
+			n = v.len;
+			fuzz_damage_bytes(bytes, &n, MAX_BYTES);
+			check_bytes(bytes, n);
+
+			/* a part of it as a value, of its type or another */
+			if (v.len > 8)
+			{
+				Size		at = 4 + fuzz_below(v.len - 4);
+
+				n = 1 + fuzz_below(40);
+				n = Min(n, v.len - at);
+				memcpy(bytes, v.data + at, n);
+				if (fuzz_below(2))
+				{
+					bytes[0] = DP_TYPE_DOCUMENT + fuzz_below(2);
+					memcpy(bytes + 1, v.data, v.len);
+					n = v.len + 1;
+				}
+				else if (fuzz_below(2))
+					bytes[0] = (uint8) fuzz_below(20);
+				check_value_bytes(bytes, n);
+			}
+		}
+
+		if (fuzz_below(2))
+		{
+			const char *text = fuzz_text();
+
+			n = strlen(text);
+			memcpy(bytes, text, n);
+		}
+		else
+		{
+			StringInfoData out;
+
+			initStringInfo(&out);
+			if (FUZZ_TRY() != 0)
+				fail("printing a valid document raises an error", v.data, v.len);
+			dp_value_to_text(&out, &v, (DpTextForm) fuzz_below(3), -1);
+			n = Min(out.len, MAX_BYTES / 2);
+			memcpy(bytes, out.data, n);
+		}
+		fuzz_damage_text((char *) bytes, &n, MAX_BYTES);
+		check_text((char *) bytes, n);
+		fuzz_reset_memory();
+	}
+
+	printf("%llu documents were valid and survived four forms of text\n", (unsigned long long) counts.valid);
+	printf("%llu damaged documents: %llu still valid and survived, %llu printed all the same, the others refused\n",
+		   (unsigned long long) iterations, (unsigned long long) counts.valid_damaged,
+		   (unsigned long long) counts.printed_damaged);
+	printf("%llu values were valid and survived\n", (unsigned long long) counts.values);
+	printf("%llu damaged texts: %llu were accepted, valid and survived\n", (unsigned long long) iterations,
+		   (unsigned long long) counts.texts_accepted);
+	printf("libbson accepts %llu damaged documents that are refused here and by the reference, because:\n",
+		   (unsigned long long) counts.stricter);
+	for (int i = 0; i < lengthof(reasons) && reasons[i].count > 0; i++)
+		printf("  %10llu  %s\n", (unsigned long long) reasons[i].count, reasons[i].what);
+	printf("no fault in %llu iterations, seed %llu\n", (unsigned long long) iterations, (unsigned long long) seed);
+	return 0;
+}

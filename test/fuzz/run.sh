@@ -1,0 +1,29 @@
+#!/bin/sh
+# Builds and runs the fuzzer: damaged documents and texts against validation, the printer and the text parser, outside of a
+# server, under the address and undefined-behaviour sanitizers, with libbson and a second validation as oracles (see fuzz.c).
+#
+#   run.sh [ITERATIONS [SEED [FIRST]]]     a million iterations by default; the seed is printed and repeats the run
+#   run.sh smoke                           a short run, the one that make test does
+#
+# The last line says how it ended; the exit status is 0 when there was no fault. CC chooses the compiler.
+set -eu
+top=$(cd "$(dirname "$0")/../.." && pwd)
+work=${DP_WORK:-$top/build/fuzz}
+pg_config=${PG_CONFIG:-pg_config}
+iterations=${1:-1000000}
+seed=${2:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
+if [ "$iterations" = smoke ]; then iterations=100000 seed=${2:-20181211}; fi
+pc=$(pkg-config --exists bson2 2>/dev/null && echo bson2 || echo libbson-1.0)
+mkdir -p "$work"
+cd "$top"
+bson=src/bson
+# shellcheck disable=SC2046
+"${CC:-gcc}" -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all -ffunction-sections -Wl,--gc-sections \
+  -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers -Wno-clobbered \
+  -Isrc -Itest/fuzz -isystem "$("$pg_config" --includedir-server)" -D_GNU_SOURCE \
+  $(pkg-config --cflags "$pc" | sed 's/-I/-isystem /g') -o "$work/fuzz" \
+  test/fuzz/fuzz.c test/fuzz/documents.c test/fuzz/reference.c test/fuzz/shim.c \
+  $bson/builder.c $bson/reader.c $bson/validate.c $bson/io.c $bson/text_*.c $(grep -l '^dp_decimal128_from_text' $bson/*.c) \
+  -L"$("$pg_config" --pkglibdir)" -L"$("$pg_config" --libdir)" -lpgcommon -lpgport \
+  $(pkg-config --libs "$pc") -lm
+ASAN_OPTIONS=detect_leaks=0 "$work/fuzz" "$iterations" "$seed" ${3:+"$3"}
