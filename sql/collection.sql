@@ -5,6 +5,19 @@ CREATE FUNCTION collection_set_id() RETURNS trigger
 COMMENT ON FUNCTION collection_set_id() IS
   'trigger of collections, BEFORE INSERT OR UPDATE FOR EACH ROW: keeps the column _id equal to the document''s _id and gives one to documents that have none';
 
+-- What makes a table with the columns a collection. Not for users; it needs what ALTER TABLE and CREATE TRIGGER need.
+CREATE FUNCTION collection_attach(rel regclass, id_column name, doc_column name) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  EXECUTE format('ALTER TABLE %s ADD CHECK (%I OPERATOR(@extschema@.=) (%I OPERATOR(@extschema@.->) ''_id''::text))',
+                 rel, id_column, doc_column);
+  EXECUTE format('CREATE TRIGGER zz_docpatterns_00_collection BEFORE INSERT OR UPDATE ON %s '
+                 'FOR EACH ROW EXECUTE FUNCTION @extschema@.collection_set_id()', rel);
+END
+$$;
+COMMENT ON FUNCTION collection_attach(regclass, name, name) IS
+  'internal: adds the check and the trigger of a collection to a table that has the columns';
+
 -- The caller's search_path decides where an unqualified name goes, so none is set here and everything else is qualified.
 CREATE FUNCTION collection_create(name text, if_not_exists boolean DEFAULT false) RETURNS regclass
 LANGUAGE plpgsql VOLATILE STRICT AS $$
@@ -38,14 +51,127 @@ BEGIN
     END IF;
   END IF;
 
-  EXECUTE pg_catalog.format(
-    'CREATE TABLE %s (_id @extschema@.bson_value NOT NULL PRIMARY KEY, doc @extschema@.bson NOT NULL, '
-    'CHECK (_id OPERATOR(@extschema@.=) (doc OPERATOR(@extschema@.->) ''_id''::pg_catalog.text)))', target);
-  EXECUTE pg_catalog.format(
-    'CREATE TRIGGER zz_docpatterns_00_collection BEFORE INSERT OR UPDATE ON %s '
-    'FOR EACH ROW EXECUTE FUNCTION @extschema@.collection_set_id()', target);
+  EXECUTE pg_catalog.format('CREATE TABLE %s (_id @extschema@.bson_value NOT NULL PRIMARY KEY, doc @extschema@.bson NOT NULL)', target);
+  PERFORM @extschema@.collection_attach(target::regclass, '_id', 'doc');
   RETURN target::regclass;
 END
 $$;
 COMMENT ON FUNCTION collection_create(text, boolean) IS
   'creates a table with the columns _id (primary key, follows the document) and doc; the name is written as in SQL, with a schema or without; returns the table; error 42P07 if it exists, unless if_not_exists';
+
+CREATE FUNCTION bson_column_convert(rel regclass, target text, doc_column name DEFAULT NULL) RETURNS integer
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  col record;
+  chk name;
+  actions text[] := '{}';
+  converted integer := 0;
+  was_collection boolean;
+  id_column name;
+  candidates name[];
+BEGIN
+  IF rel IS NULL OR target IS NULL THEN
+    RAISE EXCEPTION 'table and target type cannot be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  IF target NOT IN ('jsonb', 'bytea', 'bson') THEN
+    RAISE EXCEPTION 'cannot convert documents to type %', quote_literal(target)
+      USING ERRCODE = 'invalid_parameter_value', HINT = 'The target is jsonb, bytea or bson.';
+  END IF;
+  PERFORM FROM pg_class AS c WHERE c.oid = rel AND c.relkind IN ('r', 'p');
+  IF NOT FOUND THEN
+    RAISE EXCEPTION '% is not a table', rel USING ERRCODE = 'wrong_object_type';
+  END IF;
+  IF doc_column IS NOT NULL THEN
+    PERFORM FROM pg_attribute AS a WHERE a.attrelid = rel AND a.attname = doc_column AND a.attnum > 0 AND NOT a.attisdropped;
+    IF NOT FOUND THEN
+      RAISE EXCEPTION 'column % of relation % does not exist', quote_ident(doc_column), rel USING ERRCODE = 'undefined_column';
+    END IF;
+  END IF;
+  -- Names of triggers that patterns made; the collection's own is no pattern.
+  PERFORM FROM pg_trigger AS t WHERE t.tgrelid = rel AND NOT t.tgisinternal
+    AND t.tgname LIKE 'zz\_docpatterns\_%' AND t.tgname <> 'zz_docpatterns_00_collection';
+  IF FOUND THEN
+    RAISE EXCEPTION 'table % has a pattern', rel
+      USING ERRCODE = 'object_not_in_prerequisite_state',
+            HINT = 'pattern_list() shows its patterns, pattern_disable() takes them off.';
+  END IF;
+
+  IF target = 'bson' THEN
+    candidates := ARRAY(SELECT a.attname FROM pg_attribute AS a
+      WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped AND a.attname <> '_id'
+        AND a.atttypid IN ('jsonb'::regtype, 'json'::regtype, 'bytea'::regtype)
+        AND (doc_column IS NULL OR a.attname = doc_column));
+    IF cardinality(candidates) <> 1 THEN
+      RAISE EXCEPTION 'table % has % columns that could hold documents', rel, cardinality(candidates)
+        USING ERRCODE = 'invalid_parameter_value',
+              HINT = 'Name the column, which is of type jsonb, json or bytea, as doc_column.';
+    END IF;
+    -- A primary key _id of the same type was, or may be, that of a collection.
+    SELECT a.attname INTO id_column FROM pg_attribute AS a JOIN pg_index AS i ON i.indrelid = a.attrelid
+      WHERE a.attrelid = rel AND a.attname = '_id' AND a.atttypid IN ('jsonb'::regtype, 'bytea'::regtype)
+        AND i.indisprimary AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum;
+    FOR col IN SELECT a.attname, a.atttypid::regtype AS typ FROM pg_attribute AS a
+                WHERE a.attrelid = rel AND a.attname IN (candidates[1], id_column) LOOP
+      actions := actions || CASE
+        WHEN col.attname = id_column THEN
+          format('ALTER COLUMN %1$I TYPE @extschema@.bson_value USING @extschema@.%2$I(%1$I)', col.attname,
+                 CASE col.typ WHEN 'jsonb'::regtype THEN 'bson_value_from' ELSE 'bson_value_from_bytea' END)
+        WHEN col.typ = 'jsonb'::regtype THEN
+          format('ALTER COLUMN %1$I TYPE @extschema@.bson USING @extschema@.jsonb_to_bson(%1$I)', col.attname)
+        ELSE
+          format('ALTER COLUMN %1$I TYPE @extschema@.bson USING %1$I::@extschema@.bson', col.attname)
+        END;
+    END LOOP;
+    EXECUTE format('ALTER TABLE %s %s', rel, array_to_string(actions, ', '));
+    IF id_column IS NOT NULL THEN
+      PERFORM @extschema@.collection_attach(rel, id_column, candidates[1]);
+    END IF;
+    RETURN cardinality(actions);
+  END IF;
+
+  SELECT count(*) > 0 INTO was_collection FROM pg_trigger AS t
+    WHERE t.tgrelid = rel AND t.tgname = 'zz_docpatterns_00_collection';
+  FOR col IN SELECT a.attname, a.atttypid::regtype AS typ, a.atthasdef AND a.attgenerated = '' AS has_default
+               FROM pg_attribute AS a
+              WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped
+                AND a.atttypid IN ('@extschema@.bson'::regtype, '@extschema@.bson_value'::regtype, '@extschema@.objectid'::regtype)
+                AND (doc_column IS NULL OR a.attname = doc_column)
+              ORDER BY a.attnum LOOP
+    -- A default would hold on to the extension.
+    IF col.has_default THEN
+      actions := actions || format('ALTER COLUMN %I DROP DEFAULT', col.attname);
+      RAISE NOTICE 'dropping the default of column %', quote_ident(col.attname);
+    END IF;
+    converted := converted + 1;
+    actions := actions || format('ALTER COLUMN %1$I TYPE %2$s USING %3$s', col.attname,
+      CASE WHEN col.typ = '@extschema@.objectid'::regtype THEN 'text' ELSE target END,
+      format(CASE
+        WHEN col.typ = '@extschema@.objectid'::regtype THEN '%1$I::text'
+        WHEN target = 'jsonb' THEN '%1$I::jsonb'
+        WHEN col.typ = '@extschema@.bson'::regtype THEN '%1$I::bytea'
+        ELSE '@extschema@.bson_value_send(%1$I)' END, col.attname));
+  END LOOP;
+  IF cardinality(actions) = 0 THEN
+    RAISE EXCEPTION 'table % has no column to convert', rel
+      USING ERRCODE = 'invalid_parameter_value',
+            DETAIL = 'Columns of the types bson, bson_value and objectid are converted.';
+  END IF;
+
+  IF was_collection THEN
+    EXECUTE format('DROP TRIGGER zz_docpatterns_00_collection ON %s', rel);
+    FOR chk IN SELECT c.conname FROM pg_constraint AS c
+                WHERE c.conrelid = rel AND c.contype = 'c' AND cardinality(c.conkey) = 2
+                  AND pg_get_constraintdef(c.oid) = (
+                    SELECT format('CHECK ((%I OPERATOR(@extschema@.=) (%I OPERATOR(@extschema@.->) ''_id''::text)))',
+                                  min(a.attname::text) FILTER (WHERE a.atttypid = '@extschema@.bson_value'::regtype),
+                                  min(a.attname::text) FILTER (WHERE a.atttypid = '@extschema@.bson'::regtype))
+                      FROM pg_attribute AS a WHERE a.attrelid = rel AND a.attnum = ANY (c.conkey)) LOOP
+      EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', rel, chk);
+    END LOOP;
+  END IF;
+  EXECUTE format('ALTER TABLE %s %s', rel, array_to_string(actions, ', '));
+  RETURN converted;
+END
+$$;
+COMMENT ON FUNCTION bson_column_convert(regclass, text, name) IS
+  'turns the columns of types bson and bson_value of a table into jsonb or bytea (objectid into text), so that the extension can be dropped, or a column of type jsonb, json or bytea back into bson; returns the number of columns; a collection loses its trigger and check and gets them back with bson; needs ownership, locks and rewrites the table; errors 55000 if the table has a pattern, 22023 if there is nothing to convert';

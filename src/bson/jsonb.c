@@ -5,6 +5,8 @@
  * null, booleans, strings, arrays, objects, integers and doubles are what they
  * are on both sides.  What jsonb has no type for is written as relaxed
  * Extended JSON, as in the text form, and read back from it: {"$oid": ".."}.
+ * What a document means is decided by the name that jsonb puts first, and one
+ * that would be taken for something else is escaped, {"$document": {..}}.
  * Numbers of jsonb are decimal, so doubles are written with the digits that
  * identify them (an integral one as 1.0), and a number with a fraction is read
  * as a double where the double's digits are the number, as a decimal128 where
@@ -24,6 +26,7 @@
 #include "bson/number.h"
 #include "bson/reader.h"
 #include "bson/text.h"
+#include "bson/text_parse.h"
 
 /* Decimal numbers of that many digits all have doubles of their own */
 #define DOUBLE_SAFE_DIGITS		15
@@ -33,9 +36,11 @@
 #define LAST_ISO_DATE			INT64CONST(253402300799999)
 
 static void append_container(DpBuilder *b, const char *name, uint32 namelen, JsonbContainer *container);
+static void append_plain_container(DpBuilder *b, const char *name, uint32 namelen, JsonbContainer *container);
 static void append_scalar(DpBuilder *b, const char *name, uint32 namelen, const JsonbValue *v);
 static void append_numeric(DpBuilder *b, const char *name, uint32 namelen, Numeric n);
-static bool is_extended(JsonbContainer *container);
+static DpWrapper wrapper_of_object(JsonbContainer *container);
+static DpWrapper wrapper_of_fields(const DpValue *document);
 static JsonbValue *push_value(JsonbParseState **state, JsonbIteratorToken token, const DpValue *value);
 static JsonbValue *push_container(JsonbParseState **state, const DpValue *value);
 static JsonbValue *push_extended(JsonbParseState **state, const char *name, char *s, int len);
@@ -116,10 +121,49 @@ dp_jsonb_to_bson(PG_FUNCTION_ARGS)
 }
 
 /*
- * An array or an object of jsonb.
+ * An array or an object of jsonb, or the value that the object stands for.
  */
 static void
 append_container(DpBuilder *b, const char *name, uint32 namelen, JsonbContainer *container)
+{
+	DpWrapper	wrapper = wrapper_of_object(container);
+	StringInfoData text;
+	struct varlena *parsed;
+	DpValue		value;
+
+	if (likely(wrapper == DP_WRAP_NONE))
+	{
+		append_plain_container(b, name, namelen, container);
+		return;
+	}
+
+	if (wrapper == DP_WRAP_DOCUMENT && JsonContainerSize(container) == 1)
+	{
+		JsonbValue	inner;
+
+		(void) getKeyJsonValueFromContainer(container, "$document", strlen("$document"), &inner);
+		if (inner.type == jbvBinary && JsonContainerIsObject(inner.val.binary.data))
+		{
+			append_plain_container(b, name, namelen, inner.val.binary.data);
+			return;
+		}
+	}
+
+	/* the text parser knows the rest, and what is wrong with it */
+	initStringInfo(&text);
+	(void) JsonbToCString(&text, container, 0);
+	parsed = dp_text_to_value(text.data, text.len, NULL);
+	value = dp_value_of_varlena(parsed);
+	dp_builder_append_nested(b, name, namelen, &value);
+	pfree(parsed);
+	pfree(text.data);
+}
+
+/*
+ * An array or an object as what it is.
+ */
+static void
+append_plain_container(DpBuilder *b, const char *name, uint32 namelen, JsonbContainer *container)
 {
 	JsonbIterator *iter;
 	JsonbIteratorToken token;
@@ -129,22 +173,6 @@ append_container(DpBuilder *b, const char *name, uint32 namelen, JsonbContainer 
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
-
-	if (is_extended(container))
-	{
-		StringInfoData text;
-		struct varlena *parsed;
-		DpValue		value;
-
-		initStringInfo(&text);
-		(void) JsonbToCString(&text, container, 0);
-		parsed = dp_text_to_value(text.data, text.len, NULL);
-		value = dp_value_of_varlena(parsed);
-		dp_builder_append_nested(b, name, namelen, &value);
-		pfree(parsed);
-		pfree(text.data);
-		return;
-	}
 
 	if (JsonContainerIsArray(container))
 		dp_builder_begin_array_field(b, name, namelen);
@@ -267,20 +295,64 @@ append_numeric(DpBuilder *b, const char *name, uint32 namelen, Numeric n)
 }
 
 /*
- * Whether an object may be Extended JSON's way to write a value.  Names stand
- * in the order of their lengths and then of their bytes; the values that are
- * written with several names have only names that begin with a dollar sign.
+ * What an object is Extended JSON for.  Its first name decides; names stand in
+ * the order of their lengths and then of their bytes.
  */
-static bool
-is_extended(JsonbContainer *container)
+static DpWrapper
+wrapper_of_object(JsonbContainer *container)
 {
 	uint32		count = JsonContainerSize(container);
-	const char *names;
+	const char *first;
+	JsonbValue	v;
+	DpWrapper	wrapper;
 
 	if (!JsonContainerIsObject(container) || count == 0)
-		return false;
-	names = (const char *) &container->children[count * 2];
-	return getJsonbLength(container, 0) > 0 && names[0] == '$';
+		return DP_WRAP_NONE;
+	first = (const char *) &container->children[count * 2];
+	if (likely(*first != '$' || getJsonbLength(container, 0) == 0))
+		return DP_WRAP_NONE;
+
+	wrapper = dp_wrapper_of_name(first, getJsonbLength(container, 0));
+	if (wrapper == DP_WRAP_SCOPE_FIRST)
+		return DP_WRAP_NONE;	/* $code would stand in front */
+	if (wrapper == DP_WRAP_TYPE_FIRST &&
+		(count != 2 ||
+		 getKeyJsonValueFromContainer(container, "$binary", strlen("$binary"), &v) == NULL))
+		return DP_WRAP_NONE;
+	return wrapper;
+}
+
+/*
+ * What the object that a document becomes would be taken for.
+ */
+static DpWrapper
+wrapper_of_fields(const DpValue *document)
+{
+	DpIter		iter;
+	DpElement	element;
+	DpElement	first = {NULL, 0};
+	int			count = 0;
+	DpWrapper	wrapper;
+	DpValue		v;
+
+	dp_iter_init_value(&iter, document);
+	while (dp_iter_next(&iter, &element))
+	{
+		if (count++ == 0 || element.namelen < first.namelen ||
+			(element.namelen == first.namelen &&
+			 memcmp(element.name, first.name, first.namelen) < 0))
+			first = element;
+	}
+	if (likely(count == 0 || first.name[0] != '$'))
+		return DP_WRAP_NONE;
+
+	wrapper = dp_wrapper_of_name(first.name, first.namelen);
+	if (wrapper == DP_WRAP_SCOPE_FIRST)
+		return DP_WRAP_NONE;
+	if (wrapper == DP_WRAP_TYPE_FIRST &&
+		!dp_document_find(document->data, document->len, "$binary", strlen("$binary"), &v))
+		return DP_WRAP_NONE;
+	return wrapper;
 }
 
 /*
@@ -344,27 +416,38 @@ push_container(JsonbParseState **state, const DpValue *value)
 {
 	DpIter		iter;
 	DpElement	element;
+	JsonbValue	key;
+	JsonbValue *result;
 	bool		is_array = value->type == DP_TYPE_ARRAY;
+	bool		escaped = !is_array && wrapper_of_fields(value) != DP_WRAP_NONE;
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
 
+	key.type = jbvString;
+	if (escaped)
+	{
+		pushJsonbValue(state, WJB_BEGIN_OBJECT, NULL);
+		key.val.string.val = "$document";
+		key.val.string.len = strlen("$document");
+		pushJsonbValue(state, WJB_KEY, &key);
+	}
 	dp_iter_init_value(&iter, value);
 	pushJsonbValue(state, is_array ? WJB_BEGIN_ARRAY : WJB_BEGIN_OBJECT, NULL);
 	while (dp_iter_next(&iter, &element))
 	{
 		if (!is_array)
 		{
-			JsonbValue	key;
-
-			key.type = jbvString;
 			key.val.string.val = unconstify(char *, element.name);
 			key.val.string.len = element.namelen;
 			pushJsonbValue(state, WJB_KEY, &key);
 		}
 		(void) push_value(state, is_array ? WJB_ELEM : WJB_VALUE, &element.value);
 	}
-	return pushJsonbValue(state, is_array ? WJB_END_ARRAY : WJB_END_OBJECT, NULL);
+	result = pushJsonbValue(state, is_array ? WJB_END_ARRAY : WJB_END_OBJECT, NULL);
+	if (escaped)
+		result = pushJsonbValue(state, WJB_END_OBJECT, NULL);
+	return result;
 }
 
 /*
@@ -387,8 +470,9 @@ push_extended(JsonbParseState **state, const char *name, char *s, int len)
 }
 
 /*
- * The jsonb that the value's relaxed text is.  Raises an error if the text
- * holds an escaped null character.
+ * The jsonb that the value's text is: relaxed, except for doubles, because
+ * jsonb's numbers have no -0.0.  Raises an error if the text holds an escaped
+ * null character.
  */
 static Jsonb *
 through_text(const DpValue *value)
@@ -397,7 +481,8 @@ through_text(const DpValue *value)
 	Datum		jb;
 
 	initStringInfo(&text);
-	dp_value_to_text(&text, value, DP_TEXT_RELAXED, -1);
+	dp_value_to_text(&text, value,
+					 value->type == DP_TYPE_DOUBLE ? DP_TEXT_CANONICAL : DP_TEXT_RELAXED, -1);
 	jb = DirectFunctionCall1(jsonb_in, CStringGetDatum(text.data));
 	pfree(text.data);
 	return DatumGetJsonbP(jb);
