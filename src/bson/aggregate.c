@@ -316,13 +316,17 @@ result_of_int64(int64 total, bool narrow)
 	return dp_value_to_varlena(&v);
 }
 
+/* A double; NaN always as the same bytes, whatever the processor makes of it. */
 static struct varlena *
 result_of_double(double total)
 {
 	uint8		bytes[8];
 	DpValue		v = {bytes, 8, DP_TYPE_DOUBLE};
 
-	dp_put_double(bytes, total);
+	if (isnan(total))
+		dp_put_int64(bytes, DP_DOUBLE_NAN);
+	else
+		dp_put_double(bytes, total);
 	return dp_value_to_varlena(&v);
 }
 

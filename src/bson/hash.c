@@ -55,7 +55,7 @@ dp_number_hash(const DpNumber *number, uint64 seed)
 			return hash_bytes_extended(bytes, 8, hash);
 		case DP_NUMBER_DOUBLE:
 			if (number->d != number->d)
-				dp_put_int64(bytes, INT64CONST(0x7ff8000000000000));
+				dp_put_int64(bytes, DP_DOUBLE_NAN);
 			else
 				dp_put_double(bytes, number->d);
 			return hash_bytes_extended(bytes, 8, hash);

@@ -40,6 +40,9 @@ typedef struct DpExact
 
 #define DP_RANK_NAN			(-2)
 
+/* The bits of the double that stands for all NaNs */
+#define DP_DOUBLE_NAN		INT64CONST(0x7ff8000000000000)
+
 /*
  * The canonical form of a number: the first kind of these three that can hold
  * it.  Equal numbers have the same one, whatever types they were stored in.
