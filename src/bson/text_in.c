@@ -18,6 +18,7 @@
 
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "utils/memutils.h"
 
 #include "bson/reader.h"
 #include "bson/text.h"
@@ -69,6 +70,16 @@ static bool skip_blanks_slow(DpParser *p);
 static bool fail_expected(DpParser *p, const char *expected);
 
 /*
+ * What a text of that length needs in the buffer at first, which is more than
+ * most need at last.
+ */
+static inline Size
+expected_size(Size len)
+{
+	return Min(len + len / 4 + 2 * DP_ELEMENT_ROOM, MaxAllocSize / 2);
+}
+
+/*
  * The document that the text spells.
  */
 struct varlena *
@@ -79,7 +90,7 @@ dp_cstring_to_bson(const char *s, Size len, Node *escontext)
 	int			type;
 
 	parser_start(&p, s, len, escontext, "bson");
-	dp_builder_init(&p.b, len + len / 4 + 2 * DP_ELEMENT_ROOM);
+	dp_builder_init(&p.b, expected_size(len));
 	dp_parser_skip_blanks(&p);
 	where = p.cur;
 	type = parse_value(&p);
@@ -105,7 +116,7 @@ dp_cstring_to_value(const char *s, Size len, Node *escontext)
 	int			type;
 
 	parser_start(&p, s, len, escontext, "bson_value");
-	dp_builder_init_value(&p.b, len + len / 4 + 2 * DP_ELEMENT_ROOM);
+	dp_builder_init_value(&p.b, expected_size(len));
 	dp_parser_skip_blanks(&p);
 	type = parse_value(&p);
 	if (type < 0)

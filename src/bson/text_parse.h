@@ -27,8 +27,11 @@ typedef struct DpParser
 	int			height;			/* containers inside each other in the last value */
 } DpParser;
 
-/* Brackets inside each other in a text: a document of the greatest depth whose every level is escaped, and some. */
-#define DP_MAX_NESTING	(2 * DP_MAX_DEPTH + 10)
+/*
+ * Brackets inside each other in a text.  A level of the document takes up to
+ * three: {"$code": "..", "$scope": {"$document": {
+ */
+#define DP_MAX_NESTING	(3 * DP_MAX_DEPTH + 10)
 
 /* What the first name of a document makes of it. */
 typedef enum DpWrapper

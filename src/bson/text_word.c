@@ -158,11 +158,23 @@ dp_parser_word(DpParser *p)
 	}
 	if (which < 0)
 	{
+		int			len = (int) Min(end - p->cur, 40);
+
+		if (len == 0 || p->cur > where)
+		{
+			dp_parser_fail(p, ERRCODE_INVALID_TEXT_REPRESENTATION, where, NULL,
+						   "\"new\" is not followed by a call such as ObjectId(\"..\")");
+			return -1;
+		}
+
+		/* not within a character */
+		while (((uint8) p->cur[len] & 0xC0) == 0x80)
+			len++;
 		dp_parser_fail(p, ERRCODE_INVALID_TEXT_REPRESENTATION, p->cur,
 					   p->start == where && strcmp(p->type, "bson_value") == 0 ?
 					   "A string is written in double quotes, as in '\"shipped\"'; to use an SQL text write 'shipped'::text." :
 					   "A string is written in quotes.",
-					   "\"%.*s\" is not a value", (int) Min(end - p->cur, 40), p->cur);
+					   "\"%.*s\" is not a value", len, p->cur);
 		return -1;
 	}
 	p->cur = end;
