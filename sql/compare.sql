@@ -111,31 +111,58 @@ COMMENT ON OPERATOR CLASS bson_ops USING hash IS 'equality in MongoDB''s order';
 -- = ANY) and its own equality and hash (hash, for joins). That equality is called =#=, so that no query that does not ask
 -- for it can mean it.
 
+-- While a query is planned, a constant of such a type becomes a bson_value, if one equals it exactly (operators_plan.c).
+
+CREATE FUNCTION bson_value_lt_support(internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'dp_bson_value_lt_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION bson_value_le_support(internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'dp_bson_value_le_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION bson_value_eq_support(internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'dp_bson_value_eq_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION bson_value_ne_support(internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'dp_bson_value_ne_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION bson_value_ge_support(internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'dp_bson_value_ge_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION bson_value_gt_support(internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'dp_bson_value_gt_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
 -- int2
 CREATE FUNCTION bson_value_lt_int2(bson_value, int2) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_lt_int2' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_lt_int2' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_lt_support;
 CREATE FUNCTION bson_value_le_int2(bson_value, int2) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_le_int2' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_le_int2' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_le_support;
 CREATE FUNCTION bson_value_eq_int2(bson_value, int2) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_eq_int2' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_eq_int2' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_eq_support;
 CREATE FUNCTION bson_value_ne_int2(bson_value, int2) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_ne_int2' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_ne_int2' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ne_support;
 CREATE FUNCTION bson_value_ge_int2(bson_value, int2) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_ge_int2' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_ge_int2' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ge_support;
 CREATE FUNCTION bson_value_gt_int2(bson_value, int2) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_gt_int2' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_gt_int2' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_gt_support;
 CREATE FUNCTION int2_lt_bson_value(int2, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_int2_lt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_int2_lt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_lt_support;
 CREATE FUNCTION int2_le_bson_value(int2, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_int2_le_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_int2_le_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_le_support;
 CREATE FUNCTION int2_eq_bson_value(int2, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_int2_eq_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_int2_eq_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_eq_support;
 CREATE FUNCTION int2_ne_bson_value(int2, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_int2_ne_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_int2_ne_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ne_support;
 CREATE FUNCTION int2_ge_bson_value(int2, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_int2_ge_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_int2_ge_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ge_support;
 CREATE FUNCTION int2_gt_bson_value(int2, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_int2_gt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_int2_gt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_gt_support;
 CREATE FUNCTION bson_value_cmp_int2(bson_value, int2) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_bson_value_cmp_int2' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION int2_cmp_bson_value(int2, bson_value) RETURNS int4
@@ -193,29 +220,41 @@ ALTER OPERATOR FAMILY bson_value_ops USING hash ADD
 
 -- int4
 CREATE FUNCTION bson_value_lt_int4(bson_value, int4) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_lt_int4' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_lt_int4' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_lt_support;
 CREATE FUNCTION bson_value_le_int4(bson_value, int4) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_le_int4' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_le_int4' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_le_support;
 CREATE FUNCTION bson_value_eq_int4(bson_value, int4) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_eq_int4' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_eq_int4' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_eq_support;
 CREATE FUNCTION bson_value_ne_int4(bson_value, int4) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_ne_int4' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_ne_int4' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ne_support;
 CREATE FUNCTION bson_value_ge_int4(bson_value, int4) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_ge_int4' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_ge_int4' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ge_support;
 CREATE FUNCTION bson_value_gt_int4(bson_value, int4) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_gt_int4' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_gt_int4' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_gt_support;
 CREATE FUNCTION int4_lt_bson_value(int4, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_int4_lt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_int4_lt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_lt_support;
 CREATE FUNCTION int4_le_bson_value(int4, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_int4_le_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_int4_le_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_le_support;
 CREATE FUNCTION int4_eq_bson_value(int4, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_int4_eq_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_int4_eq_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_eq_support;
 CREATE FUNCTION int4_ne_bson_value(int4, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_int4_ne_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_int4_ne_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ne_support;
 CREATE FUNCTION int4_ge_bson_value(int4, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_int4_ge_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_int4_ge_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ge_support;
 CREATE FUNCTION int4_gt_bson_value(int4, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_int4_gt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_int4_gt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_gt_support;
 CREATE FUNCTION bson_value_cmp_int4(bson_value, int4) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_bson_value_cmp_int4' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION int4_cmp_bson_value(int4, bson_value) RETURNS int4
@@ -273,29 +312,41 @@ ALTER OPERATOR FAMILY bson_value_ops USING hash ADD
 
 -- int8
 CREATE FUNCTION bson_value_lt_int8(bson_value, int8) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_lt_int8' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_lt_int8' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_lt_support;
 CREATE FUNCTION bson_value_le_int8(bson_value, int8) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_le_int8' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_le_int8' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_le_support;
 CREATE FUNCTION bson_value_eq_int8(bson_value, int8) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_eq_int8' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_eq_int8' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_eq_support;
 CREATE FUNCTION bson_value_ne_int8(bson_value, int8) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_ne_int8' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_ne_int8' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ne_support;
 CREATE FUNCTION bson_value_ge_int8(bson_value, int8) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_ge_int8' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_ge_int8' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ge_support;
 CREATE FUNCTION bson_value_gt_int8(bson_value, int8) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_gt_int8' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_gt_int8' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_gt_support;
 CREATE FUNCTION int8_lt_bson_value(int8, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_int8_lt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_int8_lt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_lt_support;
 CREATE FUNCTION int8_le_bson_value(int8, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_int8_le_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_int8_le_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_le_support;
 CREATE FUNCTION int8_eq_bson_value(int8, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_int8_eq_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_int8_eq_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_eq_support;
 CREATE FUNCTION int8_ne_bson_value(int8, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_int8_ne_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_int8_ne_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ne_support;
 CREATE FUNCTION int8_ge_bson_value(int8, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_int8_ge_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_int8_ge_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ge_support;
 CREATE FUNCTION int8_gt_bson_value(int8, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_int8_gt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_int8_gt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_gt_support;
 CREATE FUNCTION bson_value_cmp_int8(bson_value, int8) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_bson_value_cmp_int8' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION int8_cmp_bson_value(int8, bson_value) RETURNS int4
@@ -353,29 +404,41 @@ ALTER OPERATOR FAMILY bson_value_ops USING hash ADD
 
 -- float4
 CREATE FUNCTION bson_value_lt_float4(bson_value, float4) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_lt_float4' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_lt_float4' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_lt_support;
 CREATE FUNCTION bson_value_le_float4(bson_value, float4) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_le_float4' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_le_float4' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_le_support;
 CREATE FUNCTION bson_value_eq_float4(bson_value, float4) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_eq_float4' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_eq_float4' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_eq_support;
 CREATE FUNCTION bson_value_ne_float4(bson_value, float4) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_ne_float4' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_ne_float4' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ne_support;
 CREATE FUNCTION bson_value_ge_float4(bson_value, float4) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_ge_float4' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_ge_float4' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ge_support;
 CREATE FUNCTION bson_value_gt_float4(bson_value, float4) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_gt_float4' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_gt_float4' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_gt_support;
 CREATE FUNCTION float4_lt_bson_value(float4, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_float4_lt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_float4_lt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_lt_support;
 CREATE FUNCTION float4_le_bson_value(float4, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_float4_le_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_float4_le_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_le_support;
 CREATE FUNCTION float4_eq_bson_value(float4, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_float4_eq_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_float4_eq_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_eq_support;
 CREATE FUNCTION float4_ne_bson_value(float4, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_float4_ne_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_float4_ne_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ne_support;
 CREATE FUNCTION float4_ge_bson_value(float4, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_float4_ge_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_float4_ge_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ge_support;
 CREATE FUNCTION float4_gt_bson_value(float4, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_float4_gt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_float4_gt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_gt_support;
 CREATE FUNCTION bson_value_cmp_float4(bson_value, float4) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_bson_value_cmp_float4' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION float4_cmp_bson_value(float4, bson_value) RETURNS int4
@@ -435,29 +498,41 @@ ALTER OPERATOR FAMILY bson_value_ops USING hash ADD
 
 -- float8
 CREATE FUNCTION bson_value_lt_float8(bson_value, float8) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_lt_float8' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_lt_float8' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_lt_support;
 CREATE FUNCTION bson_value_le_float8(bson_value, float8) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_le_float8' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_le_float8' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_le_support;
 CREATE FUNCTION bson_value_eq_float8(bson_value, float8) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_eq_float8' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_eq_float8' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_eq_support;
 CREATE FUNCTION bson_value_ne_float8(bson_value, float8) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_ne_float8' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_ne_float8' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ne_support;
 CREATE FUNCTION bson_value_ge_float8(bson_value, float8) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_ge_float8' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_ge_float8' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ge_support;
 CREATE FUNCTION bson_value_gt_float8(bson_value, float8) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_gt_float8' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_gt_float8' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_gt_support;
 CREATE FUNCTION float8_lt_bson_value(float8, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_float8_lt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_float8_lt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_lt_support;
 CREATE FUNCTION float8_le_bson_value(float8, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_float8_le_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_float8_le_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_le_support;
 CREATE FUNCTION float8_eq_bson_value(float8, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_float8_eq_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_float8_eq_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_eq_support;
 CREATE FUNCTION float8_ne_bson_value(float8, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_float8_ne_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_float8_ne_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ne_support;
 CREATE FUNCTION float8_ge_bson_value(float8, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_float8_ge_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_float8_ge_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ge_support;
 CREATE FUNCTION float8_gt_bson_value(float8, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_float8_gt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_float8_gt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_gt_support;
 CREATE FUNCTION bson_value_cmp_float8(bson_value, float8) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_bson_value_cmp_float8' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION float8_cmp_bson_value(float8, bson_value) RETURNS int4
@@ -517,29 +592,41 @@ ALTER OPERATOR FAMILY bson_value_ops USING hash ADD
 
 -- numeric
 CREATE FUNCTION bson_value_lt_numeric(bson_value, numeric) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_lt_numeric' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_lt_numeric' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_lt_support;
 CREATE FUNCTION bson_value_le_numeric(bson_value, numeric) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_le_numeric' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_le_numeric' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_le_support;
 CREATE FUNCTION bson_value_eq_numeric(bson_value, numeric) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_eq_numeric' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_eq_numeric' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_eq_support;
 CREATE FUNCTION bson_value_ne_numeric(bson_value, numeric) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_ne_numeric' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_ne_numeric' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ne_support;
 CREATE FUNCTION bson_value_ge_numeric(bson_value, numeric) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_ge_numeric' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_ge_numeric' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ge_support;
 CREATE FUNCTION bson_value_gt_numeric(bson_value, numeric) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_gt_numeric' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_gt_numeric' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_gt_support;
 CREATE FUNCTION numeric_lt_bson_value(numeric, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_numeric_lt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_numeric_lt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_lt_support;
 CREATE FUNCTION numeric_le_bson_value(numeric, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_numeric_le_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_numeric_le_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_le_support;
 CREATE FUNCTION numeric_eq_bson_value(numeric, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_numeric_eq_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_numeric_eq_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_eq_support;
 CREATE FUNCTION numeric_ne_bson_value(numeric, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_numeric_ne_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_numeric_ne_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ne_support;
 CREATE FUNCTION numeric_ge_bson_value(numeric, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_numeric_ge_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_numeric_ge_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ge_support;
 CREATE FUNCTION numeric_gt_bson_value(numeric, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_numeric_gt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_numeric_gt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_gt_support;
 CREATE FUNCTION bson_value_cmp_numeric(bson_value, numeric) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_bson_value_cmp_numeric' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION numeric_cmp_bson_value(numeric, bson_value) RETURNS int4
@@ -599,29 +686,41 @@ ALTER OPERATOR FAMILY bson_value_ops USING hash ADD
 
 -- text
 CREATE FUNCTION bson_value_lt_text(bson_value, text) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_lt_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_lt_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_lt_support;
 CREATE FUNCTION bson_value_le_text(bson_value, text) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_le_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_le_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_le_support;
 CREATE FUNCTION bson_value_eq_text(bson_value, text) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_eq_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_eq_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_eq_support;
 CREATE FUNCTION bson_value_ne_text(bson_value, text) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_ne_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_ne_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ne_support;
 CREATE FUNCTION bson_value_ge_text(bson_value, text) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_ge_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_ge_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ge_support;
 CREATE FUNCTION bson_value_gt_text(bson_value, text) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_gt_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_gt_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_gt_support;
 CREATE FUNCTION text_lt_bson_value(text, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_text_lt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_text_lt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_lt_support;
 CREATE FUNCTION text_le_bson_value(text, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_text_le_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_text_le_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_le_support;
 CREATE FUNCTION text_eq_bson_value(text, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_text_eq_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_text_eq_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_eq_support;
 CREATE FUNCTION text_ne_bson_value(text, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_text_ne_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_text_ne_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ne_support;
 CREATE FUNCTION text_ge_bson_value(text, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_text_ge_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_text_ge_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ge_support;
 CREATE FUNCTION text_gt_bson_value(text, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_text_gt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_text_gt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_gt_support;
 CREATE FUNCTION bson_value_cmp_text(bson_value, text) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_bson_value_cmp_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION text_cmp_bson_value(text, bson_value) RETURNS int4
@@ -681,29 +780,41 @@ ALTER OPERATOR FAMILY bson_value_ops USING hash ADD
 
 -- bool
 CREATE FUNCTION bson_value_lt_boolean(bson_value, bool) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_lt_boolean' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_lt_boolean' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_lt_support;
 CREATE FUNCTION bson_value_le_boolean(bson_value, bool) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_le_boolean' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_le_boolean' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_le_support;
 CREATE FUNCTION bson_value_eq_boolean(bson_value, bool) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_eq_boolean' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_eq_boolean' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_eq_support;
 CREATE FUNCTION bson_value_ne_boolean(bson_value, bool) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_ne_boolean' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_ne_boolean' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ne_support;
 CREATE FUNCTION bson_value_ge_boolean(bson_value, bool) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_ge_boolean' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_ge_boolean' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ge_support;
 CREATE FUNCTION bson_value_gt_boolean(bson_value, bool) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_gt_boolean' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_gt_boolean' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_gt_support;
 CREATE FUNCTION boolean_lt_bson_value(bool, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_boolean_lt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_boolean_lt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_lt_support;
 CREATE FUNCTION boolean_le_bson_value(bool, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_boolean_le_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_boolean_le_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_le_support;
 CREATE FUNCTION boolean_eq_bson_value(bool, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_boolean_eq_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_boolean_eq_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_eq_support;
 CREATE FUNCTION boolean_ne_bson_value(bool, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_boolean_ne_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_boolean_ne_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ne_support;
 CREATE FUNCTION boolean_ge_bson_value(bool, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_boolean_ge_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_boolean_ge_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ge_support;
 CREATE FUNCTION boolean_gt_bson_value(bool, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_boolean_gt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_boolean_gt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_gt_support;
 CREATE FUNCTION bson_value_cmp_boolean(bson_value, bool) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_bson_value_cmp_boolean' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION boolean_cmp_bson_value(bool, bson_value) RETURNS int4
@@ -761,29 +872,41 @@ ALTER OPERATOR FAMILY bson_value_ops USING hash ADD
 
 -- date
 CREATE FUNCTION bson_value_lt_date(bson_value, date) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_lt_date' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_lt_date' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_lt_support;
 CREATE FUNCTION bson_value_le_date(bson_value, date) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_le_date' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_le_date' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_le_support;
 CREATE FUNCTION bson_value_eq_date(bson_value, date) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_eq_date' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_eq_date' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_eq_support;
 CREATE FUNCTION bson_value_ne_date(bson_value, date) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_ne_date' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_ne_date' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ne_support;
 CREATE FUNCTION bson_value_ge_date(bson_value, date) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_ge_date' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_ge_date' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ge_support;
 CREATE FUNCTION bson_value_gt_date(bson_value, date) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_gt_date' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_gt_date' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_gt_support;
 CREATE FUNCTION date_lt_bson_value(date, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_date_lt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_date_lt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_lt_support;
 CREATE FUNCTION date_le_bson_value(date, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_date_le_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_date_le_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_le_support;
 CREATE FUNCTION date_eq_bson_value(date, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_date_eq_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_date_eq_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_eq_support;
 CREATE FUNCTION date_ne_bson_value(date, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_date_ne_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_date_ne_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ne_support;
 CREATE FUNCTION date_ge_bson_value(date, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_date_ge_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_date_ge_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ge_support;
 CREATE FUNCTION date_gt_bson_value(date, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_date_gt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_date_gt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_gt_support;
 CREATE FUNCTION bson_value_cmp_date(bson_value, date) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_bson_value_cmp_date' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION date_cmp_bson_value(date, bson_value) RETURNS int4
@@ -841,29 +964,41 @@ ALTER OPERATOR FAMILY bson_value_ops USING hash ADD
 
 -- timestamptz
 CREATE FUNCTION bson_value_lt_timestamptz(bson_value, timestamptz) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_lt_timestamptz' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_lt_timestamptz' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_lt_support;
 CREATE FUNCTION bson_value_le_timestamptz(bson_value, timestamptz) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_le_timestamptz' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_le_timestamptz' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_le_support;
 CREATE FUNCTION bson_value_eq_timestamptz(bson_value, timestamptz) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_eq_timestamptz' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_eq_timestamptz' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_eq_support;
 CREATE FUNCTION bson_value_ne_timestamptz(bson_value, timestamptz) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_ne_timestamptz' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_ne_timestamptz' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ne_support;
 CREATE FUNCTION bson_value_ge_timestamptz(bson_value, timestamptz) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_ge_timestamptz' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_ge_timestamptz' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ge_support;
 CREATE FUNCTION bson_value_gt_timestamptz(bson_value, timestamptz) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_gt_timestamptz' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_gt_timestamptz' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_gt_support;
 CREATE FUNCTION timestamptz_lt_bson_value(timestamptz, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_timestamptz_lt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_timestamptz_lt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_lt_support;
 CREATE FUNCTION timestamptz_le_bson_value(timestamptz, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_timestamptz_le_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_timestamptz_le_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_le_support;
 CREATE FUNCTION timestamptz_eq_bson_value(timestamptz, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_timestamptz_eq_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_timestamptz_eq_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_eq_support;
 CREATE FUNCTION timestamptz_ne_bson_value(timestamptz, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_timestamptz_ne_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_timestamptz_ne_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ne_support;
 CREATE FUNCTION timestamptz_ge_bson_value(timestamptz, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_timestamptz_ge_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_timestamptz_ge_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ge_support;
 CREATE FUNCTION timestamptz_gt_bson_value(timestamptz, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_timestamptz_gt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_timestamptz_gt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_gt_support;
 CREATE FUNCTION bson_value_cmp_timestamptz(bson_value, timestamptz) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_bson_value_cmp_timestamptz' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION timestamptz_cmp_bson_value(timestamptz, bson_value) RETURNS int4
@@ -921,29 +1056,41 @@ ALTER OPERATOR FAMILY bson_value_ops USING hash ADD
 
 -- uuid
 CREATE FUNCTION bson_value_lt_uuid(bson_value, uuid) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_lt_uuid' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_lt_uuid' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_lt_support;
 CREATE FUNCTION bson_value_le_uuid(bson_value, uuid) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_le_uuid' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_le_uuid' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_le_support;
 CREATE FUNCTION bson_value_eq_uuid(bson_value, uuid) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_eq_uuid' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_eq_uuid' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_eq_support;
 CREATE FUNCTION bson_value_ne_uuid(bson_value, uuid) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_ne_uuid' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_ne_uuid' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ne_support;
 CREATE FUNCTION bson_value_ge_uuid(bson_value, uuid) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_ge_uuid' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_ge_uuid' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ge_support;
 CREATE FUNCTION bson_value_gt_uuid(bson_value, uuid) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_gt_uuid' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_gt_uuid' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_gt_support;
 CREATE FUNCTION uuid_lt_bson_value(uuid, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_uuid_lt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_uuid_lt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_lt_support;
 CREATE FUNCTION uuid_le_bson_value(uuid, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_uuid_le_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_uuid_le_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_le_support;
 CREATE FUNCTION uuid_eq_bson_value(uuid, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_uuid_eq_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_uuid_eq_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_eq_support;
 CREATE FUNCTION uuid_ne_bson_value(uuid, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_uuid_ne_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_uuid_ne_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ne_support;
 CREATE FUNCTION uuid_ge_bson_value(uuid, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_uuid_ge_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_uuid_ge_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ge_support;
 CREATE FUNCTION uuid_gt_bson_value(uuid, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_uuid_gt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_uuid_gt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_gt_support;
 CREATE FUNCTION bson_value_cmp_uuid(bson_value, uuid) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_bson_value_cmp_uuid' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION uuid_cmp_bson_value(uuid, bson_value) RETURNS int4
@@ -1001,29 +1148,41 @@ ALTER OPERATOR FAMILY bson_value_ops USING hash ADD
 
 -- objectid
 CREATE FUNCTION bson_value_lt_objectid(bson_value, objectid) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_lt_objectid' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_lt_objectid' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_lt_support;
 CREATE FUNCTION bson_value_le_objectid(bson_value, objectid) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_le_objectid' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_le_objectid' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_le_support;
 CREATE FUNCTION bson_value_eq_objectid(bson_value, objectid) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_eq_objectid' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_eq_objectid' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_eq_support;
 CREATE FUNCTION bson_value_ne_objectid(bson_value, objectid) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_ne_objectid' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_ne_objectid' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ne_support;
 CREATE FUNCTION bson_value_ge_objectid(bson_value, objectid) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_ge_objectid' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_ge_objectid' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ge_support;
 CREATE FUNCTION bson_value_gt_objectid(bson_value, objectid) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_bson_value_gt_objectid' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_gt_objectid' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_gt_support;
 CREATE FUNCTION objectid_lt_bson_value(objectid, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_objectid_lt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_objectid_lt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_lt_support;
 CREATE FUNCTION objectid_le_bson_value(objectid, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_objectid_le_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_objectid_le_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_le_support;
 CREATE FUNCTION objectid_eq_bson_value(objectid, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_objectid_eq_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_objectid_eq_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_eq_support;
 CREATE FUNCTION objectid_ne_bson_value(objectid, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_objectid_ne_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_objectid_ne_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ne_support;
 CREATE FUNCTION objectid_ge_bson_value(objectid, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_objectid_ge_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_objectid_ge_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_ge_support;
 CREATE FUNCTION objectid_gt_bson_value(objectid, bson_value) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_objectid_gt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_objectid_gt_bson_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT bson_value_gt_support;
 CREATE FUNCTION bson_value_cmp_objectid(bson_value, objectid) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_bson_value_cmp_objectid' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION objectid_cmp_bson_value(objectid, bson_value) RETURNS int4

@@ -15,18 +15,11 @@
 
 #include "common/hashfn.h"
 #include "utils/builtins.h"
-#include "utils/date.h"
-#include "utils/timestamp.h"
 #include "utils/uuid.h"
 
 #include "bson/compare.h"
 #include "bson/number.h"
-
-#define MS_PER_DAY		INT64CONST(86400000)
-
-/* Days and milliseconds from 1970, where BSON begins to count, to 2000, where PostgreSQL does */
-#define EPOCH_DAYS		(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE)
-#define EPOCH_MS		(EPOCH_DAYS * MS_PER_DAY)
+#include "bson/sqltime.h"
 
 /* A numeric that was taken apart, kept from call to call */
 typedef struct NumericCache
@@ -90,26 +83,6 @@ compare_time(const DpValue *v, int64 ms, bool rest, int infinite)
 		return -infinite;
 	result = dp_int64_compare(dp_get_int64(v->data), ms);
 	return result == 0 && rest ? -1 : result;
-}
-
-/* The milliseconds since 1970 of a timestamptz, rounded down; whether that loses something. */
-static inline int64
-time_of_timestamptz(TimestampTz t, bool *rest, int *infinite)
-{
-	int64		ms = t / 1000;
-	int64		us = t % 1000;
-
-	*infinite = TIMESTAMP_IS_NOBEGIN(t) ? -1 : TIMESTAMP_IS_NOEND(t) ? 1 : 0;
-	*rest = us != 0;
-	return ms - (us < 0 ? 1 : 0) + EPOCH_MS;
-}
-
-/* The milliseconds since 1970 of midnight UTC. */
-static inline int64
-time_of_date(DateADT d, int *infinite)
-{
-	*infinite = DATE_IS_NOBEGIN(d) ? -1 : DATE_IS_NOEND(d) ? 1 : 0;
-	return ((int64) d + EPOCH_DAYS) * MS_PER_DAY;
 }
 
 /* The value that an objectid or a uuid stands for; buf holds 21 bytes. */
@@ -241,7 +214,7 @@ static int
 compare_date(const DpValue *v, Datum d, FmgrInfo *flinfo)
 {
 	int			infinite;
-	int64		ms = time_of_date(DatumGetDateADT(d), &infinite);
+	int64		ms = dp_time_of_date(DatumGetDateADT(d), &infinite);
 
 	return compare_time(v, ms, false, infinite);
 }
@@ -251,7 +224,7 @@ compare_timestamptz(const DpValue *v, Datum d, FmgrInfo *flinfo)
 {
 	int			infinite;
 	bool		rest;
-	int64		ms = time_of_timestamptz(DatumGetTimestampTz(d), &rest, &infinite);
+	int64		ms = dp_time_of_timestamptz(DatumGetTimestampTz(d), &rest, &infinite);
 
 	return compare_time(v, ms, rest, infinite);
 }
@@ -367,7 +340,7 @@ hash_of_date(Datum d, uint64 seed, FmgrInfo *flinfo)
 {
 	int			infinite;
 
-	return hash_time(time_of_date(DatumGetDateADT(d), &infinite), seed);
+	return hash_time(dp_time_of_date(DatumGetDateADT(d), &infinite), seed);
 }
 
 static uint64
@@ -376,7 +349,7 @@ hash_of_timestamptz(Datum d, uint64 seed, FmgrInfo *flinfo)
 	int			infinite;
 	bool		rest;
 
-	return hash_time(time_of_timestamptz(DatumGetTimestampTz(d), &rest, &infinite), seed);
+	return hash_time(dp_time_of_timestamptz(DatumGetTimestampTz(d), &rest, &infinite), seed);
 }
 
 static uint64

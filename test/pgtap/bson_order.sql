@@ -1,6 +1,6 @@
 -- The order of values and documents, equality and hashing, and the operators beside SQL values.
 BEGIN;
-SELECT plan(137);
+SELECT plan(184);
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 
@@ -164,17 +164,19 @@ SELECT type, unnest(literals) FROM (VALUES
   ('timestamptz', ARRAY['1970-01-01 00:00:00.005+00', '1969-12-31 23:59:59.999+00', '2262-01-01 00:00+00']),
   ('uuid', ARRAY['00000000-0000-0000-0000-000000000000', '550e8400-e29b-41d4-a716-446655440000']), ('objectid', ARRAY['5f0000000000000000000001'])
 ) x(type, literals);
-CREATE FUNCTION pg_temp.disagree(type text, literal text) RETURNS bigint LANGUAGE plpgsql AS $$
+-- once as a constant, which the planner turns into a bson_value, and once not
+CREATE FUNCTION pg_temp.disagree(type text, literal text, hidden text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE result bigint;
 BEGIN
-  EXECUTE format('SELECT count(*) FROM sample, (SELECT %1$L::%2$I AS s, %1$L::%2$I::bson_value AS b) x, LATERAL (SELECT bson_value_cmp(v, b) AS c) y
+  EXECUTE format('SELECT count(*) FROM sample, (SELECT %1$L::%2$I AS s, %1$L::%2$I::bson_value AS b %3$s) x, LATERAL (SELECT bson_value_cmp(v, b) AS c) y
     WHERE (v < s) <> (c < 0) OR (v <= s) <> (c <= 0) OR (v = s) <> (c = 0) OR (v <> s) <> (c <> 0) OR (v >= s) <> (c >= 0) OR (v > s) <> (c > 0)
        OR (s < v) <> (c > 0) OR (s <= v) <> (c >= 0) OR (s = v) <> (c = 0) OR (s <> v) <> (c <> 0) OR (s >= v) <> (c <= 0) OR (s > v) <> (c < 0)
        OR (%4$I(s) <> bson_value_hash(b)) OR %5$I(s, 3) <> bson_value_hash_extended(b, 3)
-       OR NOT (b = s AND s = b)', literal, type, NULL, CASE type WHEN 'bool' THEN 'boolean' ELSE type END || '_bson_hash', CASE type WHEN 'bool' THEN 'boolean' ELSE type END || '_bson_hash_extended') INTO result;
+       OR NOT (b = s AND s = b)', literal, type, hidden, CASE type WHEN 'bool' THEN 'boolean' ELSE type END || '_bson_hash', CASE type WHEN 'bool' THEN 'boolean' ELSE type END || '_bson_hash_extended') INTO result;
   RETURN result;
 END $$;
-SELECT is(pg_temp.disagree(type, literal), 0::bigint, format('%s %L compares and hashes as its bson_value', type, literal)) FROM sql_values;
+SELECT is(pg_temp.disagree(type, literal, 'OFFSET 0'), 0::bigint, format('%s %L compares and hashes as its bson_value', type, literal)) FROM sql_values;
+SELECT is(pg_temp.disagree(type, literal, ''), 0::bigint, format('%s %L also as a constant', type, literal)) FROM sql_values;
 
 SELECT ok('{"$date": {"$numberLong": "5"}}'::bson_value < '1970-01-01 00:00:00.005001+00'::timestamptz
           AND '{"$date": {"$numberLong": "6"}}'::bson_value > '1970-01-01 00:00:00.005999+00'::timestamptz
@@ -183,6 +185,22 @@ SELECT ok('{"$date": {"$numberLong": "5"}}'::bson_value < '1970-01-01 00:00:00.0
 SELECT ok('{"$date": {"$numberLong": "9223372036854775807"}}'::bson_value < 'infinity'::timestamptz
           AND '{"$date": {"$numberLong": "-9223372036854775808"}}'::bson_value > '-infinity'::date
           AND '{"$timestamp": {"t": 0, "i": 0}}'::bson_value > 'infinity'::timestamptz, 'infinite times stay within their class');
+
+-- What the planner makes of constants
+CREATE FUNCTION pg_temp.planned(condition text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+  FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) SELECT 1 FROM (SELECT v FROM t OFFSET 0) x WHERE ' || condition LOOP
+    IF line ~ 'Filter:' THEN RETURN btrim(replace(line, 'Filter:', '')); END IF;
+  END LOOP;
+END $$;
+SET datestyle = 'ISO';
+SELECT is(pg_temp.planned(condition), plan, condition || ' is planned as ' || plan)
+FROM (VALUES ('v > 5', '(x.v > ''5''::bson_value)'), ('7::int8 <> v', '(''{"$numberLong": "7"}''::bson_value <> x.v)'), ('v <= 0.10', '(x.v <= ''{"$numberDecimal": "0.10"}''::bson_value)'),
+  ('v = ''a''::text', '(x.v = ''"a"''::bson_value)'), ('v >= date ''2020-01-01''', '(x.v >= ''{"$date": "2020-01-01T00:00:00Z"}''::bson_value)'),
+  ('v < ''2020-01-01 00:00:00.0001+00''::timestamptz', '(x.v < ''2020-01-01 00:00:00.0001+00''::timestamp with time zone)'),
+  ('v < ''infinity''::date', '(x.v < ''infinity''::date)')) x(condition, plan);
+SELECT alike(pg_temp.planned('v < 1e7000'), '%::numeric)', 'a numeric that is no decimal128 stays');
 
 -- Nothing else changes
 SELECT throws_ok($$SELECT 1 = 'a'::text$$, '42883', NULL, '1 = ''a''::text is still an error');

@@ -42,6 +42,15 @@ SELECT count(*) FROM orders WHERE doc -> 'price' > 990 AND doc -> 'price' < 1e9;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM orders WHERE 10.5 <= doc -> 'price' AND doc -> 'price' < 12::float8;
 SELECT doc -> 'price' AS price FROM orders WHERE 10.5 <= doc -> 'price' AND doc -> 'price' < 12::float8;
 SELECT doc -> 'price' AS price FROM orders WHERE doc -> 'price' IN (1, 2, 3) ORDER BY doc -> 'price';
+
+-- A parameter does as well as a constant.
+SET plan_cache_mode = force_generic_plan;
+PREPARE between_prices(numeric, float8) AS SELECT doc -> 'price' AS price FROM orders WHERE $1 <= doc -> 'price' AND doc -> 'price' < $2;
+EXPLAIN (COSTS OFF) EXECUTE between_prices(10.5, 12);
+EXECUTE between_prices(10.5, 12);
+EXECUTE between_prices(999.99999999999999999999999999999999999999999, 'infinity');
+DEALLOCATE between_prices;
+RESET plan_cache_mode;
 EXPLAIN (COSTS OFF) SELECT 1 FROM orders WHERE doc -> 'price' = ANY ('{1.5, 3.0, NaN}'::numeric[]);
 SELECT doc -> 'price' AS price FROM orders WHERE doc -> 'price' = ANY ('{3.0, 1.5, NaN, 3.00}'::numeric[]) ORDER BY doc -> 'price';
 EXPLAIN (COSTS OFF) SELECT doc -> 'when' AS "when" FROM orders WHERE doc -> 'when' < '2024-01-01 03:00:00.000001'::timestamptz;
@@ -54,6 +63,18 @@ SELECT count(*) FROM orders WHERE doc -> 'status' = 'shipped'::text;
 SELECT count(*) FROM orders WHERE doc -> 'status' = '"shipped"';
 SELECT count(*) FROM orders WHERE doc -> 'status' = 'shipped';
 SELECT count(*) FROM orders WHERE doc -> 'status' = ANY (ARRAY['shipped', 'lost']);
+
+-- The planner knows that a field that equals a constant has one value: the index gives the order of the next one.
+CREATE TABLE archive AS SELECT doc FROM orders;
+CREATE INDEX archive_status_price ON archive ((doc -> 'status'), (doc -> 'price'));
+EXPLAIN (COSTS OFF) SELECT doc FROM archive WHERE doc -> 'status' = 'shipped'::text ORDER BY doc -> 'price' LIMIT 1;
+SELECT doc -> 'price' AS price FROM archive WHERE doc -> 'status' = 'shipped'::text ORDER BY doc -> 'price' LIMIT 1;
+DROP INDEX archive_status_price;
+-- And that one condition implies another: a partial index can be used.
+CREATE INDEX archive_dear ON archive ((doc -> '_id')) WHERE doc -> 'price' > 900;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM archive WHERE doc -> '_id' > 1990 AND doc -> 'price' >= 990.5;
+SELECT count(*) FROM archive WHERE doc -> '_id' > 1990 AND doc -> 'price' >= 990.5;
+DROP TABLE archive;
 
 -- A hash index serves equality with SQL values too.
 EXPLAIN (COSTS OFF) SELECT count(*) FROM orders WHERE doc -> 'customer' = 7::int8;
