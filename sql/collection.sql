@@ -6,7 +6,7 @@ COMMENT ON FUNCTION collection_set_id() IS
   'trigger of collections, BEFORE INSERT OR UPDATE FOR EACH ROW: keeps the column _id equal to the document''s _id and gives one to documents that have none';
 
 -- What makes a table with the columns a collection. Not for users; it needs what ALTER TABLE and CREATE TRIGGER need.
-CREATE FUNCTION collection_attach(rel regclass, id_column name, doc_column name) RETURNS void
+CREATE FUNCTION _collection_attach(rel regclass, id_column name, doc_column name) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   EXECUTE format('ALTER TABLE %s ADD CHECK (%I OPERATOR(@extschema@.=) (%I OPERATOR(@extschema@.->) ''_id''::text))',
@@ -15,7 +15,7 @@ BEGIN
                  'FOR EACH ROW EXECUTE FUNCTION @extschema@.collection_set_id()', rel);
 END
 $$;
-COMMENT ON FUNCTION collection_attach(regclass, name, name) IS
+COMMENT ON FUNCTION _collection_attach(regclass, name, name) IS
   'internal: adds the check and the trigger of a collection to a table that has the columns';
 
 -- The caller's search_path decides where an unqualified name goes, so none is set here and everything else is qualified.
@@ -52,7 +52,7 @@ BEGIN
   END IF;
 
   EXECUTE pg_catalog.format('CREATE TABLE %s (_id @extschema@.bson_value NOT NULL PRIMARY KEY, doc @extschema@.bson NOT NULL)', target);
-  PERFORM @extschema@.collection_attach(target::regclass, '_id', 'doc');
+  PERFORM @extschema@._collection_attach(target::regclass, '_id', 'doc');
   RETURN target::regclass;
 END
 $$;
@@ -124,7 +124,7 @@ BEGIN
     END LOOP;
     EXECUTE format('ALTER TABLE %s %s', rel, array_to_string(actions, ', '));
     IF id_column IS NOT NULL THEN
-      PERFORM @extschema@.collection_attach(rel, id_column, candidates[1]);
+      PERFORM @extschema@._collection_attach(rel, id_column, candidates[1]);
     END IF;
     RETURN cardinality(actions);
   END IF;

@@ -251,7 +251,6 @@ dp_converter_value(DpConverter *c, Datum d)
 {
 	DpBuilder	b;
 	uint8	   *bytes;
-	uint8		type;
 
 	if (c->conversion == DP_CONVERT_BSON_VALUE)
 		return PG_DETOAST_DATUM_PACKED(d);
@@ -263,11 +262,9 @@ dp_converter_value(DpConverter *c, Datum d)
 	dp_builder_init(&b, 0);
 	dp_converter_append(c, &b, "", 0, d, false);
 	bytes = b.buf + b.head;
-	type = bytes[0];
 	memmove(bytes + 1, bytes + 2, b.len - b.head - 2);
 	b.len--;
-	if (dp_type_is_container(type))
-		dp_check_document_size(b.len - b.head - 1);
+	dp_check_document_size(b.len - b.head);
 	return dp_builder_finish_whole(&b);
 }
 

@@ -317,6 +317,9 @@ value_to_int64(const DpValue *v, Oid typid, int64 min, int64 max)
 				whole = DirectFunctionCall2(numeric_trunc, n, Int32GetDatum(0));
 				if (!DatumGetBool(DirectFunctionCall2(numeric_eq, n, whole)))
 					out_of_range(v, typid, "The number has a fraction.");
+				if (DatumGetBool(DirectFunctionCall2(numeric_lt, whole, NumericGetDatum(int64_to_numeric(min)))) ||
+					DatumGetBool(DirectFunctionCall2(numeric_gt, whole, NumericGetDatum(int64_to_numeric(max)))))
+					out_of_range(v, typid, NULL);
 				i = DatumGetInt64(DirectFunctionCall1(numeric_int8, whole));
 				break;
 			}
@@ -341,8 +344,20 @@ value_to_float8(const DpValue *v, Oid typid)
 		case DP_TYPE_DOUBLE:
 			return dp_get_double(v->data);
 		case DP_TYPE_DECIMAL128:
-			return DatumGetFloat8(DirectFunctionCall1(numeric_float8,
-													  NumericGetDatum(dp_decimal128_to_numeric(v->data))));
+			{
+				char		digits[DP_DECIMAL128_TEXT_SIZE];
+				double		d;
+
+				(void) dp_decimal128_to_text(v->data, digits);
+				errno = 0;
+				d = strtod(digits, NULL);
+
+				/* a subnormal result is no error, as in float8in */
+				if (errno == ERANGE && (d == 0 || isinf(d)))
+					out_of_range(v, typid, NULL);
+				return d;
+			}
+
 		default:
 			wrong_kind(v, typid);
 	}

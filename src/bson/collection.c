@@ -79,7 +79,12 @@ dp_collection_set_id(PG_FUNCTION_ARGS)
 	idcol = heap_getattr(tuple, cols[0], desc, &idnull);
 	doccol = heap_getattr(tuple, cols[1], desc, &docnull);
 	if (docnull)
-		return PointerGetDatum(tuple);	/* NOT NULL refuses it */
+		ereport(ERROR,
+				(errcode(ERRCODE_NOT_NULL_VIOLATION),
+				 errmsg("null value in column \"%s\" of relation \"%s\" violates not-null constraint",
+						NameStr(TupleDescAttr(desc, cols[1] - 1)->attname),
+						RelationGetRelationName(trigger->tg_relation)),
+				 errtablecol(trigger->tg_relation, cols[1])));
 
 	/* Whether the statement gave the column a value of its own. */
 	written = !idnull;

@@ -27,7 +27,7 @@ typedef struct RowSet
 
 static HeapTuple document_to_tuple(const DpValue *document, TupleDesc desc, HeapTupleHeader base);
 static void field_context(void *arg);
-static TupleDesc argument_row_type(FunctionCallInfo fcinfo, HeapTupleHeader base, Oid *typid);
+static TupleDesc argument_row_type(FunctionCallInfo fcinfo, Oid *typid, HeapTupleHeader *base);
 static TupleDesc result_row_type(FunctionCallInfo fcinfo);
 static FuncCallContext *start_set(FunctionCallInfo fcinfo, int argno, TupleDesc desc, HeapTupleHeader base);
 static Datum next_of_set(FunctionCallInfo fcinfo);
@@ -57,7 +57,7 @@ DP_FUNCTION(dp_bson_populate_record);
 Datum
 dp_bson_populate_record(PG_FUNCTION_ARGS)
 {
-	HeapTupleHeader base = PG_ARGISNULL(0) ? NULL : PG_GETARG_HEAPTUPLEHEADER(0);
+	HeapTupleHeader base;
 	Oid			typid;
 	TupleDesc	desc;
 	HeapTuple	tuple;
@@ -66,12 +66,12 @@ dp_bson_populate_record(PG_FUNCTION_ARGS)
 
 	if (PG_ARGISNULL(1))
 	{
-		if (base == NULL)
+		if (PG_ARGISNULL(0))
 			PG_RETURN_NULL();
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 	}
 	document = dp_value_of_document(DP_GETARG_VARLENA(1));
-	desc = argument_row_type(fcinfo, base, &typid);
+	desc = argument_row_type(fcinfo, &typid, &base);
 	tuple = document_to_tuple(&document, desc, base);
 	ReleaseTupleDesc(desc);
 	result = HeapTupleGetDatum(tuple);
@@ -102,12 +102,12 @@ dp_bson_populate_recordset(PG_FUNCTION_ARGS)
 {
 	if (SRF_IS_FIRSTCALL())
 	{
-		HeapTupleHeader base = PG_ARGISNULL(0) ? NULL : PG_GETARG_HEAPTUPLEHEADER_COPY(0);
+		HeapTupleHeader base = NULL;
 		TupleDesc	desc = NULL;
 		Oid			typid;
 
 		if (!PG_ARGISNULL(1))
-			desc = argument_row_type(fcinfo, base, &typid);
+			desc = argument_row_type(fcinfo, &typid, &base);
 		(void) start_set(fcinfo, 1, desc, base);
 		if (desc)
 			ReleaseTupleDesc(desc);
@@ -215,11 +215,12 @@ field_context(void *arg)
 }
 
 /*
- * The row type of the argument base, which may be NULL unless its type is
- * record, and the type itself.  Release the result.
+ * The row type of the argument base, the type that it was passed as, and the
+ * row itself or NULL, which has no columns if the type is record.  Release the
+ * result.
  */
 static TupleDesc
-argument_row_type(FunctionCallInfo fcinfo, HeapTupleHeader base, Oid *typid)
+argument_row_type(FunctionCallInfo fcinfo, Oid *typid, HeapTupleHeader *base)
 {
 	int32		typmod = -1;
 	Oid			rowtype;
@@ -230,16 +231,17 @@ argument_row_type(FunctionCallInfo fcinfo, HeapTupleHeader base, Oid *typid)
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("first argument must be a row"),
 				 errhint("Write NULL::name_of_table.")));
+	*base = PG_ARGISNULL(0) ? NULL : PG_GETARG_HEAPTUPLEHEADER(0);
 	rowtype = getBaseTypeAndTypmod(*typid, &typmod);
 	if (rowtype == RECORDOID)
 	{
-		if (base == NULL)
+		if (*base == NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("could not determine the columns of the row"),
 					 errhint("Write NULL::name_of_table, or use bson_to_record() with a list of columns.")));
-		rowtype = HeapTupleHeaderGetTypeId(base);
-		typmod = HeapTupleHeaderGetTypMod(base);
+		rowtype = HeapTupleHeaderGetTypeId(*base);
+		typmod = HeapTupleHeaderGetTypMod(*base);
 	}
 	return lookup_rowtype_tupdesc(rowtype, typmod);
 }
