@@ -57,6 +57,23 @@ palloc(Size size)
 }
 
 void *
+MemoryContextAlloc(MemoryContext context, Size size)
+{
+	return palloc(size);
+}
+
+/*
+ * The context of a piece.  Before PostgreSQL 16 that is an inline function that
+ * reads the word before the piece (Piece.unused); since then a function of the
+ * server, for which run.sh has this one linked.
+ */
+MemoryContext
+fuzz_chunk_context(void *pointer)
+{
+	return CurrentMemoryContext;
+}
+
+void *
 palloc0(Size size)
 {
 	return memset(palloc(size), 0, size);
