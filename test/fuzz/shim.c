@@ -20,7 +20,7 @@ typedef struct Piece
 	struct Piece *next;
 	struct Piece *previous;
 	Size		size;
-	Size		unused;			/* keeps the memory behind it aligned to 16 */
+	Size		context;		/* none; keeps the memory behind it aligned to 16 */
 } Piece;
 
 static Piece pieces = {&pieces, &pieces, 0, 0};
@@ -49,6 +49,7 @@ palloc(Size size)
 	if (piece == NULL)
 		abort();
 	piece->size = size;
+	piece->context = 0;
 	piece->next = pieces.next;
 	piece->previous = &pieces;
 	pieces.next->previous = piece;
@@ -99,6 +100,21 @@ repalloc(void *pointer, Size size)
 	pfree(pointer);
 	return new;
 }
+
+void *
+MemoryContextAlloc(MemoryContext context, Size size)
+{
+	return palloc(size);
+}
+
+/* Before 16 an inline function that reads what stands in front of the pointer: the last field of Piece. */
+#if PG_VERSION_NUM >= 160000
+MemoryContext
+GetMemoryChunkContext(void *pointer)
+{
+	return NULL;
+}
+#endif
 
 char *
 pnstrdup(const char *in, Size len)
