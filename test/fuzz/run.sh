@@ -18,7 +18,7 @@ mkdir -p "$work"
 cd "$top"
 bson=src/bson
 # shellcheck disable=SC2046
-"${CC:-gcc}" -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all -ffunction-sections -Wl,--gc-sections -Wl,--defsym=GetMemoryChunkContext=fuzz_chunk_context \
+"${CC:-gcc}" -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all -ffunction-sections -Wl,--gc-sections \
   -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers -Wno-clobbered \
   -Isrc -Itest/fuzz -isystem "$("$pg_config" --includedir-server)" -D_GNU_SOURCE \
   $(pkg-config --cflags "$pc" | sed 's/-I/-isystem /g') -o "$work/fuzz" \

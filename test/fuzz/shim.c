@@ -63,16 +63,14 @@ MemoryContextAlloc(MemoryContext context, Size size)
 	return palloc(size);
 }
 
-/*
- * The context of a piece.  Before PostgreSQL 16 that is an inline function that
- * reads the word before the piece (Piece.unused); since then a function of the
- * server, for which run.sh has this one linked.
- */
+/* Before PostgreSQL 16 an inline function, which reads the word in front of the piece: Piece.context. */
+#if PG_VERSION_NUM >= 160000
 MemoryContext
-fuzz_chunk_context(void *pointer)
+GetMemoryChunkContext(void *pointer)
 {
 	return CurrentMemoryContext;
 }
+#endif
 
 void *
 palloc0(Size size)
@@ -100,21 +98,6 @@ repalloc(void *pointer, Size size)
 	pfree(pointer);
 	return new;
 }
-
-void *
-MemoryContextAlloc(MemoryContext context, Size size)
-{
-	return palloc(size);
-}
-
-/* Before 16 an inline function that reads what stands in front of the pointer: the last field of Piece. */
-#if PG_VERSION_NUM >= 160000
-MemoryContext
-GetMemoryChunkContext(void *pointer)
-{
-	return NULL;
-}
-#endif
 
 char *
 pnstrdup(const char *in, Size len)

@@ -22,9 +22,6 @@ extern int	fuzz_sqlstate;
 extern char fuzz_message[256];
 extern char fuzz_detail[1024];
 
-/* What GetMemoryChunkContext() is where the server would have it. */
-extern MemoryContext fuzz_chunk_context(void *pointer);
-
 /* Frees everything that palloc gave. */
 extern void fuzz_reset_memory(void);
 
