@@ -549,7 +549,8 @@ edit_replace(const EditPlace *place, const DpValue *value)
 	result = edit_new(place, (Size) place->root.len - place->value.len + value->len, &out);
 	memcpy(out, place->root.data, before);
 	out[place->element - place->root.data] = value->type;
-	memcpy(out + before, value->data, value->len);
+	if (value->len > 0)			/* null and its like have no bytes, not even a pointer to them */
+		memcpy(out + before, value->data, value->len);
 	memcpy(out + before + value->len, place->root.data + after, place->root.len - after);
 	edit_adjust(out, place, (int64) value->len - place->value.len);
 	return result;
