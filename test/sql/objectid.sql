@@ -42,4 +42,9 @@ SELECT '{"_id": {"$oid": "507f1f77bcf86cd799439011"}}'::bson -> '_id' = '507f1f7
        '507f1f77bcf86cd799439012'::objectid > '{"_id": {"$oid": "507f1f77bcf86cd799439011"}}'::bson -> '_id' AS greater,
        '{"_id": 5}'::bson -> '_id' < '507f1f77bcf86cd799439011'::objectid AS "numbers come first";
 
+-- Another session has another random part.
+\c -
+INSERT INTO events (n) VALUES (-3);
+SELECT count(DISTINCT substring(objectid_send(id) FROM 5 FOR 5)) AS "random parts" FROM events WHERE n > 0 OR n = -3;
+
 DROP TABLE events;
