@@ -38,6 +38,7 @@ typedef struct Decimal
 } Decimal;
 
 static void decimal_load(const uint8 *d, Decimal *decimal);
+static bool decimal_is_short(const Decimal *decimal, double *d, int *side);
 static int	decimal_compare(const uint8 *a, const uint8 *b);
 static void exact_from_decimal(const uint8 *d, DpExact *exact, uint8 *buf);
 static void exact_from_int64(int64 i, DpExact *exact, uint8 *buf);
@@ -70,46 +71,44 @@ dp_int64_compare_double(int64 i, double d)
 int
 dp_number_compare_mixed(const DpValue *a, const DpValue *b)
 {
-	uint8		abuf[DP_EXACT_MAX_DIGITS];
-	uint8		bbuf[DP_EXACT_MAX_DIGITS];
-	DpExact		aexact;
-	DpExact		bexact;
+	uint8		buf[DP_EXACT_MAX_DIGITS];
+	DpNumber	number;
+	int64		i;
 
-	if (a->type == DP_TYPE_DECIMAL128 && b->type == DP_TYPE_DECIMAL128)
-		return decimal_compare(a->data, b->data);
-
-	if (a->type != DP_TYPE_DECIMAL128 && b->type != DP_TYPE_DECIMAL128)
+	if (b->type == DP_TYPE_DECIMAL128)
 	{
-		int64		i;
-
-		if (a->type == DP_TYPE_DOUBLE)
-			return -dp_number_compare_mixed(b, a);
-		i = a->type == DP_TYPE_INT32 ? dp_get_int32(a->data) : dp_get_int64(a->data);
-		switch (b->type)
-		{
-			case DP_TYPE_INT32:
-				return dp_int64_compare(i, dp_get_int32(b->data));
-			case DP_TYPE_INT64:
-				return dp_int64_compare(i, dp_get_int64(b->data));
-			default:
-				return dp_int64_compare_double(i, dp_get_double(b->data));
-		}
+		if (a->type == DP_TYPE_DECIMAL128)
+			return decimal_compare(a->data, b->data);
+		dp_number_from_value(&number, b, buf);
+		return dp_value_compare_number(a, &number);
 	}
+	if (a->type == DP_TYPE_DECIMAL128 || a->type == DP_TYPE_DOUBLE)
+		return -dp_number_compare_mixed(b, a);
 
-	dp_exact_from_value(a, &aexact, abuf);
-	dp_exact_from_value(b, &bexact, bbuf);
-	return dp_exact_compare(&aexact, &bexact);
+	i = a->type == DP_TYPE_INT32 ? dp_get_int32(a->data) : dp_get_int64(a->data);
+	switch (b->type)
+	{
+		case DP_TYPE_INT32:
+			return dp_int64_compare(i, dp_get_int32(b->data));
+		case DP_TYPE_INT64:
+			return dp_int64_compare(i, dp_get_int64(b->data));
+		default:
+			return dp_int64_compare_double(i, dp_get_double(b->data));
+	}
 }
 
 /*
  * Compares two decimals.  Those of the same exponent, as prices usually are,
- * need not be written out.
+ * and those whose nearest doubles differ need not be written out.
  */
 static int
 decimal_compare(const uint8 *a, const uint8 *b)
 {
 	Decimal		x;
 	Decimal		y;
+	double		xnear;
+	double		ynear;
+	int			side;
 	uint8		abuf[DP_EXACT_MAX_DIGITS];
 	uint8		bbuf[DP_EXACT_MAX_DIGITS];
 	DpExact		aexact;
@@ -128,6 +127,9 @@ decimal_compare(const uint8 *a, const uint8 *b)
 			result = (x.low > y.low) - (x.low < y.low);
 		return x.negative ? -result : result;
 	}
+	if (decimal_is_short(&x, &xnear, &side) && decimal_is_short(&y, &ynear, &side) &&
+		xnear != ynear)
+		return xnear < ynear ? -1 : 1;
 	exact_from_decimal(a, &aexact, abuf);
 	exact_from_decimal(b, &bexact, bbuf);
 	return dp_exact_compare(&aexact, &bexact);
@@ -160,6 +162,33 @@ decimal_load(const uint8 *d, Decimal *decimal)
 	else if (decimal->high > MAX_COEFFICIENT_HIGH ||
 			 (decimal->high == MAX_COEFFICIENT_HIGH && decimal->low > MAX_COEFFICIENT_LOW))
 		decimal->high = decimal->low = 0;
+}
+
+/*
+ * Whether a decimal is a whole number up to 2^53 divided by a power of ten that
+ * is a double, as most are that people write down.  Then *d is the double next
+ * to it, by one division, and *side tells whether the decimal is less (-1) or
+ * greater (1) than *d, or equal: the sign of a fused multiplication and
+ * subtraction, which is rounded only once, cannot be wrong.
+ */
+static bool
+decimal_is_short(const Decimal *decimal, double *d, int *side)
+{
+	static const double powers[] = {
+		1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
+		1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22
+	};
+	double		dividend;
+	double		rest;
+
+	if (decimal->rank != 0 || decimal->high != 0 || decimal->low > (uint64) TWO_53 ||
+		decimal->exponent > 0 || -decimal->exponent >= (int) lengthof(powers))
+		return false;
+	dividend = decimal->negative ? -(double) decimal->low : (double) decimal->low;
+	*d = dividend / powers[-decimal->exponent];
+	rest = fma(*d, powers[-decimal->exponent], -dividend);
+	*side = (rest < 0) - (rest > 0);
+	return true;
 }
 
 /*
@@ -537,6 +566,7 @@ void
 dp_number_from_value(DpNumber *number, const DpValue *v, uint8 *buf)
 {
 	DpExact		exact;
+	Decimal		decimal;
 
 	switch (v->type)
 	{
@@ -551,6 +581,20 @@ dp_number_from_value(DpNumber *number, const DpValue *v, uint8 *buf)
 		case DP_TYPE_DOUBLE:
 			dp_number_from_double(number, dp_get_double(v->data));
 			break;
+		case DP_TYPE_DECIMAL128:
+			decimal_load(v->data, &decimal);
+			if (decimal_is_short(&decimal, &number->d, &number->side))
+			{
+				if (number->side == 0)
+					dp_number_from_double(number, number->d);
+				else
+				{
+					number->kind = DP_NUMBER_DECIMAL;
+					exact_from_decimal(v->data, &number->exact, buf);
+				}
+				break;
+			}
+			/* FALLTHROUGH */
 		default:
 			dp_exact_from_value(v, &exact, buf);
 			dp_number_from_exact(number, &exact);
@@ -597,14 +641,20 @@ dp_value_compare_number(const DpValue *v, const DpNumber *number)
 			return result;
 		return -number->side;
 	}
+	else if (number->kind == DP_NUMBER_DOUBLE)
+	{
+		DpNumber	decimal;
+		DpValue		other = {nbuf, 8, DP_TYPE_DOUBLE};
+
+		dp_put_double(nbuf, number->d);
+		dp_number_from_value(&decimal, v, vbuf);
+		return -dp_value_compare_number(&other, &decimal);
+	}
 
 	dp_exact_from_value(v, &vexact, vbuf);
 	if (number->kind == DP_NUMBER_DECIMAL)
 		return dp_exact_compare(&vexact, &number->exact);
-	if (number->kind == DP_NUMBER_DOUBLE)
-		dp_exact_from_double(number->d, &nexact, nbuf);
-	else
-		exact_from_int64(number->i, &nexact, nbuf);
+	exact_from_int64(number->i, &nexact, nbuf);
 	return dp_exact_compare(&vexact, &nexact);
 }
 
@@ -614,10 +664,11 @@ dp_value_compare_number(const DpValue *v, const DpNumber *number)
 double
 dp_number_approximate(const DpValue *v)
 {
-	static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11};
 	uint8		buf[DP_EXACT_MAX_DIGITS];
 	DpExact		exact;
 	Decimal		decimal;
+	double		d;
+	int			side;
 
 	switch (v->type)
 	{
@@ -631,15 +682,9 @@ dp_number_approximate(const DpValue *v)
 			break;
 	}
 
-	/* One division of two exact doubles is rounded right. */
 	decimal_load(v->data, &decimal);
-	if (decimal.rank == 0 && decimal.high == 0 && decimal.low <= (uint64) TWO_53 &&
-		decimal.exponent <= 0 && -decimal.exponent < (int) lengthof(powers))
-	{
-		double		d = (double) decimal.low / powers[-decimal.exponent];
-
-		return decimal.negative ? -d : d;
-	}
+	if (decimal_is_short(&decimal, &d, &side))
+		return d;
 	exact_from_decimal(v->data, &exact, buf);
 	return dp_exact_to_double(&exact);
 }

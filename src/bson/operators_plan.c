@@ -35,6 +35,7 @@
 #define NOT_EQUAL		(BTMaxStrategyNumber + 1)
 
 static struct varlena *exact_value(Datum d, Oid type);
+static struct varlena *exact_number(Datum d);
 static Node *comparison_simplify(Node *request, int strategy);
 
 /* bson_value_lt_support(internal) -> internal, and so on: one for each operator. */
@@ -140,15 +141,7 @@ exact_value(Datum d, Oid type)
 			break;
 
 		case NUMERICOID:
-			{
-				char	   *text = DatumGetCString(DirectFunctionCall1(numeric_out, d));
-
-				v.type = DP_TYPE_DECIMAL128;
-				v.len = DP_DECIMAL128_SIZE;
-				if (!dp_decimal128_from_text(text, strlen(text), bytes))
-					return NULL;
-				break;
-			}
+			return exact_number(d);
 
 		case TEXTOID:
 			{
@@ -190,6 +183,46 @@ exact_value(Datum d, Oid type)
 			v.type = DP_TYPE_OBJECTID;
 			v.len = DP_OBJECTID_SIZE;
 			memcpy(bytes, DatumGetPointer(d), DP_OBJECTID_SIZE);
+			break;
+	}
+	return dp_value_to_varlena(&v);
+}
+
+/*
+ * The bson_value that equals the numeric, of the type that is compared fastest.
+ */
+static struct varlena *
+exact_number(Datum d)
+{
+	uint8		bytes[DP_DECIMAL128_SIZE];
+	DpValue		v = {bytes, 8, DP_TYPE_INT64};
+	DpExact		exact;
+	DpNumber	number;
+	char	   *text;
+
+	dp_exact_from_numeric(DatumGetNumeric(d), &exact);
+	dp_number_from_exact(&number, &exact);
+	switch (number.kind)
+	{
+		case DP_NUMBER_INTEGER:
+			dp_put_int64(bytes, number.i);
+			if (number.i >= PG_INT32_MIN && number.i <= PG_INT32_MAX)
+			{
+				dp_put_int32(bytes, (int32) number.i);
+				v.type = DP_TYPE_INT32;
+				v.len = 4;
+			}
+			break;
+		case DP_NUMBER_DOUBLE:
+			dp_put_double(bytes, number.d);
+			v.type = DP_TYPE_DOUBLE;
+			break;
+		case DP_NUMBER_DECIMAL:
+			text = DatumGetCString(DirectFunctionCall1(numeric_out, d));
+			if (!dp_decimal128_from_text(text, strlen(text), bytes))
+				return NULL;
+			v.type = DP_TYPE_DECIMAL128;
+			v.len = DP_DECIMAL128_SIZE;
 			break;
 	}
 	return dp_value_to_varlena(&v);

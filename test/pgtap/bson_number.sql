@@ -66,6 +66,10 @@ SELECT pg_temp.parse('{"$numberDecimal": "' || d || '"}'), d::numeric, 'decimal'
 FROM (SELECT btrim(to_char(n * (1 + nudge), '9.' || repeat('9', 33) || 'EEEE')) AS d
       FROM number, (VALUES (0), (1e-33), (-1e-33), (1e-17), (-1e-16)) nudges(nudge)
       WHERE n <> 0) x;
+-- short decimals, equal to short doubles and next to them
+INSERT INTO number
+SELECT pg_temp.parse(format('{"$numberDecimal": "%s"}', round(n + nudge, 12))), round(n + nudge, 12), 'decimal'
+FROM (SELECT n FROM number WHERE kind = 'double' AND abs(n) < 1000 AND scale(n) < 8 LIMIT 100) x, (VALUES (0), (1e-12), (-1e-12)) nudges(nudge);
 -- integers around powers of two, as int64, as decimals, and where they fit as int32
 INSERT INTO number
 SELECT pg_temp.parse(format('{"$numberLong": "%s"}', i)), i, 'int64'
