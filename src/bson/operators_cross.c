@@ -143,7 +143,7 @@ number_of_numeric(Datum d, FmgrInfo *flinfo)
 	dp_number_from_exact(&cache->number, &exact);
 	if (cache->number.kind != DP_NUMBER_DECIMAL && exact.digits != NULL)
 		pfree((void *) exact.digits);
-	cache->source = (struct varlena *) DatumGetPointer(PointerGetDatum(PG_DETOAST_DATUM_COPY(PointerGetDatum(n))));
+	cache->source = PG_DETOAST_DATUM_COPY(PointerGetDatum(n));
 	MemoryContextSwitchTo(old);
 	if ((Pointer) n != DatumGetPointer(d))
 		pfree(n);
