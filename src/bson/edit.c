@@ -88,6 +88,24 @@ dp_document_set_if(const uint8 *doc, uint32 size, const DpPath *path, const DpVa
 }
 
 struct varlena *
+dp_document_set_own(struct varlena *doc, const DpPath *path, const DpValue *value, bool create)
+{
+	EditPlace	place;
+
+	edit_locate(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &place);
+	if (place.exists && place.value.len == value->len)
+	{
+		uint8	   *bytes = (uint8 *) VARDATA_ANY(doc);
+
+		check_depth(place.nparents, value);
+		bytes[place.element - bytes] = value->type;
+		memcpy(bytes + (place.value.data - bytes), value->data, value->len);
+		return doc;
+	}
+	return edit_set(&place, path, value, create);
+}
+
+struct varlena *
 dp_value_set_if(const DpValue *root, const DpPath *path, const DpValue *value, bool create)
 {
 	EditPlace	place;

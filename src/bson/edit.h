@@ -24,6 +24,13 @@ extern struct varlena *dp_document_set(const uint8 *doc, uint32 size, const DpPa
 extern struct varlena *dp_document_set_if(const uint8 *doc, uint32 size, const DpPath *path,
 										  const DpValue *value, bool create);
 
+/*
+ * The same where the document is the caller's own copy, which is changed and
+ * returned if the new value takes as many bytes as the old one.
+ */
+extern struct varlena *dp_document_set_own(struct varlena *doc, const DpPath *path,
+										   const DpValue *value, bool create);
+
 /* The same inside a value that is a document or an array: a new bson_value. */
 extern struct varlena *dp_value_set_if(const DpValue *root, const DpPath *path,
 									   const DpValue *value, bool create);

@@ -68,6 +68,7 @@ dp_bson_set(PG_FUNCTION_ARGS)
 	EditCache  *cache;
 	struct varlena *doc;
 	struct varlena *result;
+	const DpPath *path;
 	DpValue		value;
 	bool		create = true;
 
@@ -79,8 +80,13 @@ dp_bson_set(PG_FUNCTION_ARGS)
 	doc = DP_GETARG_VARLENA(0);
 	value = argument_value(fcinfo, cache, PG_GETARG_DATUM(2), PG_ARGISNULL(2),
 						   get_fn_expr_argtype(fcinfo->flinfo, 2));
-	result = dp_document_set_if(DP_DOC_DATA(doc), DP_DOC_SIZE(doc),
-								dp_path_cached(&cache->path, fcinfo, 1), &value, create);
+	path = dp_path_cached(&cache->path, fcinfo, 1);
+
+	/* what was compressed or fetched is a copy of our own */
+	if ((Pointer) doc != DatumGetPointer(PG_GETARG_DATUM(0)))
+		result = dp_document_set_own(doc, path, &value, create);
+	else
+		result = dp_document_set_if(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &value, create);
 	PG_RETURN_POINTER(result ? result : doc);
 }
 

@@ -32,52 +32,77 @@
 #define SLICE_PGLZ			((int32) (TOAST_MAX_CHUNK_SIZE * 8 / 9 - 8))
 #define SLICE_LZ4			((int32) (TOAST_MAX_CHUNK_SIZE - TOAST_MAX_CHUNK_SIZE / 255 - 32))
 
+/*
+ * Where a slice was not enough, the path most likely leads far into the next
+ * documents too: this many of them are read as a whole, unless they are so
+ * large that trying is cheaper than being wrong.
+ */
+#define SLICE_MISSES		15
+#define SLICE_ALWAYS		(64 * 1024)
+
 /* Small documents are fetched into the cache this far ahead of the search. */
 #define PREFETCH_BYTES		1024
 #define CACHE_LINE			64
 
 static struct varlena *fetch_first(struct varlena *stored);
 static struct varlena *fetch_first_lz4(struct varlena *stored);
-static bool find_in_stored(struct varlena *stored, bool is_value, const DpPath *path,
+static bool find_in_stored(struct varlena *stored, bool is_value, DpPath *path,
 						   bool whole, DpValue *value);
-static DpFind find_in(struct varlena *part, uint32 size, bool is_value, const DpPath *path,
+static DpFind find_in(struct varlena *part, uint32 size, bool is_value, DpPath *path,
 					  bool whole, DpValue *value);
 
 /*
- * Asks for the cache lines of a small document before the search needs them:
- * one that lies cold in a shared buffer costs a wait for memory per line.
+ * Asks for a cache line.  A macro, because compilers take a function that does
+ * nothing else for one that does nothing.
  */
-static inline void
-prefetch(const uint8 *p, uint32 size)
-{
 #if defined(__GNUC__) || defined(__clang__)
-	const uint8 *end = p + Min(size, PREFETCH_BYTES);
-
-	for (p += CACHE_LINE; p < end; p += CACHE_LINE)
-		__builtin_prefetch(p);
+#define PREFETCH(p)		__builtin_prefetch(p)
+#else
+#define PREFETCH(p)		((void) 0)
 #endif
+
+/*
+ * Asks for the cache lines of a small document before the search needs them,
+ * and for those of its neighbour: in a sequential scan the next row stands
+ * below this one in the page, and its bytes arrive while this row is worked on.
+ * An address that is not mapped does no harm.  What the last call asked for is
+ * not asked for again; a wrong guess costs time and nothing else.
+ */
+static pg_attribute_always_inline void
+prefetch_document(const uint8 *doc, uint32 size)
+{
+	static const uint8 *last = NULL;
+	uint32		n = Min(size, PREFETCH_BYTES);
+	Size		distance = last - doc;
+
+	if (distance == 0)
+		return;
+	last = doc;
+	if (distance > 2 * PREFETCH_BYTES)
+		for (uint32 i = CACHE_LINE; i < n; i += CACHE_LINE)
+			PREFETCH(doc + i);
+	for (uint32 i = 0; i < n + CACHE_LINE; i += CACHE_LINE)
+		PREFETCH(doc - CACHE_LINE - i);
 }
 
 bool
-dp_fetch_path(Datum document, const DpPath *path, bool whole, DpValue *value)
+dp_fetch_path(Datum document, DpPath *path, bool whole, DpValue *value)
 {
 	struct varlena *stored = (struct varlena *) DatumGetPointer(document);
 
 	if (likely(!VARATT_IS_EXTERNAL(stored) && !VARATT_IS_COMPRESSED(stored)))
 	{
-		DpValue		start;
+		const uint8 *doc = DP_DOC_DATA(stored);
+		uint32		size = DP_DOC_SIZE(stored);
 
-		start.type = DP_TYPE_DOCUMENT;
-		start.data = DP_DOC_DATA(stored);
-		start.len = DP_DOC_SIZE(stored);
-		prefetch(start.data, start.len);
-		return dp_path_find_partial(&start, start.len, path, true, value) == DP_FIND_FOUND;
+		prefetch_document(doc, size);
+		return dp_path_find(doc, size, path, value);
 	}
 	return find_in_stored(stored, false, path, whole, value);
 }
 
 bool
-dp_fetch_value_path(Datum bson_value, const DpPath *path, bool whole, DpValue *value)
+dp_fetch_value_path(Datum bson_value, DpPath *path, bool whole, DpValue *value)
 {
 	return find_in_stored((struct varlena *) DatumGetPointer(bson_value), true, path, whole, value);
 }
@@ -126,18 +151,23 @@ dp_datum_first_byte(Datum d)
  * One slice, then the whole.
  */
 static bool
-find_in_stored(struct varlena *stored, bool is_value, const DpPath *path,
+find_in_stored(struct varlena *stored, bool is_value, DpPath *path,
 			   bool whole, DpValue *value)
 {
 	uint32		size = dp_datum_size(PointerGetDatum(stored));
-	struct varlena *part = fetch_first(stored);
+	struct varlena *part = NULL;
 	DpFind		found;
 
+	if (path->misses == 0 || size > SLICE_ALWAYS)
+		part = fetch_first(stored);
+	else
+		path->misses--;
 	if (part != NULL)
 	{
 		found = find_in(part, size, is_value, path, whole, value);
 		if (found != DP_FIND_SHORT)
 			return found == DP_FIND_FOUND;
+		path->misses = SLICE_MISSES;
 		if (part != stored)
 			pfree(part);
 	}
@@ -149,7 +179,7 @@ find_in_stored(struct varlena *stored, bool is_value, const DpPath *path,
  * Searches the first part of a stored bson or bson_value of the given size.
  */
 static DpFind
-find_in(struct varlena *part, uint32 size, bool is_value, const DpPath *path,
+find_in(struct varlena *part, uint32 size, bool is_value, DpPath *path,
 		bool whole, DpValue *value)
 {
 	uint32		avail = VARSIZE_ANY_EXHDR(part);

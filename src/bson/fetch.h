@@ -16,12 +16,13 @@
  * Finds what the path leads to in a bson as it is stored (a Datum that was not
  * detoasted).  With whole, all bytes of the value are at hand; otherwise only
  * its type, its length and what happens to be there: see dp_path_find_partial().
- * The value points into the datum or into memory of the current context.
+ * The value points into the datum or into memory of the current context.  What
+ * was learned about the depth of the path is noted in it.
  */
-extern bool dp_fetch_path(Datum document, const DpPath *path, bool whole, DpValue *value);
+extern bool dp_fetch_path(Datum document, DpPath *path, bool whole, DpValue *value);
 
 /* The same for a bson_value.  A path into anything but a document or an array finds nothing. */
-extern bool dp_fetch_value_path(Datum bson_value, const DpPath *path, bool whole, DpValue *value);
+extern bool dp_fetch_value_path(Datum bson_value, DpPath *path, bool whole, DpValue *value);
 
 /* The element of a bson_value that is an array; false if it is not one, or has no such position. */
 extern bool dp_fetch_element(Datum bson_value, int32 position, bool whole, DpValue *value);

@@ -21,117 +21,62 @@
 #include "bson/path.h"
 
 /*
- * The fast loop runs where this many bytes are readable: a type, a block of a
- * name that ends in it, and the length of the value behind it.
+ * The most bytes of an element that the fast way reads: its type, a name that
+ * ends in a block, and the length of its value.
  */
-#define FAST_BYTES		(1 + DP_PATH_BLOCK + 4)
+#define SAFE_BYTES		(1 + DP_PATH_BLOCK + 4)
 
 static bool path_each_step(const DpValue *container, const DpPath *path, int step,
 						   DpPathVisit visit, void *arg);
 
 /*
- * The number of bytes of the value of the given type at p, by a switch whose
- * branches the processor can predict.  end is where the document's final 0
- * stands, limit where what is at hand ends.  Returns false if the bytes that
- * tell the size are not at hand.
+ * Keeps the compiler from computing a number of which it knows that it equals
+ * another one: the next element would have to wait for that one.
  */
-static inline bool
-skip_size(uint8 type, const uint8 *p, const uint8 *end, const uint8 *limit, uint32 *size)
-{
-	int32		len;
+#if defined(__GNUC__) || defined(__clang__)
+#define OPAQUE(x)	__asm__("" : "+r" (x))
+#else
+#define OPAQUE(x)	((void) 0)
+#endif
 
-	switch (type)
+/*
+ * A name's length as a number that does not depend on the name's bytes: the
+ * processor predicts the branch that leads to it.
+ */
+static inline uint32
+guess_name(uint32 namelen)
+{
+	uint32		n;
+
+	switch (namelen)
 	{
-		case DP_TYPE_INT32:
-			*size = 4;
-			return true;
-		case DP_TYPE_DOUBLE:
-		case DP_TYPE_DATE:
-		case DP_TYPE_INT64:
-		case DP_TYPE_TIMESTAMP:
-			*size = 8;
-			return true;
-		case DP_TYPE_OBJECTID:
-			*size = DP_OBJECTID_SIZE;
-			return true;
-		case DP_TYPE_BOOL:
-			*size = 1;
-			return true;
-		case DP_TYPE_NULL:
-		case DP_TYPE_UNDEFINED:
-		case DP_TYPE_MINKEY:
-		case DP_TYPE_MAXKEY:
-			*size = 0;
-			return true;
-		case DP_TYPE_DECIMAL128:
-			*size = DP_DECIMAL128_SIZE;
-			return true;
-		case DP_TYPE_STRING:
-		case DP_TYPE_CODE:
-		case DP_TYPE_SYMBOL:
-			if (unlikely(limit - p < 4))
-				return false;
-			len = dp_get_int32(p);
-			if (unlikely(len < 1 || len > end - p))
-				dp_corrupted("a string has a wrong length");
-			*size = (uint32) len + 4;
-			return true;
-		case DP_TYPE_DOCUMENT:
-		case DP_TYPE_ARRAY:
-		case DP_TYPE_CODEWSCOPE:
-			if (unlikely(limit - p < 4))
-				return false;
-			len = dp_get_int32(p);
-			if (unlikely(len < DP_DOCUMENT_MIN_SIZE))
-				dp_corrupted("a sub-document has a wrong length");
-			*size = (uint32) len;
-			return true;
-		case DP_TYPE_BINARY:
-			if (unlikely(limit - p < 4))
-				return false;
-			len = dp_get_int32(p);
-			if (unlikely(len < 0 || len > end - p))
-				dp_corrupted("a binary value has a wrong length");
-			*size = (uint32) len + 5;
-			return true;
+#define NAME_OF(i) \
+		case i: \
+			n = i; \
+			OPAQUE(n); \
+			return n
+			NAME_OF(0);
+			NAME_OF(1);
+			NAME_OF(2);
+			NAME_OF(3);
+			NAME_OF(4);
+			NAME_OF(5);
+			NAME_OF(6);
+			NAME_OF(7);
+			NAME_OF(8);
+			NAME_OF(9);
+			NAME_OF(10);
+			NAME_OF(11);
+			NAME_OF(12);
+#undef NAME_OF
 		default:
-			/* rare: only with all of it at hand, or none */
-			if (limit < end && dp_fixed_size[type] != DP_SIZE_INVALID)
-				return false;
-			*size = dp_variable_size(type, p, end);
-			return true;
+			return namelen;
 	}
 }
 
 /*
- * Whether the value found at p is one: what skip_size() leaves unchecked
- * because it does no harm there.
- */
-static inline void
-check_found(const DpValue *value, const uint8 *limit)
-{
-	if ((value->type == DP_TYPE_STRING || value->type == DP_TYPE_CODE ||
-		 value->type == DP_TYPE_SYMBOL) &&
-		value->len <= limit - value->data && value->data[value->len - 1] != 0)
-		dp_corrupted("a string has a wrong length");
-}
-
-/*
- * Where the name that begins at p ends.  Returns NULL if its end is not before
- * limit.  For the last bytes of a buffer, and for long names.
- */
-static const uint8 *
-name_end(const uint8 *p, const uint8 *limit)
-{
-	for (; p < limit; p++)
-		if (*p == 0)
-			return p;
-	return NULL;
-}
-
-/*
- * The first bytes of a name: which of them equal the block (a bit for each),
- * and which are zero.  p has DP_PATH_BLOCK readable bytes.
+ * The first bytes of a name, and a bit for each of them that equals another
+ * block's, or is zero.
  */
 #ifdef __SSE2__
 typedef __m128i NameBlock;
@@ -154,12 +99,18 @@ block_zeros(NameBlock a)
 	return (uint32) _mm_movemask_epi8(_mm_cmpeq_epi8(a, _mm_setzero_si128()));
 }
 #else
-typedef const uint8 *NameBlock;
+typedef struct NameBlock
+{
+	uint8		bytes[DP_PATH_BLOCK];
+} NameBlock;
 
 static inline NameBlock
 block_load(const uint8 *p)
 {
-	return p;
+	NameBlock	block;
+
+	memcpy(&block, p, sizeof(block));
+	return block;
 }
 
 static inline uint32
@@ -168,7 +119,7 @@ block_equal(NameBlock a, NameBlock b)
 	uint32		bits = 0;
 
 	for (int i = 0; i < DP_PATH_BLOCK; i++)
-		bits |= (uint32) (a[i] == b[i]) << i;
+		bits |= (uint32) (a.bytes[i] == b.bytes[i]) << i;
 	return bits;
 }
 
@@ -178,163 +129,289 @@ block_zeros(NameBlock a)
 	uint32		bits = 0;
 
 	for (int i = 0; i < DP_PATH_BLOCK; i++)
-		bits |= (uint32) (a[i] == 0) << i;
+		bits |= (uint32) (a.bytes[i] == 0) << i;
 	return bits;
 }
 #endif
 
 /*
- * Keeps the compiler from replacing a guess that turned out right by the value
- * that it was compared with, which would make the next step wait for it.
+ * The n bytes at p, fewer than a block, followed by zeros.
  */
-#if defined(__GNUC__) || defined(__clang__)
-#define OPAQUE(x)	__asm__("" : "+r" (x))
-#else
-#define OPAQUE(x)	((void) 0)
-#endif
+static pg_noinline NameBlock
+block_load_few(const uint8 *p, Size n)
+{
+	uint8		bytes[DP_PATH_BLOCK] = {0};
+
+	memcpy(bytes, p, n);
+	return block_load(bytes);
+}
 
 /*
- * The first element of the document that has the step's name or, without a
- * step, the one at *position (which is counted down to 0, so that the elements
- * of a shorter array are counted).  limit is where the bytes at hand end; it
- * may be before or behind the document's end.  *element is where the element
- * begins.  Inlined once for names and once for positions.
+ * The block at p where fewer bytes than a block are left before limit: they
+ * are followed by zeros.  Nothing before doc is read.
+ */
+static inline NameBlock
+block_load_tail(const uint8 *p, const uint8 *limit, const uint8 *doc)
+{
+	Size		n = limit - p;
+
+#ifdef __SSE2__
+	/* two words, of which what lies before p or behind limit is shifted out */
+	if (likely(limit - doc >= 8))
+	{
+		uint64		low = 0;
+		uint64		high = 0;
+		uint64		last;
+
+		memcpy(&last, limit - 8, 8);
+		if (n >= 8)
+		{
+			memcpy(&low, p, 8);
+			if (n > 8)
+				high = last >> (8 * (16 - n));
+		}
+		else if (n > 0)
+			low = last >> (8 * (8 - n));
+		return _mm_set_epi64x((int64) high, (int64) low);
+	}
+#endif
+	return block_load_few(p, n);
+}
+
+/*
+ * The bytes at hand end within an element: more are needed, unless these are
+ * all that there are.
+ */
+static DpFind
+find_cut(const uint8 *end, const uint8 *limit)
+{
+	if (limit > end)
+		dp_corrupted("a value reaches beyond the end of the document");
+	return DP_FIND_SHORT;
+}
+
+/*
+ * The number of bytes of a value at p, checked as dp_value_size() does, except
+ * that it may reach beyond limit, where the bytes at hand end.  Returns -1 if
+ * it cannot be told from those.  end is where the document's final 0 stands.
+ */
+static int64
+find_size(uint8 type, const uint8 *p, const uint8 *end, const uint8 *limit)
+{
+	uint32		fixed = dp_fixed_size[type];
+	int64		size;
+
+	if (likely(limit >= end))
+		return dp_value_size(type, p, end);
+	if (fixed < DP_SIZE_INVALID)
+		size = fixed;
+	else if (fixed == DP_SIZE_INVALID)
+		return dp_value_size(type, p, end);
+	else if (type == DP_TYPE_REGEX || type == DP_TYPE_DBPOINTER || limit - p < 4)
+		return -1;
+	else
+	{
+		size = dp_get_int32(p);
+		if (size < 0)
+			dp_corrupted("a value has a negative length");
+		if (type == DP_TYPE_BINARY)
+			size += 5;
+		else if (type == DP_TYPE_STRING || type == DP_TYPE_CODE || type == DP_TYPE_SYMBOL)
+			size += 4;
+		if (size < DP_DOCUMENT_MIN_SIZE)
+			dp_corrupted("a value has a wrong length");
+		/* what is at hand as a whole is checked as ever */
+		if (size <= limit - p)
+			return dp_value_size(type, p, limit);
+	}
+	if (size > end - p)
+		dp_corrupted("a value reaches beyond the end of the document");
+	return size;
+}
+
+/*
+ * The first element of the document that has the step's name or, if not by
+ * name, the one at *position (which is counted down, so that the elements of a
+ * shorter array are counted).  limit is where the bytes at hand end; it may be
+ * before or behind the document's end.  *element is where the element begins.
+ * Inlined once for names and once for positions.
+ *
+ * Lengths are not checked when they are read but by the place where they lead:
+ * p is compared with fast before anything is read there, and with end beyond
+ * that.  A length has 31 bits (if its sign is set, the sum is beyond any end),
+ * so places are counted in 64.
  */
 static pg_attribute_always_inline DpFind
-find_element(const uint8 *doc, uint32 size, const uint8 *limit, const DpPathStep *step,
-			 uint32 *position, const uint8 **element, DpValue *value)
+find_element(const uint8 *doc, uint32 size, const uint8 *limit,
+			 bool by_name, const DpPathStep *step, uint32 *position,
+			 const uint8 **element, DpValue *value)
 {
-	const uint8 *end = doc + size - 1;
-	const uint8 *p = doc + 4;
-	const uint8 *start;
-	const uint32 mask = step ? step->mask : 0;
+	const uint32 mask = by_name ? step->mask : 0;
+	const int64 avail = limit - doc;
+	const int64 end = (int64) size - 1;
+	const int64 fast = Min(avail - SAFE_BYTES, end - 1);
+	int64		p = 4;
+	int64		start;
+	int64		len;
+	uint32		guess = 3;
+	uint32		left = by_name ? 0 : *position;
 	NameBlock	wanted;
-	uint32		guess = 4;
 	uint8		type;
-	uint32		len;
 
-	if (unlikely(limit - doc < DP_DOCUMENT_MIN_SIZE))
-	{
-		if (limit > end)
-			dp_corrupted("the length of the document is wrong");
-		return DP_FIND_SHORT;
-	}
-	if (unlikely(size < DP_DOCUMENT_MIN_SIZE || dp_get_int32(doc) != (int32) size ||
-				 (end < limit && *end != 0)))
+	if (unlikely(avail < DP_DOCUMENT_MIN_SIZE))
+		return find_cut(doc + end, limit);
+	if (unlikely(size < DP_DOCUMENT_MIN_SIZE || dp_get_int32(doc) != (int32) size))
 		dp_corrupted("the length of the document is wrong");
-
-	if (step)
+	if (by_name)
 		wanted = block_load(step->block);
 
-	while (likely(limit - p >= FAST_BYTES))
+	for (;;)
 	{
 		NameBlock	name;
 		uint32		zeros;
-		uint32		namelen;
 
-		if (unlikely(p >= end))
-			return DP_FIND_ABSENT;
 		start = p;
-		type = *p;
-		name = block_load(p + 1);
-		zeros = block_zeros(name);
-		if (step && unlikely((block_equal(name, wanted) & mask) == mask))
+		if (likely(p <= fast))
 		{
-			if (likely(step->namelen < DP_PATH_BLOCK))
-			{
-				p += step->namelen + 2;
-				goto found;
-			}
-			if (limit - (p + 1) <= step->namelen)
-				break;
-			if (memcmp(p + 1, step->name, step->namelen + 1) == 0)
-			{
-				p += step->namelen + 2;
-				goto found;
-			}
-		}
-		if (unlikely(zeros == 0))
-		{
-			const uint8 *nul = name_end(p + 1 + DP_PATH_BLOCK, limit);
-
-			if (nul == NULL)
-				break;
-			p = nul + 1;
+			name = block_load(doc + p + 1);
+			zeros = block_zeros(name);
 		}
 		else
 		{
-			namelen = pg_rightmost_one_pos32(zeros);
-			if (likely(namelen == guess))
-				OPAQUE(guess);
+			if (p >= end)
+			{
+				if (p > end || (p < avail && doc[p] != 0))
+					dp_corrupted("a value reaches beyond the end of the document");
+				break;
+			}
+			if (p >= avail)
+				return find_cut(doc + end, limit);
+			if (avail - p > DP_PATH_BLOCK)
+				name = block_load(doc + p + 1);
 			else
-				guess = namelen;
+				name = block_load_tail(doc + p + 1, limit, doc);
+			zeros = block_zeros(name);
+			if (zeros != 0)
+			{
+				int64		data = p + 2 + pg_rightmost_one_pos32(zeros);
+
+				if (data > avail ||
+					(avail - data < 4 && dp_fixed_size[doc[p]] == DP_SIZE_VARIES))
+					return find_cut(doc + end, limit);
+			}
+		}
+		type = doc[p];
+
+		if (by_name && unlikely((block_equal(name, wanted) & mask) == mask))
+		{
+			if (likely(step->namelen < DP_PATH_BLOCK) ||
+				(avail - (p + 1) > step->namelen &&
+				 memcmp(doc + p + 1, step->name, step->namelen + 1) == 0))
+			{
+				p += step->namelen + 2;
+				goto found;
+			}
+		}
+
+		if (likely(zeros != 0))
+		{
+			uint32		namelen = pg_rightmost_one_pos32(zeros);
+
+			if (unlikely(namelen != guess))
+				guess = guess_name(namelen);
+			OPAQUE(guess);
 			p += guess + 2;
 		}
-		if (!step && (*position)-- == 0)
-			goto found;
-		if (unlikely(!skip_size(type, p, end, limit, &len)))
+		else
 		{
-			if (limit > end)
-				dp_corrupted("a value reaches beyond the end of the document");
-			return DP_FIND_SHORT;
+			const uint8 *nul = memchr(doc + p + 1 + DP_PATH_BLOCK, 0,
+									  avail - (p + 1 + DP_PATH_BLOCK));
+
+			if (nul == NULL || limit - (nul + 1) < 4)
+			{
+				if (nul == NULL || dp_fixed_size[type] == DP_SIZE_VARIES)
+					return find_cut(doc + end, limit);
+			}
+			p = nul + 1 - doc;
 		}
-		if (unlikely((int64) len > end - p))
-			dp_corrupted("a value reaches beyond the end of the document");
-		p += len;
+
+		if (!by_name && left-- == 0)
+			goto found;
+
+		switch (type)
+		{
+			case DP_TYPE_INT32:
+				p += 4;
+				break;
+			case DP_TYPE_DOUBLE:
+			case DP_TYPE_DATE:
+			case DP_TYPE_INT64:
+			case DP_TYPE_TIMESTAMP:
+				p += 8;
+				break;
+			case DP_TYPE_STRING:
+			case DP_TYPE_CODE:
+			case DP_TYPE_SYMBOL:
+				p += (uint32) dp_get_int32(doc + p);
+				p += 4;
+				break;
+			case DP_TYPE_DOCUMENT:
+			case DP_TYPE_ARRAY:
+			case DP_TYPE_CODEWSCOPE:
+				len = (uint32) dp_get_int32(doc + p);
+				if (unlikely(len < DP_DOCUMENT_MIN_SIZE))
+					dp_corrupted("a sub-document has a wrong length");
+				p += len;
+				break;
+			case DP_TYPE_BINARY:
+				p += (uint32) dp_get_int32(doc + p);
+				p += 5;
+				break;
+			case DP_TYPE_OBJECTID:
+				p += DP_OBJECTID_SIZE;
+				break;
+			case DP_TYPE_BOOL:
+				p += 1;
+				break;
+			case DP_TYPE_NULL:
+			case DP_TYPE_UNDEFINED:
+				break;
+			case DP_TYPE_DECIMAL128:
+				p += DP_DECIMAL128_SIZE;
+				break;
+			default:
+				if (p > end)
+					dp_corrupted("a value reaches beyond the end of the document");
+				len = find_size(type, doc + p, doc + end, limit);
+				if (len < 0)
+					return find_cut(doc + end, limit);
+				p += len;
+				break;
+		}
 	}
 
-	/* the last bytes at hand, with care */
-	for (;;)
-	{
-		const uint8 *nul;
-
-		if (p >= end)
-			return DP_FIND_ABSENT;
-		if (p >= limit)
-			return DP_FIND_SHORT;
-		start = p;
-		type = *p;
-		nul = name_end(p + 1, Min(limit, end));
-		if (nul == NULL)
-		{
-			if (limit >= end)
-				dp_corrupted("the name of a field does not end");
-			return DP_FIND_SHORT;
-		}
-		p = nul + 1;
-		if (step)
-		{
-			if (nul - (start + 1) == step->namelen &&
-				memcmp(start + 1, step->name, step->namelen) == 0)
-				goto found;
-		}
-		else if ((*position)-- == 0)
-			goto found;
-		if (!skip_size(type, p, end, limit, &len))
-		{
-			if (limit > end)
-				dp_corrupted("a value reaches beyond the end of the document");
-			return DP_FIND_SHORT;
-		}
-		if ((int64) len > end - p)
-			dp_corrupted("a value reaches beyond the end of the document");
-		p += len;
-	}
+	if (!by_name)
+		*position = left;
+	return DP_FIND_ABSENT;
 
 found:
-	if (unlikely(!skip_size(type, p, end, limit, &len)))
-	{
-		if (limit > end)
-			dp_corrupted("a value reaches beyond the end of the document");
-		return DP_FIND_SHORT;
-	}
-	if (unlikely((int64) len > end - p))
+	if (unlikely(p > end))
 		dp_corrupted("a value reaches beyond the end of the document");
+	if (likely(type == DP_TYPE_STRING && avail > end && avail - p > 4))
+	{
+		/* as dp_value_size() does, without the call */
+		len = (int64) dp_get_int32(doc + p) + 4;
+		if (unlikely(len < 5 || len > end - p || doc[p + len - 1] != 0))
+			dp_corrupted("a string has a wrong length");
+	}
+	else
+		len = find_size(type, doc + p, doc + end, limit);
+	if (unlikely(len < 0))
+		return find_cut(doc + end, limit);
 	value->type = type;
-	value->data = p;
-	value->len = len;
-	check_found(value, limit);
-	*element = start;
+	value->data = doc + p;
+	value->len = (uint32) len;
+	*element = doc + start;
 	return DP_FIND_FOUND;
 }
 
@@ -347,7 +424,7 @@ find_name(const uint8 *doc, uint32 size, const uint8 *limit,
 {
 	const uint8 *element;
 
-	return find_element(doc, size, limit, step, NULL, &element, value);
+	return find_element(doc, size, limit, true, step, NULL, &element, value);
 }
 
 /*
@@ -358,7 +435,7 @@ static DpFind
 find_position(const uint8 *doc, uint32 size, const uint8 *limit,
 			  uint32 *position, const uint8 **element, DpValue *value)
 {
-	return find_element(doc, size, limit, NULL, position, element, value);
+	return find_element(doc, size, limit, false, NULL, position, element, value);
 }
 
 /*
@@ -369,6 +446,8 @@ dp_path_find(const uint8 *doc, uint32 size, const DpPath *path, DpValue *value)
 {
 	DpValue		start = {doc, size, DP_TYPE_DOCUMENT};
 
+	if (likely(path->nsteps == 1))
+		return find_name(doc, size, doc + size, &path->steps[0], value) == DP_FIND_FOUND;
 	return dp_path_find_partial(&start, size, path, true, value) == DP_FIND_FOUND;
 }
 
@@ -501,7 +580,7 @@ dp_step_find(const DpValue *container, const DpPathStep *step,
 	uint32		n;
 
 	if (container->type == DP_TYPE_DOCUMENT)
-		return find_element(container->data, container->len, limit, step, NULL,
+		return find_element(container->data, container->len, limit, true, step, NULL,
 							element, value) == DP_FIND_FOUND;
 	if (container->type != DP_TYPE_ARRAY || !step->is_index)
 		return false;

@@ -19,7 +19,7 @@ static void path_syntax_error(const char *what, Size pos) pg_attribute_noreturn(
 static DpPath *path_parse_one(const char *s, Size len, Size *pos, bool in_list);
 static bool path_part_is_plain(const DpPathStep *step);
 static bool path_arg_is_const(FunctionCallInfo fcinfo, int argno);
-static const DpPath *path_cached(DpPathCache *cache, FunctionCallInfo fcinfo, int argno,
+static DpPath *path_cached(DpPathCache *cache, FunctionCallInfo fcinfo, int argno,
 								 bool is_array);
 
 /* ---------------------------------------------------------------- grammar */
@@ -287,6 +287,7 @@ path_alloc(int nsteps, Size namebytes, char **names)
 	DpPath	   *path = palloc(size + namebytes);
 
 	path->nsteps = nsteps;
+	path->misses = 0;
 	*names = (char *) path + size;
 	return path;
 }
@@ -319,7 +320,7 @@ path_fill_step(DpPathStep *step, const char *name, uint32 namelen)
 /*
  * The path in a text argument, which must not be null.
  */
-const DpPath *
+DpPath *
 dp_path_cached(DpPathCache *cache, FunctionCallInfo fcinfo, int argno)
 {
 	return path_cached(cache, fcinfo, argno, false);
@@ -328,7 +329,7 @@ dp_path_cached(DpPathCache *cache, FunctionCallInfo fcinfo, int argno)
 /*
  * The same, with the cache being all that fn_extra holds.
  */
-const DpPath *
+DpPath *
 dp_path_arg(FunctionCallInfo fcinfo, int argno)
 {
 	if (unlikely(fcinfo->flinfo->fn_extra == NULL))
@@ -340,7 +341,7 @@ dp_path_arg(FunctionCallInfo fcinfo, int argno)
 /*
  * The same for a text[] argument.
  */
-const DpPath *
+DpPath *
 dp_path_array_arg(FunctionCallInfo fcinfo, int argno)
 {
 	if (unlikely(fcinfo->flinfo->fn_extra == NULL))
@@ -353,7 +354,7 @@ dp_path_array_arg(FunctionCallInfo fcinfo, int argno)
  * Returns what the cache holds if the argument is a constant or has the bytes
  * that it had before; otherwise parses it.
  */
-static const DpPath *
+static DpPath *
 path_cached(DpPathCache *cache, FunctionCallInfo fcinfo, int argno, bool is_array)
 {
 	struct varlena *arg;

@@ -47,6 +47,7 @@ dp_path_step_block(DpPathStep *step)
 typedef struct DpPath
 {
 	int			nsteps;
+	int			misses;			/* fetch.c: documents to be read without trying a slice */
 	DpPathStep	steps[FLEXIBLE_ARRAY_MEMBER];
 } DpPath;
 
@@ -139,12 +140,12 @@ typedef struct DpPathCache
 	char	   *source;			/* a copy of them */
 } DpPathCache;
 
-extern const DpPath *dp_path_cached(DpPathCache *cache, FunctionCallInfo fcinfo, int argno);
+extern DpPath *dp_path_cached(DpPathCache *cache, FunctionCallInfo fcinfo, int argno);
 
 /* For functions that keep nothing else in fn_extra. */
-extern const DpPath *dp_path_arg(FunctionCallInfo fcinfo, int argno);
+extern DpPath *dp_path_arg(FunctionCallInfo fcinfo, int argno);
 
 /* The same for text[] arguments. */
-extern const DpPath *dp_path_array_arg(FunctionCallInfo fcinfo, int argno);
+extern DpPath *dp_path_array_arg(FunctionCallInfo fcinfo, int argno);
 
 #endif							/* DP_BSON_PATH_H */
