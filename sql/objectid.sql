@@ -60,3 +60,16 @@ COMMENT ON FUNCTION objectid(timestamptz) IS 'the smallest object id of the seco
 CREATE FUNCTION objectid_timestamp(objectid) RETURNS timestamptz
   AS 'MODULE_PATHNAME', 'dp_objectid_timestamp' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION objectid_timestamp(objectid) IS 'when the object id was made, to the second';
+
+CREATE FUNCTION objectid_smaller(objectid, objectid) RETURNS objectid
+  AS 'MODULE_PATHNAME', 'dp_objectid_smaller' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION objectid_larger(objectid, objectid) RETURNS objectid
+  AS 'MODULE_PATHNAME', 'dp_objectid_larger' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE AGGREGATE min(objectid) (
+  SFUNC = objectid_smaller, STYPE = objectid, COMBINEFUNC = objectid_smaller, SORTOP = <, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE min(objectid) IS 'the least object id, which is the first that was made, to the second; an index answers it';
+CREATE AGGREGATE max(objectid) (
+  SFUNC = objectid_larger, STYPE = objectid, COMBINEFUNC = objectid_larger, SORTOP = >, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE max(objectid) IS 'the greatest object id, which is the last that was made, to the second; an index answers it';

@@ -112,6 +112,28 @@ dp_objectid_cmp(PG_FUNCTION_ARGS)
 	PG_RETURN_INT32(objectid_compare(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)));
 }
 
+/*
+ * objectid_smaller(objectid, objectid) -> objectid, for min(): the lesser one.
+ */
+DP_FUNCTION(dp_objectid_smaller);
+Datum
+dp_objectid_smaller(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_DATUM(objectid_compare(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)) <= 0 ?
+					PG_GETARG_DATUM(0) : PG_GETARG_DATUM(1));
+}
+
+/*
+ * objectid_larger(objectid, objectid) -> objectid, for max(): the greater one.
+ */
+DP_FUNCTION(dp_objectid_larger);
+Datum
+dp_objectid_larger(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_DATUM(objectid_compare(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)) >= 0 ?
+					PG_GETARG_DATUM(0) : PG_GETARG_DATUM(1));
+}
+
 /* Compares two object ids while sorting. */
 static int
 sort_compare(Datum x, Datum y, SortSupport ssup)

@@ -1,6 +1,6 @@
 -- The order of values and documents, equality and hashing, and the operators beside SQL values.
 BEGIN;
-SELECT plan(184);
+SELECT plan(186);
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 
@@ -147,6 +147,9 @@ CREATE TEMP TABLE u (d bson UNIQUE);
 INSERT INTO u VALUES ('{"a": 1}');
 SELECT throws_ok($$INSERT INTO u VALUES ('{"a": 1.0}')$$, '23505', NULL, 'UNIQUE on documents refuses an equal one');
 SELECT lives_ok($$INSERT INTO u VALUES ('{"a": 1.5}')$$, 'and takes another');
+CREATE UNIQUE INDEX ON u ((d -> 'a'));
+SELECT throws_ok($$INSERT INTO u VALUES ('{"b": 0, "a": {"$numberDecimal": "1.50"}}')$$, '23505', NULL, 'a unique index on a field refuses an equal number of another type');
+SELECT lives_ok($$INSERT INTO u VALUES ('{"a": "1.5"}'), ('{"b": 1}'), ('{"b": 2}')$$, 'and takes another value, and absent fields');
 CREATE TEMP TABLE p (d bson, part bson_value) PARTITION BY HASH (part);
 CREATE TEMP TABLE p0 PARTITION OF p FOR VALUES WITH (MODULUS 2, REMAINDER 0);
 CREATE TEMP TABLE p1 PARTITION OF p FOR VALUES WITH (MODULUS 2, REMAINDER 1);

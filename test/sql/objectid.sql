@@ -27,6 +27,8 @@ SET enable_seqscan = off; SET enable_bitmapscan = off;
 EXPLAIN (COSTS OFF) SELECT * FROM events WHERE id >= objectid('2012-10-17 21:13:27+00'::timestamptz) AND id < objectid('2012-10-17 21:13:28+00'::timestamptz);
 SELECT * FROM events WHERE id >= objectid('2012-10-17 21:13:27+00'::timestamptz) AND id < objectid('2012-10-17 21:13:28+00'::timestamptz) ORDER BY id;
 SELECT n FROM events WHERE id = '507f1f78bcf86cd799439011';
+SELECT min(id) FROM events;
+SELECT max(id) = (SELECT id FROM events ORDER BY id DESC LIMIT 1) AS "the last one" FROM events;
 RESET enable_seqscan; RESET enable_bitmapscan;
 
 -- Bytes decide the order; sorting, hashing and joins go with it.
