@@ -1,0 +1,295 @@
+-- What is the same for all patterns: listing, checking, repairing, altering and disabling declarations, and the triggers
+-- and views that they share. The functions behind it are in src/patterns/. Names that begin with an underscore are not for
+-- users: they change nothing that their caller could not change otherwise.
+
+CREATE TYPE pattern_declaration AS (rel regclass, pattern text, name text, options bson);
+COMMENT ON TYPE pattern_declaration IS 'a row of pattern_list()';
+
+CREATE TYPE pattern_violation AS (rel regclass, pattern text, name text, key bson_value, what text, expected text, found text);
+COMMENT ON TYPE pattern_violation IS 'a row of pattern_check(): what is wrong with the document of a key';
+
+-- Declarations ------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION _pattern_declarations(target regclass, OUT rel regclass, OUT pattern text, OUT name text, OUT options bson, OUT trigger_oid oid)
+  RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'dp_pattern_declarations' LANGUAGE C STABLE;
+COMMENT ON FUNCTION _pattern_declarations(regclass) IS 'declarations read back from pg_trigger, of one table or, with NULL, of all';
+
+CREATE FUNCTION pattern_list(rel regclass DEFAULT NULL) RETURNS SETOF pattern_declaration
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT d.rel, d.pattern, d.name, @extschema@.bson_unset(d.options, 'pair', 'name')
+  FROM @extschema@._pattern_declarations(pattern_list.rel) AS d
+  ORDER BY d.rel::text, d.pattern, d.name
+$$;
+COMMENT ON FUNCTION pattern_list(regclass) IS
+  'the patterns that are declared on a table, or on all tables, with their options; reads the catalogs, takes no locks';
+
+CREATE FUNCTION _pattern_require_owner(rel regclass) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_pattern_require_owner' LANGUAGE C STRICT;
+COMMENT ON FUNCTION _pattern_require_owner(regclass) IS 'error 42501 unless the current user owns the table';
+
+CREATE FUNCTION _pattern_object_name(first text, second text, label text) RETURNS text
+  AS 'MODULE_PATHNAME', 'dp_pattern_object_name' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION _pattern_object_name(text, text, text) IS 'name of a generated object: the parts joined and shortened as PostgreSQL does';
+
+CREATE FUNCTION _pattern_side(pair text, rel regclass) RETURNS regclass
+  AS 'MODULE_PATHNAME', 'dp_pattern_side' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION _pattern_side(text, regclass) IS 'the second table of a pattern, or NULL; pair stands in the declaration''s options, rel is its table';
+
+-- What a pattern needs of the table that it is declared on.
+CREATE FUNCTION _pattern_table(rel regclass, doc_column text,
+                               OUT base text, OUT schema_name text, OUT table_name text, OUT owner oid, OUT doc text,
+                               OUT keys text[], OUT key_types text[], OUT key_list text, OUT key_value text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  kind "char";
+  docs text[];
+BEGIN
+  IF rel IS NULL THEN
+    RAISE EXCEPTION 'the table must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  SELECT format('%I.%I', n.nspname, c.relname), n.nspname, c.relname, c.relowner, c.relkind
+    INTO base, schema_name, table_name, owner, kind
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel;
+  IF base IS NULL THEN
+    RAISE EXCEPTION 'relation % does not exist', rel USING ERRCODE = 'undefined_table';
+  END IF;
+  IF kind NOT IN ('r', 'p') THEN
+    RAISE EXCEPTION '% is not a table', base USING ERRCODE = 'wrong_object_type';
+  END IF;
+
+  SELECT array_agg(a.attname::text ORDER BY a.attnum) INTO docs
+    FROM pg_attribute a
+    WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped AND a.atttypid = '@extschema@.bson'::regtype
+      AND (doc_column IS NULL OR a.attname = doc_column);
+  IF docs IS NULL THEN
+    RAISE EXCEPTION 'table % has no column% of type bson', base, coalesce(format(' %I', doc_column), '')
+      USING ERRCODE = 'undefined_column';
+  ELSIF cardinality(docs) > 1 THEN
+    RAISE EXCEPTION 'table % has more than one column of type bson', base
+      USING ERRCODE = 'ambiguous_column', HINT = 'Say which one with the argument "doc_column".';
+  END IF;
+  doc := docs[1];
+
+  SELECT array_agg(a.attname::text ORDER BY k.n), array_agg(format_type(a.atttypid, a.atttypmod) ||
+           CASE WHEN a.attcollation <> 0 AND a.attcollation <> t.typcollation THEN ' COLLATE ' || a.attcollation::regcollation ELSE '' END ORDER BY k.n),
+         string_agg(quote_ident(a.attname), ', ' ORDER BY k.n)
+    INTO keys, key_types, key_list
+    FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k (attnum, n)
+      JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+      JOIN pg_type t ON t.oid = a.atttypid
+    WHERE i.indrelid = rel AND i.indisprimary AND k.n <= i.indnkeyatts;
+  IF keys IS NULL THEN
+    RAISE EXCEPTION 'table % has no primary key', base
+      USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'Patterns find rows by it.';
+  END IF;
+  key_value := format(CASE WHEN cardinality(keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, key_list);
+END
+$$;
+COMMENT ON FUNCTION _pattern_table(regclass, text) IS
+  'names, owner, document column and primary key of a table; errors 42P01, 42809, 42703, 42702, 55000 when it cannot carry a pattern';
+
+-- The declaration of a name, or the only one.
+CREATE FUNCTION _pattern_find(target regclass, target_name text, OUT pattern text, OUT name text, OUT options bson)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  n int;
+BEGIN
+  SELECT count(*), min(d.pattern), min(d.name) INTO n, pattern, name
+    FROM @extschema@._pattern_declarations(target) d WHERE target_name IS NULL OR d.name = target_name;
+  IF n = 0 THEN
+    RAISE EXCEPTION 'table % has no pattern%', target, coalesce(format(' named "%s"', target_name), '')
+      USING ERRCODE = 'undefined_object';
+  ELSIF n > 1 THEN
+    RAISE EXCEPTION 'table % has more than one pattern%', target, coalesce(format(' named "%s"', target_name), '')
+      USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one with the argument "name".';
+  END IF;
+  SELECT d.options INTO options FROM @extschema@._pattern_declarations(target) d WHERE d.pattern = _pattern_find.pattern AND d.name = _pattern_find.name;
+END
+$$;
+COMMENT ON FUNCTION _pattern_find(regclass, text) IS 'the declaration of that name on a table, or the only one; errors 42704, 22023';
+
+-- Verbs -------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION _pattern_check_one(rel regclass, pattern text, name text) RETURNS SETOF pattern_violation
+  AS 'MODULE_PATHNAME', 'dp_pattern_check_one' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION _pattern_check_one(regclass, text, text) IS 'pattern_check for one declaration, run as the owner of the table; error 42501 unless the caller owns it';
+
+CREATE FUNCTION pattern_check(rel regclass DEFAULT NULL, name text DEFAULT NULL) RETURNS SETOF pattern_violation
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF pattern_check.rel IS NOT NULL THEN
+    PERFORM @extschema@._pattern_require_owner(pattern_check.rel);
+    IF pattern_check.name IS NOT NULL THEN
+      PERFORM @extschema@._pattern_find(pattern_check.rel, pattern_check.name);
+    END IF;
+  END IF;
+  RETURN QUERY
+    SELECT v.*
+    FROM @extschema@._pattern_declarations(pattern_check.rel) d
+      JOIN pg_class c ON c.oid = d.rel
+      CROSS JOIN LATERAL @extschema@._pattern_check_one(d.rel, d.pattern, d.name) v
+    WHERE (pattern_check.name IS NULL OR d.name = pattern_check.name)
+      AND pg_has_role(c.relowner, 'USAGE');
+END
+$$;
+COMMENT ON FUNCTION pattern_check(regclass, text) IS
+  'one row for each violated invariant of a declaration, of a table, or of all tables that the caller owns; no rows: all is true. '
+  'Reads everything that the patterns keep, in one snapshot; error 42501 for a table of somebody else';
+
+CREATE FUNCTION _pattern_call(verb text, rel regclass, pattern text, name text, options bson) RETURNS text
+  AS 'MODULE_PATHNAME', 'dp_pattern_call' LANGUAGE C;
+COMMENT ON FUNCTION _pattern_call(text, regclass, text, text, bson) IS 'calls _<pattern>_<verb> as the owner of the table; error 42501 unless the caller owns it';
+
+CREATE FUNCTION pattern_repair(rel regclass, name text DEFAULT NULL) RETURNS bigint
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._pattern_call('repair', $1, d.pattern, d.name, NULL)::bigint FROM @extschema@._pattern_find($1, $2) d
+$$;
+COMMENT ON FUNCTION pattern_repair(regclass, text) IS
+  'makes a pattern true again and returns the number of documents that had to be written; locks the rows that it writes; error 42501 unless the caller owns the table';
+
+CREATE FUNCTION pattern_alter(rel regclass, name text, options bson) RETURNS void
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._pattern_call('alter', $1, d.pattern, d.name, $3) FROM @extschema@._pattern_find($1, $2) d
+$$;
+COMMENT ON FUNCTION pattern_alter(regclass, text, bson) IS
+  'changes options of a declaration: pattern_alter(''books'', ''buyers'', ''{threshold: 500}''). Locks the table against writers; error 22023 for an option that does not exist or cannot be changed';
+
+CREATE FUNCTION pattern_disable(rel regclass, name text DEFAULT NULL, keep_data boolean DEFAULT false) RETURNS bigint
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._pattern_call('disable', $1, d.pattern, d.name, @extschema@.bson_build('keep_data', $3))::bigint
+  FROM @extschema@._pattern_find($1, $2) d
+$$;
+COMMENT ON FUNCTION pattern_disable(regclass, text, boolean) IS
+  'ends a declaration and puts its data back into plain documents (keep_data: leaves them where they are); returns the number of documents that were put back. '
+  'Locks the table; error 54000 with the keys of documents that would be too large';
+
+CREATE FUNCTION _pattern_settle(rel regclass, name text, key record) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_pattern_settle' LANGUAGE C STRICT;
+COMMENT ON FUNCTION _pattern_settle(regclass, text, record) IS 'brings one row in line with a declaration, as the owner of the table; error 42501 unless the caller owns it';
+
+CREATE PROCEDURE pattern_build(rel regclass, name text DEFAULT NULL, batch int DEFAULT 1000)
+LANGUAGE plpgsql AS $$
+DECLARE
+  d record;
+  r record;
+  query text;
+  done bigint := 0;
+  total bigint;
+BEGIN
+  PERFORM @extschema@._pattern_require_owner(rel);
+  SELECT f.* INTO d FROM @extschema@._pattern_find(rel, name) f;
+  query := @extschema@._pattern_call('pending', rel, d.pattern, d.name, NULL);
+  IF batch IS NULL THEN
+    FOR r IN EXECUTE query LOOP
+      PERFORM @extschema@._pattern_settle(rel, d.name, r.key);
+      done := done OPERATOR(pg_catalog.+) 1;
+    END LOOP;
+  ELSIF batch OPERATOR(pg_catalog.<) 1 THEN
+    RAISE EXCEPTION 'batch must be positive' USING ERRCODE = 'invalid_parameter_value';
+  ELSE
+    EXECUTE pg_catalog.format('SELECT pg_catalog.count(*) FROM (%s) AS pending', query) INTO total;
+    -- the first COMMIT makes the loop's cursor keep its rows, so each key is visited once
+    FOR r IN EXECUTE query LOOP
+      PERFORM @extschema@._pattern_settle(rel, d.name, r.key);
+      done := done OPERATOR(pg_catalog.+) 1;
+      IF done OPERATOR(pg_catalog.%) batch OPERATOR(pg_catalog.=) 0 THEN
+        COMMIT;
+        IF done OPERATOR(pg_catalog.<) total THEN
+          RAISE NOTICE 'pattern "%" of table %: % of % documents', d.name, rel, done, total;
+        END IF;
+      END IF;
+    END LOOP;
+    COMMIT;
+  END IF;
+  RAISE NOTICE 'pattern "%" of table %: % documents brought in line', d.name, rel, done;
+END
+$$;
+COMMENT ON PROCEDURE pattern_build(regclass, text, int) IS
+  'brings the rows of a table that was full when the pattern was declared in line: those that are not, in batches with a commit after each '
+  '(NULL: all in the caller''s transaction). Locks the rows of a batch; can be stopped and called again; error 42501 unless the caller owns the table';
+
+-- Shared triggers and views -----------------------------------------------------------------------------------------------
+
+CREATE FUNCTION pattern_guard_trigger() RETURNS trigger
+  AS 'MODULE_PATHNAME', 'dp_pattern_guard_trigger' LANGUAGE C;
+COMMENT ON FUNCTION pattern_guard_trigger() IS 'trigger of tables that a pattern keeps: refuses direct writes (55000)';
+
+CREATE FUNCTION pattern_whole(doc bson, rel regclass, key "any") RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_pattern_whole' LANGUAGE C STABLE COST 100;
+COMMENT ON FUNCTION pattern_whole(bson, regclass, "any") IS
+  'the document of a row of rel together with everything that patterns have split off; used by the views <table>_whole. '
+  'Costs a look at the flags for documents that are whole; error 54000 above 1 GB';
+
+CREATE FUNCTION pattern_whole_trigger() RETURNS trigger
+  AS 'MODULE_PATHNAME', 'dp_pattern_whole_trigger' LANGUAGE C;
+COMMENT ON FUNCTION pattern_whole_trigger() IS 'INSTEAD OF trigger of the views <table>_whole: writes whole documents; error 40001 when the document has changed since it was read';
+
+-- Makes the view <table>_whole unless the table has one.
+CREATE FUNCTION _pattern_create_whole(rel regclass, doc_column text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  view_name text;
+  qualified text;
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
+  IF @extschema@._pattern_whole_view(rel) IS NOT NULL THEN
+    RETURN;
+  END IF;
+  view_name := @extschema@._pattern_object_name(t.table_name, NULL, 'whole');
+  qualified := format('%I.%I', t.schema_name, view_name);
+  EXECUTE format('CREATE VIEW %s WITH (security_invoker = true) AS SELECT %s FROM %s AS base', qualified,
+    (SELECT string_agg(CASE WHEN a.attname = t.doc
+                         THEN format('@extschema@.pattern_whole(base.%1$I, %2$L::regclass, %3$s) AS %1$I', a.attname, t.base,
+                                CASE WHEN cardinality(t.keys) = 1 THEN format('base.%I', t.keys[1])
+                                     ELSE (SELECT format('ROW(%s)', string_agg(format('base.%I', k), ', ')) FROM unnest(t.keys) k) END)
+                         ELSE format('base.%I', a.attname) END, ', ' ORDER BY a.attnum)
+     FROM pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped), t.base);
+  EXECUTE format('CREATE TRIGGER zz_docpatterns_whole INSTEAD OF INSERT OR UPDATE OR DELETE ON %s '
+                 'FOR EACH ROW EXECUTE FUNCTION @extschema@.pattern_whole_trigger()', qualified);
+  EXECUTE format('COMMENT ON VIEW %s IS %L', qualified, 'documents of ' || t.base || ' with everything that patterns have split off');
+  -- whoever may do something with the table may do it with the view
+  PERFORM @extschema@._pattern_copy_grants(rel, qualified::regclass);
+  EXECUTE format('ALTER VIEW %s OWNER TO %s', qualified, t.owner::regrole);
+END
+$$;
+COMMENT ON FUNCTION _pattern_create_whole(regclass, text) IS 'makes the view <table>_whole';
+
+CREATE FUNCTION _pattern_copy_grants(source regclass, target regclass) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  g record;
+BEGIN
+  FOR g IN
+    SELECT a.privilege_type, CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END AS grantee, a.is_grantable
+    FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) a
+    WHERE c.oid = source AND a.grantee <> c.relowner AND a.privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE')
+  LOOP
+    EXECUTE format('GRANT %s ON %s TO %s%s', g.privilege_type, target, g.grantee, CASE WHEN g.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _pattern_copy_grants(regclass, regclass) IS 'gives a view the grants of its table';
+
+CREATE FUNCTION _pattern_whole_view(rel regclass) RETURNS regclass
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT v.oid::regclass
+  FROM pg_depend d
+    JOIN pg_rewrite r ON r.oid = d.objid
+    JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
+    JOIN pg_trigger t ON t.tgrelid = v.oid AND t.tgfoid = '@extschema@.pattern_whole_trigger'::regproc
+  WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
+  LIMIT 1
+$$;
+COMMENT ON FUNCTION _pattern_whole_view(regclass) IS 'the view <table>_whole of a table, whatever it is called now';
+
+-- Event trigger -----------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION _pattern_created() RETURNS event_trigger
+  AS 'MODULE_PATHNAME', 'dp_pattern_created' LANGUAGE C;
+COMMENT ON FUNCTION _pattern_created() IS 'records the dependencies between the tables of a pattern when its triggers are created';
+
+CREATE EVENT TRIGGER docpatterns_created ON ddl_command_end WHEN TAG IN ('CREATE TRIGGER')
+  EXECUTE FUNCTION _pattern_created();
+COMMENT ON EVENT TRIGGER docpatterns_created IS 'makes tables that belong together depend on each other, also after a restore';

@@ -1,0 +1,715 @@
+/*
+ * declaration.c
+ *		Declarations of patterns, read back from the triggers that carry them.
+ *
+ * What is read is kept per backend and relation until the relation changes
+ * (creating, renaming or dropping a trigger sends an invalidation for its
+ * table).  A declaration that has become stale is not freed before the
+ * transaction ends, because somebody up the stack may still be using it.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/partition.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_trigger.h"
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+#include "bson/catalog.h"
+#include "bson/reader.h"
+#include "bson/text.h"
+#include "patterns/declaration.h"
+#include "patterns/run.h"
+
+typedef struct RelationDecls
+{
+	Oid			relid;			/* hash key */
+	bool		valid;
+	MemoryContext context;
+	List	   *decls;
+} RelationDecls;
+
+/* What a trigger function keeps in fn_extra */
+typedef struct TriggerCache
+{
+	uint64		generation;
+	DpDecl	   *decl;
+} TriggerCache;
+
+static HTAB *relations = NULL;
+static List *graveyard = NIL;	/* contexts to delete when the transaction ends */
+static uint64 generation = 1;	/* changes with every invalidation */
+
+static void cache_init(void);
+static void relation_invalidated(Datum arg, Oid relid);
+static void transaction_ended(XactEvent event, void *arg);
+static List *relation_read(Relation rel);
+static DpDecl *decl_make(Relation rel, const Trigger *trigger, const char *pattern);
+static void decl_read_key(DpDecl *decl, Relation rel);
+static void decl_read_doc_column(DpDecl *decl, Relation rel);
+static bool decl_option(DpDecl *decl, const char *option, DpValue *value);
+static char *pattern_of_function(Oid function);
+static Oid	declared_on(Oid relid, bool isclone);
+static Oid	pair_find(const char *pair, bool main, Oid near);
+
+#define FUNCTION_SUFFIX "_trigger"
+
+/*
+ * Declarations of a relation, empty if it has none.
+ */
+List *
+dp_decls(Oid relid)
+{
+	RelationDecls *entry;
+	bool		found;
+	Relation	rel;
+	MemoryContext context;
+	MemoryContext old;
+	List	   *decls;
+
+	cache_init();
+	entry = hash_search(relations, &relid, HASH_FIND, NULL);
+	if (entry != NULL && entry->valid)
+		return entry->decls;
+
+	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns declarations",
+									ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(context);
+	rel = table_open(relid, AccessShareLock);
+	decls = relation_read(rel);
+	table_close(rel, NoLock);
+	MemoryContextSwitchTo(old);
+
+	entry = hash_search(relations, &relid, HASH_ENTER, &found);
+	if (found && entry->context != NULL)
+	{
+		old = MemoryContextSwitchTo(TopMemoryContext);
+		graveyard = lappend(graveyard, entry->context);
+		MemoryContextSwitchTo(old);
+	}
+	MemoryContextSetParent(context, CacheMemoryContext);
+	entry->context = context;
+	entry->decls = decls;
+	entry->valid = true;
+	return decls;
+}
+
+/*
+ * The declaration of that pattern and name, or the only one of that pattern.
+ */
+DpDecl *
+dp_decl_find(Oid relid, const char *pattern, const char *name)
+{
+	DpDecl	   *found = NULL;
+	ListCell   *lc;
+
+	foreach(lc, dp_decls(relid))
+	{
+		DpDecl	   *decl = lfirst(lc);
+
+		if (strcmp(decl->pattern, pattern) != 0)
+			continue;
+		if (name != NULL && strcmp(decl->name, name) != 0)
+			continue;
+		if (found != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("table %s has more than one %s pattern",
+							dp_relation_name(relid), pattern),
+					 errhint("Say which one with the argument \"name\".")));
+		found = decl;
+	}
+	if (found == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 name == NULL ?
+				 errmsg("table %s has no %s pattern", dp_relation_name(relid), pattern) :
+				 errmsg("table %s has no %s pattern named \"%s\"",
+						dp_relation_name(relid), pattern, name)));
+	return found;
+}
+
+/*
+ * The declaration that the called trigger belongs to, kept in fn_extra.
+ */
+DpDecl *
+dp_decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern)
+{
+	TriggerCache *cache = fcinfo->flinfo->fn_extra;
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	const char *argument;
+	bool		is_main;
+	ListCell   *lc;
+
+	if (likely(cache != NULL && cache->generation == generation))
+		return cache->decl;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) || trigdata->tg_trigger->tgnargs < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s" FUNCTION_SUFFIX "\" is called by triggers of the %s pattern only",
+						pattern, pattern)));
+
+	is_main = trigdata->tg_trigger->tgnargs == 1;
+	argument = trigdata->tg_trigger->tgargs[is_main ? 0 : 1];
+	foreach(lc, dp_decls(RelationGetRelid(trigdata->tg_relation)))
+	{
+		DpDecl	   *decl = lfirst(lc);
+
+		if (strcmp(decl->pattern, pattern) == 0 &&
+			strcmp(is_main ? decl->declared : decl->name, argument) == 0)
+		{
+			if (cache == NULL)
+			{
+				cache = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(TriggerCache));
+				fcinfo->flinfo->fn_extra = cache;
+			}
+			cache->generation = generation;
+			cache->decl = decl;
+			return decl;
+		}
+	}
+
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg("trigger \"%s\" belongs to no declaration of the %s pattern on table %s",
+					trigdata->tg_trigger->tgname, pattern,
+					dp_relation_name(RelationGetRelid(trigdata->tg_relation))),
+			 errhint("A trigger of the pattern was dropped or renamed by hand; drop the others and declare the pattern again.")));
+}
+
+/* The table whose main trigger names the pair. */
+Oid
+dp_pair_main(const char *pair, Oid near)
+{
+	/* asked for by every statement that writes to a side table */
+	static char last_pair[64];
+	static Oid	last_near;
+	static Oid	last_found;
+	static uint64 last_generation = 0;
+
+	cache_init();
+	if (last_generation == generation && last_near == near && strcmp(last_pair, pair) == 0)
+		return last_found;
+	last_found = pair_find(pair, true, near);
+	if (OidIsValid(last_found) && strlen(pair) < sizeof(last_pair))
+	{
+		(void) dp_decls(last_found);	/* so that changes of the table are heard */
+		strcpy(last_pair, pair);
+		last_near = near;
+		last_generation = generation;
+	}
+	return last_found;
+}
+
+/* The table whose side triggers name the pair. */
+Oid
+dp_pair_side(const char *pair, Oid near)
+{
+	return pair_find(pair, false, near);
+}
+
+/*
+ * An option that is a text, or NULL.
+ */
+char *
+dp_decl_text(DpDecl *decl, const char *option)
+{
+	DpValue		value;
+
+	if (!decl_option(decl, option, &value))
+		return NULL;
+	if (value.type != DP_TYPE_STRING)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" of the %s pattern is not a text", option, decl->pattern)));
+	return MemoryContextStrdup(decl->context, DP_STRING_DATA(&value));
+}
+
+/*
+ * An option that is a path, or NULL.
+ */
+DpPath *
+dp_decl_path(DpDecl *decl, const char *option)
+{
+	char	   *text = dp_decl_text(decl, option);
+	MemoryContext old;
+	DpPath	   *path;
+
+	if (text == NULL)
+		return NULL;
+	old = MemoryContextSwitchTo(decl->context);
+	path = dp_path_parse(text, strlen(text));
+	MemoryContextSwitchTo(old);
+	return path;
+}
+
+/*
+ * An option that is a whole number.
+ */
+int64
+dp_decl_int(DpDecl *decl, const char *option, int64 dflt)
+{
+	DpValue		value;
+
+	if (!decl_option(decl, option, &value))
+		return dflt;
+	if (value.type == DP_TYPE_INT32)
+		return dp_get_int32(value.data);
+	if (value.type == DP_TYPE_INT64)
+		return dp_get_int64(value.data);
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("option \"%s\" of the %s pattern is not a whole number", option, decl->pattern)));
+}
+
+/*
+ * An option that is true or false.
+ */
+bool
+dp_decl_bool(DpDecl *decl, const char *option, bool dflt)
+{
+	DpValue		value;
+
+	if (!decl_option(decl, option, &value))
+		return dflt;
+	if (value.type != DP_TYPE_BOOL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" of the %s pattern is neither true nor false", option, decl->pattern)));
+	return value.data[0] != 0;
+}
+
+/*
+ * Whether triggers have to work.  The setting is heard from the table's owner
+ * and superusers only, and it is the user who acts that counts, not the owner
+ * that the extension may have switched to.
+ */
+bool
+dp_decl_maintained(DpDecl *decl)
+{
+	return likely(dp_maintain) || !has_privs_of_role(dp_acting_user(), decl->owner);
+}
+
+/*
+ * Raises INSUFFICIENT_PRIVILEGE unless the current user owns the relation.
+ */
+void
+dp_require_owner(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid)));
+	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+	if (!has_privs_of_role(GetUserId(), owner))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("must be owner of table %s", dp_relation_name(relid))));
+}
+
+/*
+ * The qualified, quoted name of a relation.
+ */
+char *
+dp_relation_name(Oid relid)
+{
+	char	   *name = get_rel_name(relid);
+	char	   *schema;
+
+	if (name == NULL)
+		return psprintf("%u", relid);
+	schema = get_namespace_name(get_rel_namespace(relid));
+	return quote_qualified_identifier(schema, name);
+}
+
+/*
+ * pattern_declarations(regclass) -> (rel, pattern, name, options, trigger oid)
+ *
+ * One row for each main trigger, of one table or, with NULL, of all tables.
+ */
+DP_FUNCTION(dp_pattern_declarations);
+Datum
+dp_pattern_declarations(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Relation	rel;
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+
+	InitMaterializedSRF(fcinfo, 0);
+
+	rel = table_open(TriggerRelationId, AccessShareLock);
+	if (PG_ARGISNULL(0))
+		scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	else
+	{
+		ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ,
+					PG_GETARG_DATUM(0));
+		scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);
+	}
+
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
+		Datum		values[5];
+		bool		nulls[5] = {false};
+		Datum		args;
+		bool		isnull;
+		char	   *pattern;
+		char	   *declared;
+		struct varlena *options;
+		DpValue		name;
+
+		if (form->tgnargs != 1 || OidIsValid(form->tgparentid))
+			continue;
+		pattern = pattern_of_function(form->tgfoid);
+		if (pattern == NULL)
+			continue;
+		args = heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(rel), &isnull);
+		declared = VARDATA_ANY(DatumGetByteaPP(args));
+		if (declared[0] != '{')
+			continue;
+		options = dp_text_to_bson(declared, strlen(declared), NULL);
+		if (!dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "name", 4, &name) ||
+			name.type != DP_TYPE_STRING)
+			continue;
+
+		values[0] = ObjectIdGetDatum(form->tgrelid);
+		values[1] = CStringGetTextDatum(pattern);
+		values[2] = PointerGetDatum(cstring_to_text_with_len(DP_STRING_DATA(&name), DP_STRING_LEN(&name)));
+		values[3] = PointerGetDatum(options);
+		values[4] = ObjectIdGetDatum(form->oid);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return (Datum) 0;
+}
+
+/* Create the cache and hear of changes, once per backend. */
+static void
+cache_init(void)
+{
+	HASHCTL		ctl;
+
+	if (relations != NULL)
+		return;
+	ctl.keysize = sizeof(Oid);
+	ctl.entrysize = sizeof(RelationDecls);
+	ctl.hcxt = CacheMemoryContext;
+	relations = hash_create("docpatterns relations", 32, &ctl,
+							HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	CacheRegisterRelcacheCallback(relation_invalidated, (Datum) 0);
+	RegisterXactCallback(transaction_ended, NULL);
+}
+
+/*
+ * A relation has changed, or all have.  A declaration also depends on the
+ * table that a partition belongs to and on its side table, so that any change
+ * makes all declarations be looked up again when they are next wanted.
+ */
+static void
+relation_invalidated(Datum arg, Oid relid)
+{
+	HASH_SEQ_STATUS seq;
+	RelationDecls *entry;
+
+	if (OidIsValid(relid))
+	{
+		/* only relations that we know, or that our plans use, matter */
+		entry = hash_search(relations, &relid, HASH_FIND, NULL);
+		if (entry == NULL)
+			return;
+		entry->valid = false;
+	}
+	else
+	{
+		hash_seq_init(&seq, relations);
+		while ((entry = hash_seq_search(&seq)) != NULL)
+			entry->valid = false;
+	}
+	generation++;
+}
+
+/* Free what became stale during the transaction. */
+static void
+transaction_ended(XactEvent event, void *arg)
+{
+	ListCell   *lc;
+
+	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT &&
+		event != XACT_EVENT_PREPARE)
+		return;
+	foreach(lc, graveyard)
+		MemoryContextDelete(lfirst(lc));
+	list_free(graveyard);
+	graveyard = NIL;
+}
+
+/*
+ * The declarations among the triggers of a relation, in the current context.
+ */
+static List *
+relation_read(Relation rel)
+{
+	List	   *decls = NIL;
+	int			i;
+
+	if (rel->trigdesc == NULL)
+		return NIL;
+	for (i = 0; i < rel->trigdesc->numtriggers; i++)
+	{
+		const Trigger *trigger = &rel->trigdesc->triggers[i];
+		char	   *pattern;
+
+		if (trigger->tgnargs != 1 || trigger->tgargs[0][0] != '{')
+			continue;
+		pattern = pattern_of_function(trigger->tgfoid);
+		if (pattern != NULL)
+			decls = lappend(decls, decl_make(rel, trigger, pattern));
+	}
+	return decls;
+}
+
+/*
+ * What a main trigger declares.
+ */
+static DpDecl *
+decl_make(Relation rel, const Trigger *trigger, const char *pattern)
+{
+	DpDecl	   *decl = palloc0(sizeof(DpDecl));
+	HeapTuple	tuple;
+
+	decl->context = CurrentMemoryContext;
+	decl->relid = RelationGetRelid(rel);
+	decl->target = declared_on(decl->relid, trigger->tgisclone);
+	decl->pattern = pstrdup(pattern);
+	decl->declared = pstrdup(trigger->tgargs[0]);
+	decl->options = dp_text_to_bson(decl->declared, strlen(decl->declared), NULL);
+	decl->name = dp_decl_text(decl, "name");
+	if (decl->name == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("trigger \"%s\" declares a pattern without a name", trigger->tgname)));
+
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(decl->target));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", decl->target);
+	decl->owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+
+	decl_read_doc_column(decl, rel);
+	decl_read_key(decl, rel);
+	return decl;
+}
+
+/*
+ * The columns of the primary key.  Raises an error if there is none (it was
+ * dropped after the pattern was declared).
+ */
+static void
+decl_read_key(DpDecl *decl, Relation rel)
+{
+	List	   *indexes = RelationGetIndexList(rel);
+	Relation	index;
+	int			i;
+
+	list_free(indexes);
+	if (!OidIsValid(rel->rd_pkindex))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table %s has no primary key", dp_relation_name(decl->relid)),
+				 errdetail("The %s pattern \"%s\" finds rows by it.", decl->pattern, decl->name)));
+
+	index = RelationIdGetRelation(rel->rd_pkindex);
+	decl->nkeys = IndexRelationGetNumberOfKeyAttributes(index);
+	decl->keys = palloc0(sizeof(DpKeyColumn) * decl->nkeys);
+	for (i = 0; i < decl->nkeys; i++)
+	{
+		DpKeyColumn *key = &decl->keys[i];
+		Form_pg_attribute att;
+
+		key->attnum = index->rd_index->indkey.values[i];
+		att = TupleDescAttr(RelationGetDescr(rel), key->attnum - 1);
+		key->name = pstrdup(NameStr(att->attname));
+		key->type = att->atttypid;
+		key->typmod = att->atttypmod;
+		key->collation = att->attcollation;
+		key->eqop = get_opfamily_member(index->rd_opfamily[i], index->rd_opcintype[i],
+										index->rd_opcintype[i], BTEqualStrategyNumber);
+	}
+	RelationClose(index);
+}
+
+/*
+ * The column that holds the document: the one that was named, or the only one
+ * of type bson.
+ */
+static void
+decl_read_doc_column(DpDecl *decl, Relation rel)
+{
+	char	   *wanted = dp_decl_text(decl, "doc_column");
+	Oid			bson = dp_types()->bson;
+	int			i;
+
+	for (i = 0; i < RelationGetNumberOfAttributes(rel); i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
+
+		if (att->attisdropped || att->atttypid != bson)
+			continue;
+		if (wanted != NULL && strcmp(NameStr(att->attname), wanted) != 0)
+			continue;
+		if (decl->doc_column != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_AMBIGUOUS_COLUMN),
+					 errmsg("table %s has more than one column of type bson",
+							dp_relation_name(decl->relid)),
+					 errhint("Say which one with the argument \"doc_column\".")));
+		decl->doc_column = pstrdup(NameStr(att->attname));
+		decl->doc_attnum = att->attnum;
+	}
+	if (decl->doc_column == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 wanted == NULL ?
+				 errmsg("table %s has no column of type bson", dp_relation_name(decl->relid)) :
+				 errmsg("table %s has no column \"%s\" of type bson",
+						dp_relation_name(decl->relid), wanted)));
+}
+
+/* The option's value; false if it is absent or null. */
+static bool
+decl_option(DpDecl *decl, const char *option, DpValue *value)
+{
+	return dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options),
+							option, strlen(option), value) &&
+		value->type != DP_TYPE_NULL;
+}
+
+/*
+ * The pattern whose trigger function this is, or NULL if it is none of ours.
+ */
+static char *
+pattern_of_function(Oid function)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Form_pg_proc form;
+	char	   *pattern = NULL;
+
+	if (!HeapTupleIsValid(tuple))
+		return NULL;
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	if (form->prolang == ClanguageId && form->pronamespace == dp_types()->schema)
+	{
+		const char *name = NameStr(form->proname);
+		int			len = strlen(name) - strlen(FUNCTION_SUFFIX);
+
+		if (len > 0 && strcmp(name + len, FUNCTION_SUFFIX) == 0)
+			pattern = pnstrdup(name, len);
+	}
+	ReleaseSysCache(tuple);
+	return pattern;
+}
+
+/*
+ * The table that a declaration was made on: the topmost one that a cloned
+ * trigger came from.
+ */
+static Oid
+declared_on(Oid relid, bool isclone)
+{
+	while (isclone)
+	{
+		Oid			parent = get_partition_parent(relid, true);
+		Relation	rel = table_open(parent, AccessShareLock);
+		int			i;
+
+		isclone = false;
+		for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+		{
+			const Trigger *trigger = &rel->trigdesc->triggers[i];
+
+			if (trigger->tgisclone && trigger->tgnargs == 1 && trigger->tgargs[0][0] == '{')
+				isclone = true;
+		}
+		table_close(rel, NoLock);
+		relid = parent;
+	}
+	return relid;
+}
+
+/*
+ * The table with triggers that name the pair.  Walks all triggers; what it
+ * finds is kept by the callers in the declaration.
+ */
+static Oid
+pair_find(const char *pair, bool main, Oid near)
+{
+	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	HeapTuple	tuple;
+	Oid			result = InvalidOid;
+
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
+		Datum		args;
+		bool		isnull;
+		struct varlena *bytes;
+		const char *first;
+		const char *found = NULL;
+		DpValue		value;
+
+		if (form->tgnargs != (main ? 1 : 3) || OidIsValid(form->tgparentid) ||
+			strncmp(NameStr(form->tgname), DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0)
+			continue;
+		if (pattern_of_function(form->tgfoid) == NULL)
+			continue;
+		args = heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(rel), &isnull);
+		bytes = (struct varlena *) DatumGetByteaPP(args);
+		first = VARDATA_ANY(bytes);
+
+		if (main && first[0] == '{')
+		{
+			struct varlena *options = dp_text_to_bson(first, strlen(first), NULL);
+
+			if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "pair", 4, &value) &&
+				value.type == DP_TYPE_STRING)
+				found = DP_STRING_DATA(&value);
+		}
+		else if (!main && strcmp(first, "side") == 0)
+			found = first + strlen("side") + 1;
+
+		if (found == NULL || strcmp(found, pair) != 0)
+			continue;
+		if (!OidIsValid(result) || get_rel_namespace(form->tgrelid) == near)
+			result = form->tgrelid;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
+}

@@ -1,0 +1,106 @@
+/*
+ * declaration.h
+ *		Declarations of patterns, read back from the triggers that carry them.
+ *
+ * A pattern is declared by creating triggers on a table.  One of them, the
+ * main one, has all options as its only argument, in Extended JSON:
+ *
+ *		CREATE TRIGGER zz_docpatterns_50_outlier_buyers AFTER INSERT OR ...
+ *			EXECUTE FUNCTION outlier_trigger('{"name": "buyers", ...}')
+ *
+ * The function is always called <pattern>_trigger.  The other triggers of the
+ * same declaration have the arguments 'of' and its name.  Where a pattern keeps a
+ * second table, that table has triggers with the arguments 'side', the pair
+ * and the name; pair is a random text that also stands in the main trigger's
+ * options.  Thus dump, restore, rename and change of schema carry everything,
+ * and nothing that is written anywhere else has to be kept in step.
+ */
+#ifndef DP_PATTERNS_DECLARATION_H
+#define DP_PATTERNS_DECLARATION_H
+
+#include "dp.h"
+
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "nodes/pg_list.h"
+#include "utils/rel.h"
+
+#include "bson/path.h"
+
+/* How the names of all our triggers begin */
+#define DP_TRIGGER_PREFIX "zz_docpatterns_"
+
+/* A column of a table's primary key. */
+typedef struct DpKeyColumn
+{
+	AttrNumber	attnum;
+	char	   *name;
+	Oid			type;
+	int32		typmod;
+	Oid			collation;
+	Oid			eqop;			/* equality of the index's operator family */
+} DpKeyColumn;
+
+/* A prepared statement of a declaration. */
+typedef struct DpPlan
+{
+	const void *id;				/* any address that is unique to the statement */
+	SPIPlanPtr	plan;
+	struct DpPlan *next;
+} DpPlan;
+
+typedef struct DpDecl
+{
+	Oid			relid;			/* the relation that was asked about: the table or a partition of it */
+	Oid			target;			/* the table that carries the declaration */
+	Oid			owner;			/* the table's owner */
+	char	   *pattern;
+	char	   *name;
+	char	   *declared;		/* the main trigger's argument */
+	struct varlena *options;	/* the same as a bson */
+	char	   *doc_column;
+	AttrNumber	doc_attnum;		/* in relid */
+	int			nkeys;
+	DpKeyColumn *keys;			/* attnums are those in relid */
+	MemoryContext context;		/* of all this; lives at least until the transaction ends */
+	DpPlan	   *plans;
+	void	   *state;			/* the pattern's own, in context */
+} DpDecl;
+
+/* Declarations of a relation (DpDecl), in the order in which their triggers fire. */
+extern List *dp_decls(Oid relid);
+
+/*
+ * The declaration of that pattern and name, or the only one of that pattern if
+ * name is NULL.  Raises UNDEFINED_OBJECT if there is none and
+ * INVALID_PARAMETER_VALUE if name is NULL and there are several.
+ */
+extern DpDecl *dp_decl_find(Oid relid, const char *pattern, const char *name);
+
+/* The declaration that the called trigger belongs to.  Costs nothing after the first row. */
+extern DpDecl *dp_decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern);
+
+/*
+ * The two sides of a pair: the table whose main trigger names it, and the one
+ * whose side triggers do.  InvalidOid if there is none.  If there are several
+ * (a schema was copied), the one in the namespace near is taken.
+ */
+extern Oid	dp_pair_main(const char *pair, Oid near);
+extern Oid	dp_pair_side(const char *pair, Oid near);
+
+/* Options.  Texts and paths live in the declaration's context; NULL if absent or null. */
+extern char *dp_decl_text(DpDecl *decl, const char *option);
+extern DpPath *dp_decl_path(DpDecl *decl, const char *option);
+extern int64 dp_decl_int(DpDecl *decl, const char *option, int64 dflt);
+extern bool dp_decl_bool(DpDecl *decl, const char *option, bool dflt);
+
+/* Whether triggers have to work: false only while the owner restores with docpatterns.maintain off. */
+extern bool dp_decl_maintained(DpDecl *decl);
+
+/* Raises INSUFFICIENT_PRIVILEGE unless the current user owns the relation. */
+extern void dp_require_owner(Oid relid);
+
+/* schema.name of a relation, quoted where needed, for messages and generated SQL. */
+extern char *dp_relation_name(Oid relid);
+
+#endif							/* DP_PATTERNS_DECLARATION_H */

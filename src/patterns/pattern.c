@@ -1,0 +1,333 @@
+/*
+ * pattern.c
+ *		The verbs that are the same for all patterns: pattern_check,
+ *		pattern_repair, pattern_alter, pattern_disable.
+ *
+ * A pattern has one SQL function for each verb, _<pattern>_<verb>.  What these
+ * functions do may run code of users (triggers, expression indexes), so that
+ * they are called here, as the owner of the table and in a security-restricted
+ * operation, whoever calls the verb: a superuser who checks somebody's table
+ * lends his rights to nobody.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "commands/defrem.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+#include "utils/tuplestore.h"
+
+#include "bson/catalog.h"
+#include "patterns/pattern.h"
+#include "patterns/run.h"
+#include "patterns/sqlgen.h"
+
+static uint64 call_hook(Oid rel, const char *pattern, const char *verb, const char *name,
+						int nextra, Oid *types, Datum *values, bool read_only);
+static Oid	relation_owner(Oid relid);
+static char *text_argument(FunctionCallInfo fcinfo, int n);
+
+static const DpPatternMethods *const methods[] = {
+	&dp_outlier_methods,
+	NULL
+};
+
+const DpPatternMethods *
+dp_pattern_methods(const char *pattern)
+{
+	int			i;
+
+	for (i = 0; methods[i] != NULL; i++)
+	{
+		if (strcmp(methods[i]->pattern, pattern) == 0)
+			return methods[i];
+	}
+	return NULL;
+}
+
+/*
+ * _pattern_check_one(rel, pattern, name) -> rows of pattern_check
+ *
+ * Reads with the snapshot of the calling query.
+ */
+DP_FUNCTION(dp_pattern_check_one);
+Datum
+dp_pattern_check_one(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Oid			rel = PG_GETARG_OID(0);
+	char	   *pattern = text_argument(fcinfo, 1);
+	char	   *name = text_argument(fcinfo, 2);
+	uint64		rows;
+	uint64		i;
+
+	InitMaterializedSRF(fcinfo, 0);
+	dp_require_owner(rel);
+
+	SPI_connect();
+	rows = call_hook(rel, pattern, "check", name, 0, NULL, NULL, true);
+	for (i = 0; i < rows; i++)
+	{
+		Datum		values[7];
+		bool		nulls[7] = {false};
+		int			j;
+
+		values[0] = ObjectIdGetDatum(rel);
+		values[1] = PG_GETARG_DATUM(1);
+		values[2] = PG_GETARG_DATUM(2);
+		for (j = 0; j < 4; j++)
+			values[3 + j] = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, j + 1, &nulls[3 + j]);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	SPI_finish();
+	return (Datum) 0;
+}
+
+/*
+ * _pattern_call(verb, rel, pattern, name, options bson) -> text
+ *
+ * Calls _<pattern>_<verb>(rel, name [, options]) as the table's owner.
+ */
+DP_FUNCTION(dp_pattern_call);
+Datum
+dp_pattern_call(PG_FUNCTION_ARGS)
+{
+	char	   *verb;
+	Oid			rel;
+	char	   *result = NULL;
+	Oid			type = dp_types()->bson;
+	Datum		value;
+	text	   *out = NULL;
+	MemoryContext caller = CurrentMemoryContext;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2) || PG_ARGISNULL(3))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("the table and the name of the pattern must not be null")));
+	verb = text_argument(fcinfo, 0);
+	rel = PG_GETARG_OID(1);
+	dp_require_owner(rel);
+	if (strspn(verb, "abcdefghijklmnopqrstuvwxyz_") != strlen(verb))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("there is no verb \"%s\"", verb)));
+
+	SPI_connect();
+	value = PG_ARGISNULL(4) ? (Datum) 0 : PG_GETARG_DATUM(4);
+	if (call_hook(rel, text_argument(fcinfo, 2), verb, text_argument(fcinfo, 3),
+				  PG_ARGISNULL(4) ? 0 : 1, &type, &value, false) == 1)
+	{
+		result = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+		if (result != NULL)
+		{
+			MemoryContext old = MemoryContextSwitchTo(caller);
+
+			out = cstring_to_text(result);
+			MemoryContextSwitchTo(old);
+		}
+	}
+	SPI_finish();
+	if (out == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_TEXT_P(out);
+}
+
+/*
+ * pattern_guard_trigger(): refuses writes to a table that a pattern keeps.
+ * BEFORE any write, for each statement.
+ */
+DP_FUNCTION(dp_pattern_guard_trigger);
+Datum
+dp_pattern_guard_trigger(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	Oid			relid;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) || trigdata->tg_trigger->tgnargs != 3)
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"pattern_guard_trigger\" is called by triggers of patterns only")));
+	relid = RelationGetRelid(trigdata->tg_relation);
+	if (dp_marked(relid, NULL) == DP_MARK_NONE &&
+		(dp_maintain || !has_privs_of_role(dp_acting_user(), trigdata->tg_relation->rd_rel->relowner)))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table %s is kept by a pattern and cannot be written to directly",
+						dp_relation_name(relid)),
+				 errhint("Write to the table that has the pattern \"%s\", or to its _whole view.",
+						 trigdata->tg_trigger->tgargs[2])));
+	return PointerGetDatum(NULL);
+}
+
+/*
+ * _pattern_require_owner(rel)
+ */
+DP_FUNCTION(dp_pattern_require_owner);
+Datum
+dp_pattern_require_owner(PG_FUNCTION_ARGS)
+{
+	dp_require_owner(PG_GETARG_OID(0));
+	PG_RETURN_VOID();
+}
+
+/*
+ * _pattern_object_name(a, b, label) -> text: a name for a generated object,
+ * shortened as PostgreSQL shortens the names of indexes.
+ */
+DP_FUNCTION(dp_pattern_object_name);
+Datum
+dp_pattern_object_name(PG_FUNCTION_ARGS)
+{
+	char	   *second = PG_ARGISNULL(1) ? NULL : text_argument(fcinfo, 1);
+	char	   *label = PG_ARGISNULL(2) ? NULL : text_argument(fcinfo, 2);
+
+	PG_RETURN_TEXT_P(cstring_to_text(makeObjectName(text_argument(fcinfo, 0), second, label)));
+}
+
+/*
+ * Run SELECT * FROM _<pattern>_<verb>(rel, name, ...) as the table's owner.
+ */
+static uint64
+call_hook(Oid rel, const char *pattern, const char *verb, const char *name,
+		  int nextra, Oid *types, Datum *values, bool read_only)
+{
+	StringInfoData sql;
+	char	   *function = psprintf("_%s_%s", pattern, verb);
+	Oid			argtypes[3] = {REGCLASSOID, TEXTOID};
+	Datum		args[3];
+	Oid			user;
+	int			sec;
+	volatile int rc = 0;
+
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "SELECT * FROM ");
+	dp_sql_own_schema(&sql);
+	appendStringInfo(&sql, "%s($1, $2%s)", quote_identifier(function), nextra > 0 ? ", $3" : "");
+	args[0] = ObjectIdGetDatum(rel);
+	args[1] = CStringGetTextDatum(name);
+	if (nextra > 0)
+	{
+		argtypes[2] = types[0];
+		args[2] = values[0];
+	}
+
+	GetUserIdAndSecContext(&user, &sec);
+	PG_TRY();
+	{
+		SetUserIdAndSecContext(relation_owner(rel), sec | SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
+		rc = SPI_execute_with_args(sql.data, 2 + nextra, argtypes, args, NULL, read_only, 0);
+	}
+	PG_FINALLY();
+	{
+		SetUserIdAndSecContext(user, sec);
+	}
+	PG_END_TRY();
+	if (rc != SPI_OK_SELECT)
+		elog(ERROR, "SPI_execute_with_args returned %s", SPI_result_code_string(rc));
+	return SPI_processed;
+}
+
+/* The owner of a relation. */
+static Oid
+relation_owner(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid)));
+	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+	return owner;
+}
+
+static char *
+text_argument(FunctionCallInfo fcinfo, int n)
+{
+	return text_to_cstring(PG_GETARG_TEXT_PP(n));
+}
+
+/*
+ * _pattern_settle(rel, name, key) -> whether the row had to be written
+ *
+ * As the table's owner, in a security-restricted operation.
+ */
+DP_FUNCTION(dp_pattern_settle);
+Datum
+dp_pattern_settle(PG_FUNCTION_ARGS)
+{
+	Oid			rel = PG_GETARG_OID(0);
+	char	   *name = text_argument(fcinfo, 1);
+	DpDecl	   *decl = NULL;
+	const DpPatternMethods *m;
+	DpKey		key;
+	Oid			user;
+	int			sec;
+	bool		written;
+	ListCell   *lc;
+
+	dp_require_owner(rel);
+	foreach(lc, dp_decls(rel))
+	{
+		if (strcmp(((DpDecl *) lfirst(lc))->name, name) == 0)
+			decl = lfirst(lc);
+	}
+	m = decl != NULL ? dp_pattern_methods(decl->pattern) : NULL;
+	if (m == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("table %s has no pattern named \"%s\" that can be built",
+						dp_relation_name(rel), name)));
+	dp_key_of_argument(decl, fcinfo, 2, &key);
+
+	/* an error ends the transaction or subtransaction, which restores the user */
+	GetUserIdAndSecContext(&user, &sec);
+	SetUserIdAndSecContext(decl->owner, sec | SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
+	SPI_connect();
+	written = m->settle(decl, &key);
+	SPI_finish();
+	SetUserIdAndSecContext(user, sec);
+	PG_RETURN_BOOL(written);
+}
+
+/*
+ * _pattern_side(pair, rel) -> regclass
+ */
+DP_FUNCTION(dp_pattern_side);
+Datum
+dp_pattern_side(PG_FUNCTION_ARGS)
+{
+	Oid			side = dp_pair_side(text_argument(fcinfo, 0), get_rel_namespace(PG_GETARG_OID(1)));
+
+	if (!OidIsValid(side))
+		PG_RETURN_NULL();
+	PG_RETURN_OID(side);
+}
+
+/*
+ * _pattern_forget(side, rel): the side table no longer depends on the other.
+ */
+DP_FUNCTION(dp_pattern_forget);
+Datum
+dp_pattern_forget(PG_FUNCTION_ARGS)
+{
+	dp_require_owner(PG_GETARG_OID(0));
+	dp_require_owner(PG_GETARG_OID(1));
+	(void) deleteDependencyRecordsForSpecific(RelationRelationId, PG_GETARG_OID(0), DEPENDENCY_NORMAL,
+											  RelationRelationId, PG_GETARG_OID(1));
+	PG_RETURN_VOID();
+}

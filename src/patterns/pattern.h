@@ -1,0 +1,39 @@
+/*
+ * pattern.h
+ *		What a pattern gives to the verbs that are the same for all patterns.
+ */
+#ifndef DP_PATTERNS_PATTERN_H
+#define DP_PATTERNS_PATTERN_H
+
+#include "patterns/declaration.h"
+#include "patterns/rowkey.h"
+
+/* A pattern that splits documents over two places says how to join them. */
+typedef struct DpPatternMethods
+{
+	const char *pattern;
+
+	/* Whether the stored document is only a part; must be cheap and reads no other table. */
+	bool		(*is_split) (DpDecl *decl, struct varlena *stored);
+
+	/* The whole document; called inside SPI_connect().  latest: else the calling statement's snapshot. */
+	struct varlena *(*whole) (DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
+
+	/*
+	 * A new whole document was written over an old one.  If the part that this
+	 * pattern split off is the same in both, returns the new document with
+	 * the stored part in its place, else NULL.
+	 */
+	struct varlena *(*keep) (DpDecl *decl, struct varlena *stored,
+							 struct varlena *old_whole, struct varlena *new_whole);
+
+	/* Brings one row in line; returns whether it was written.  Called inside SPI_connect(), as the owner. */
+	bool		(*settle) (DpDecl *decl, const DpKey *key);
+} DpPatternMethods;
+
+/* NULL if the pattern does not split documents. */
+extern const DpPatternMethods *dp_pattern_methods(const char *pattern);
+
+extern const DpPatternMethods dp_outlier_methods;
+
+#endif							/* DP_PATTERNS_PATTERN_H */

@@ -1,0 +1,357 @@
+/*
+ * run.c
+ *		Running the statements of patterns: prepared once, as the right user,
+ *		with the right snapshot, and marked so that our own triggers know them.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "bson/compare.h"
+#include "bson/reader.h"
+#include "patterns/run.h"
+
+static DpMark *marks = NULL;
+static Oid	acting_user = InvalidOid;
+static List *collections = NIL; /* of DpCollected, in TopTransactionContext */
+static bool callbacks_registered = false;
+
+static int	execute(SPIPlanPtr plan, Datum *values, const char *nulls, bool read_only, long maxrows);
+static int	trigger_depth(void);
+static void plans_free(void *arg);
+static void collections_xact(XactEvent event, void *arg);
+static void collections_subxact(SubXactEvent event, SubTransactionId mine,
+								SubTransactionId parent, void *arg);
+static int	collected_compare(const ListCell *a, const ListCell *b);
+
+/*
+ * The plan, if it exists and is still valid.  A plan that is not is thrown
+ * away, because its text may name tables by names that they no longer have.
+ */
+SPIPlanPtr
+dp_plan(DpDecl *decl, const void *id)
+{
+	DpPlan	   *p;
+
+	for (p = decl->plans; p != NULL; p = p->next)
+	{
+		if (p->id != id)
+			continue;
+		if (p->plan != NULL && !SPI_plan_is_valid(p->plan))
+		{
+			SPI_freeplan(p->plan);
+			p->plan = NULL;
+		}
+		return p->plan;
+	}
+	return NULL;
+}
+
+/*
+ * Prepare a statement and keep it with the declaration.
+ */
+SPIPlanPtr
+dp_plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes)
+{
+	SPIPlanPtr	plan = SPI_prepare(sql, nargs, argtypes);
+	DpPlan	   *p;
+
+	if (plan == NULL)
+		elog(ERROR, "SPI_prepare failed: %s: %s", SPI_result_code_string(SPI_result), sql);
+	SPI_keepplan(plan);
+
+	for (p = decl->plans; p != NULL; p = p->next)
+	{
+		if (p->id == id)
+		{
+			p->plan = plan;
+			return plan;
+		}
+	}
+
+	if (decl->plans == NULL)
+	{
+		MemoryContextCallback *callback = MemoryContextAlloc(decl->context, sizeof(MemoryContextCallback));
+
+		callback->func = plans_free;
+		callback->arg = decl;
+		MemoryContextRegisterResetCallback(decl->context, callback);
+	}
+	p = MemoryContextAlloc(decl->context, sizeof(DpPlan));
+	p->id = id;
+	p->plan = plan;
+	p->next = decl->plans;
+	decl->plans = p;
+	return plan;
+}
+
+/*
+ * Run a plan.
+ *
+ * Unless the calling statement's snapshot is asked for, the statement sees the
+ * latest committed state at every isolation level, as referential integrity
+ * does: the caller holds the lock of the group that it reads.
+ */
+uint64
+dp_run(DpDecl *decl, SPIPlanPtr plan, Datum *values, const char *nulls,
+	   int flags, long maxrows, int expected)
+{
+	Oid			user;
+	int			sec;
+	Oid			acting = acting_user;
+	volatile int rc = 0;
+
+	GetUserIdAndSecContext(&user, &sec);
+	PG_TRY();
+	{
+		if (flags & DP_RUN_AS_OWNER)
+		{
+			if (!OidIsValid(acting_user))
+				acting_user = user;
+			SetUserIdAndSecContext(decl->owner, sec | SECURITY_LOCAL_USERID_CHANGE |
+								   SECURITY_NOFORCE_RLS);
+		}
+		rc = execute(plan, values, nulls, (flags & DP_RUN_SNAPSHOT) != 0, maxrows);
+	}
+	PG_FINALLY();
+	{
+		acting_user = acting;
+		SetUserIdAndSecContext(user, sec);
+	}
+	PG_END_TRY();
+
+	if (rc != expected)
+		elog(ERROR, "SPI_execute_snapshot returned %s", SPI_result_code_string(rc));
+	return SPI_processed;
+}
+
+/* Execute a plan with the snapshot that dp_run() describes. */
+static int
+execute(SPIPlanPtr plan, Datum *values, const char *nulls, bool read_only, long maxrows)
+{
+	Snapshot	snapshot = InvalidSnapshot;
+
+	if (!read_only && IsolationUsesXactSnapshot())
+	{
+		CommandCounterIncrement();
+		snapshot = GetLatestSnapshot();
+	}
+	return SPI_execute_snapshot(plan, values, nulls, snapshot, InvalidSnapshot,
+								read_only, true, maxrows);
+}
+
+/*
+ * A column (from 1) of a row (from 0) of the current result.
+ */
+Datum
+dp_result(uint64 row, int column, bool *isnull)
+{
+	TupleDesc	desc = SPI_tuptable->tupdesc;
+	Datum		value = SPI_getbinval(SPI_tuptable->vals[row], desc, column, isnull);
+
+	if (!*isnull && TupleDescAttr(desc, column - 1)->attlen == -1)
+		value = PointerGetDatum(PG_DETOAST_DATUM_PACKED(value));
+	return value;
+}
+
+void
+dp_mark_push(DpMark *mark, Oid relid, const char *name, DpMarkKind kind)
+{
+	mark->relid = relid;
+	mark->name = name;
+	mark->kind = kind;
+	mark->depth = trigger_depth();
+	mark->outer = marks;
+	marks = mark;
+}
+
+/* Also forgets marks that were pushed inside and not popped. */
+void
+dp_mark_pop(DpMark *mark)
+{
+	marks = mark->outer;
+}
+
+/*
+ * What is being done to the relation by the statement of our own whose
+ * triggers are being called, if it is one.
+ */
+DpMarkKind
+dp_marked(Oid relid, const char *name)
+{
+	DpMark	   *mark;
+
+	int			depth = marks != NULL ? trigger_depth() : 0;
+
+	for (mark = marks; mark != NULL; mark = mark->outer)
+	{
+		if (mark->relid == relid && mark->depth == depth - 1 &&
+			(mark->name == NULL || name == NULL || strcmp(mark->name, name) == 0))
+			return mark->kind;
+	}
+	return DP_MARK_NONE;
+}
+
+uint64
+dp_run_marked(DpDecl *decl, SPIPlanPtr plan, Datum *values, const char *nulls,
+			  int flags, int expected,
+			  Oid relid, const char *name, DpMarkKind kind)
+{
+	DpMark		mark;
+	volatile uint64 rows = 0;
+
+	dp_mark_push(&mark, relid, name, kind);
+	PG_TRY();
+	{
+		rows = dp_run(decl, plan, values, nulls, flags, 0, expected);
+	}
+	PG_FINALLY();
+	{
+		dp_mark_pop(&mark);
+	}
+	PG_END_TRY();
+	return rows;
+}
+
+Oid
+dp_acting_user(void)
+{
+	return OidIsValid(acting_user) ? acting_user : GetUserId();
+}
+
+/*
+ * Remember a value until the statement's trigger asks for it.
+ */
+void
+dp_collect(Oid relid, const void *id, struct varlena *value)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+	DpCollected *c = palloc(sizeof(DpCollected));
+
+	if (!callbacks_registered)
+	{
+		RegisterXactCallback(collections_xact, NULL);
+		RegisterSubXactCallback(collections_subxact, NULL);
+		callbacks_registered = true;
+	}
+	c->relid = relid;
+	c->id = id;
+	c->nestlevel = GetCurrentTransactionNestLevel();
+	c->value = palloc(VARSIZE_ANY(value));
+	memcpy(c->value, value, VARSIZE_ANY(value));
+	collections = lappend(collections, c);
+	MemoryContextSwitchTo(old);
+}
+
+List *
+dp_collected(Oid relid, const void *id)
+{
+	List	   *result = NIL;
+	List	   *distinct = NIL;
+	struct varlena *last = NULL;
+	ListCell   *lc;
+
+	foreach(lc, collections)
+	{
+		DpCollected *c = lfirst(lc);
+
+		if (c->relid == relid && c->id == id)
+		{
+			struct varlena *copy = palloc(VARSIZE_ANY(c->value));
+
+			memcpy(copy, c->value, VARSIZE_ANY(c->value));
+			result = lappend(result, copy);
+			pfree(c->value);
+			pfree(c);
+			collections = foreach_delete_current(collections, lc);
+		}
+	}
+
+	list_sort(result, collected_compare);
+	foreach(lc, result)
+	{
+		struct varlena *value = lfirst(lc);
+
+		if (last == NULL || VARSIZE_ANY(last) != VARSIZE_ANY(value) ||
+			memcmp(last, value, VARSIZE_ANY(value)) != 0)
+			distinct = lappend(distinct, value);
+		last = value;
+	}
+	list_free(result);
+	return distinct;
+}
+
+/* The number of triggers that are running, one inside the other. */
+static int
+trigger_depth(void)
+{
+	return DatumGetInt32(DirectFunctionCall1(pg_trigger_depth, (Datum) 0));
+}
+
+/* Free the plans of a declaration whose context goes away. */
+static void
+plans_free(void *arg)
+{
+	DpPlan	   *p;
+
+	for (p = ((DpDecl *) arg)->plans; p != NULL; p = p->next)
+	{
+		if (p->plan != NULL)
+			SPI_freeplan(p->plan);
+	}
+}
+
+/* At the end of a transaction nothing is collected any more; its memory goes with it. */
+static void
+collections_xact(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT ||
+		event == XACT_EVENT_PREPARE)
+	{
+		collections = NIL;
+		marks = NULL;
+		acting_user = InvalidOid;
+	}
+}
+
+/* What a subtransaction collected is void when it is rolled back. */
+static void
+collections_subxact(SubXactEvent event, SubTransactionId mine,
+					SubTransactionId parent, void *arg)
+{
+	int			level = GetCurrentTransactionNestLevel();
+	ListCell   *lc;
+
+	if (event != SUBXACT_EVENT_ABORT_SUB)
+		return;
+	foreach(lc, collections)
+	{
+		DpCollected *c = lfirst(lc);
+
+		if (c->nestlevel >= level)
+			collections = foreach_delete_current(collections, lc);
+	}
+}
+
+/* Orders collected values, so that locks are taken in one order. */
+static int
+collected_compare(const ListCell *a, const ListCell *b)
+{
+	DpValue		left = dp_value_of_varlena(lfirst(a));
+	DpValue		right = dp_value_of_varlena(lfirst(b));
+	int			cmp = dp_value_compare(&left, &right);
+
+	if (cmp != 0)
+		return cmp;
+
+	/* equal numbers of different types are different values here */
+	if (left.type != right.type)
+		return left.type < right.type ? -1 : 1;
+	if (left.len != right.len)
+		return left.len < right.len ? -1 : 1;
+	return memcmp(left.data, right.data, left.len);
+}

@@ -1,0 +1,100 @@
+/*
+ * run.h
+ *		Running the statements of patterns: prepared once, as the right user,
+ *		with the right snapshot, and marked so that our own triggers know them.
+ */
+#ifndef DP_PATTERNS_RUN_H
+#define DP_PATTERNS_RUN_H
+
+#include "lib/stringinfo.h"
+
+#include "patterns/declaration.h"
+
+/* How a statement is run */
+#define DP_RUN_AS_OWNER		0x01	/* as the owner of the table; else as the current user */
+#define DP_RUN_SNAPSHOT		0x02	/* reads what the calling statement sees; else the latest state */
+
+/*
+ * Returns the plan of a statement of the declaration, or NULL if it has to be
+ * (re)made with dp_plan_make().  id is the address of something static.
+ */
+extern SPIPlanPtr dp_plan(DpDecl *decl, const void *id);
+extern SPIPlanPtr dp_plan_make(DpDecl *decl, const void *id, const char *sql,
+							   int nargs, Oid *argtypes);
+
+/*
+ * Runs a plan inside SPI_connect().  The result is in SPI_tuptable.  expected
+ * is the SPI_OK_... code.  Returns the number of rows.
+ */
+extern uint64 dp_run(DpDecl *decl, SPIPlanPtr plan, Datum *values, const char *nulls,
+					 int flags, long maxrows, int expected);
+
+/* A column of the current SPI result, detoasted if a varlena; its memory is SPI's. */
+extern Datum dp_result(uint64 row, int column, bool *isnull);
+
+/*
+ * Marks.  While a statement of our own writes to a relation, the relation is
+ * marked with what is being done, and the triggers that the statement fires
+ * look at the mark.  Marks are kept in C, so nobody can forge them, and hold
+ * for the triggers of that very statement only: what a user's trigger writes
+ * while it runs is an ordinary write.  Use:
+ *
+ *		DpMark	mark;
+ *
+ *		dp_mark_push(&mark, relid, name, DP_MARK_INTERNAL);
+ *		PG_TRY();
+ *		{
+ *			...
+ *		}
+ *		PG_FINALLY();
+ *		{
+ *			dp_mark_pop(&mark);
+ *		}
+ *		PG_END_TRY();
+ */
+typedef enum DpMarkKind
+{
+	DP_MARK_NONE,
+	DP_MARK_INTERNAL,			/* the pattern itself writes what is already in order */
+	DP_MARK_WHOLE				/* a whole document is written: it replaces what lies elsewhere */
+} DpMarkKind;
+
+typedef struct DpMark
+{
+	Oid			relid;
+	const char *name;			/* of the declaration; NULL: all of the relation's */
+	DpMarkKind	kind;
+	int			depth;			/* triggers that are running when the statement starts */
+	struct DpMark *outer;
+} DpMark;
+
+extern void dp_mark_push(DpMark *mark, Oid relid, const char *name, DpMarkKind kind);
+extern void dp_mark_pop(DpMark *mark);
+extern DpMarkKind dp_marked(Oid relid, const char *name);
+
+/* dp_run() for a statement that writes to relid, marked. */
+extern uint64 dp_run_marked(DpDecl *decl, SPIPlanPtr plan, Datum *values, const char *nulls,
+							int flags, int expected,
+							Oid relid, const char *name, DpMarkKind kind);
+
+/* The user who acts: the one before dp_run() switched to an owner. */
+extern Oid	dp_acting_user(void);
+
+/*
+ * Keys or values that row triggers collect and that the statement's own
+ * trigger then handles all at once, in order.
+ */
+typedef struct DpCollected
+{
+	Oid			relid;
+	const void *id;				/* which collection */
+	int			nestlevel;
+	struct varlena *value;		/* a bson_value */
+} DpCollected;
+
+extern void dp_collect(Oid relid, const void *id, struct varlena *value);
+
+/* Takes what was collected, sorted, each value once.  A list of bson_values in the current context. */
+extern List *dp_collected(Oid relid, const void *id);
+
+#endif							/* DP_PATTERNS_RUN_H */
