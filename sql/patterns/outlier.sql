@@ -1,0 +1,622 @@
+-- The outlier pattern. Its triggers, stores and calls are in src/patterns/outlier*.c.
+
+CREATE FUNCTION outlier_trigger() RETURNS trigger
+  AS 'MODULE_PATHNAME', 'dp_outlier_trigger' LANGUAGE C;
+COMMENT ON FUNCTION outlier_trigger() IS 'trigger of tables with the outlier pattern; made by outlier_enable';
+
+CREATE FUNCTION outlier_link_trigger() RETURNS trigger
+  AS 'MODULE_PATHNAME', 'dp_outlier_link_trigger' LANGUAGE C;
+COMMENT ON FUNCTION outlier_link_trigger() IS 'trigger of collections that hold the extras of an outlier pattern; made by outlier_enable';
+
+CREATE FUNCTION bson_element_hashes(elements bson_value) RETURNS bigint[]
+  AS 'MODULE_PATHNAME', 'dp_bson_element_hashes' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION bson_element_hashes(bson_value) IS
+  'hashes of the elements of an array, equal for equal values, for a GIN index; NULL if the value is no array; cost: one pass over it';
+
+CREATE FUNCTION bson_array_holds(elements bson_value, value bson_value) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_bson_array_holds' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION bson_array_holds(bson_value, bson_value) IS 'whether an element of the array equals the value; false if it is no array; cost: one pass over it';
+
+-- Declaring ---------------------------------------------------------------------------------------------------------------
+
+-- The wrapper resolves the name of the extras by the caller's search_path; the work is done under a fixed one.
+CREATE FUNCTION outlier_enable(
+  rel regclass, field text, threshold int, flag text DEFAULT 'has_extras', count_field text DEFAULT NULL, chunk int DEFAULT 1000,
+  keep int DEFAULT NULL, stay text DEFAULT 'first', is_set boolean DEFAULT false, mode text DEFAULT 'immediate',
+  extras text DEFAULT NULL, on_field text DEFAULT NULL, index_elements boolean DEFAULT false, name text DEFAULT NULL,
+  doc_column text DEFAULT NULL) RETURNS text
+LANGUAGE sql VOLATILE AS $$
+  SELECT @extschema@._outlier_enable(rel, field, threshold, flag, count_field, chunk, keep, stay, is_set, mode,
+                                     extras, pg_catalog.to_regclass(extras), on_field, index_elements, name, doc_column)
+$$;
+COMMENT ON FUNCTION outlier_enable(regclass, text, int, text, text, int, int, text, boolean, text, text, text, boolean, text, text) IS
+  'declares the outlier pattern: arrays of field with more than threshold elements keep some in the document and the others aside. Returns the name of the declaration. '
+  'Locks the table against writers; errors 22023 for options that do not fit, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
+
+CREATE FUNCTION _outlier_enable(
+  rel regclass, field text, threshold int, flag text, count_field text, chunk int, keep int, stay text, is_set boolean, mode text,
+  extras text, extras_rel regclass, on_field text, index_elements boolean, name text, doc_column text) RETURNS text
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  pair text := replace(gen_random_uuid()::text, '-', '');
+  options @extschema@.bson;
+  parts text[];
+  extras_name text;
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
+  PERFORM @extschema@._pattern_require_owner(rel);
+  name := coalesce(name, field);
+  keep := coalesce(keep, threshold);
+
+  IF field IS NULL OR threshold IS NULL THEN
+    RAISE EXCEPTION 'field and threshold must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  IF threshold < 1 THEN
+    RAISE EXCEPTION 'threshold must be positive' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF keep < 0 OR keep > threshold THEN
+    RAISE EXCEPTION 'keep must be between 0 and the threshold' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF chunk IS NULL OR chunk < 1 OR chunk > 1000000 THEN
+    RAISE EXCEPTION 'chunk must be between 1 and 1000000' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF stay IS NULL OR stay NOT IN ('first', 'last') THEN
+    RAISE EXCEPTION 'stay must be "first" or "last"' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF mode IS NULL OR mode NOT IN ('immediate', 'deferred') THEN
+    RAISE EXCEPTION 'mode must be "immediate" or "deferred"' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF flag IS NULL OR is_set IS NULL OR index_elements IS NULL THEN
+    RAISE EXCEPTION 'flag, is_set and index_elements must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  IF flag = field OR count_field = field OR count_field = flag OR '_id' IN (field, flag, coalesce(count_field, '')) THEN
+    RAISE EXCEPTION 'field, flag and count_field must be three different fields, none of them _id' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  -- a bad path is an error here, and the text goes into SQL as a literal later
+  PERFORM @extschema@.bson_exists('{}'::@extschema@.bson, p) FROM unnest(ARRAY[field, flag, count_field, on_field]) p WHERE p IS NOT NULL;
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'outlier' AND d.name = _outlier_enable.name) THEN
+    RAISE EXCEPTION 'table % has an outlier pattern named "%" already', t.base, name USING ERRCODE = 'duplicate_object';
+  END IF;
+
+  options := @extschema@.bson_build('name', name, 'field', field, 'threshold', threshold, 'keep', keep, 'chunk', chunk, 'flag', flag,
+               'stay', stay, 'is_set', is_set, 'mode', mode, 'index_elements', index_elements, 'pair', pair);
+  IF count_field IS NOT NULL THEN
+    options := @extschema@.bson_set(options, 'count_field', count_field);
+  END IF;
+  IF doc_column IS NOT NULL THEN
+    options := @extschema@.bson_set(options, 'doc_column', doc_column);
+  END IF;
+
+  IF on_field IS NOT NULL THEN
+    options := @extschema@.bson_set(options, 'on_field', on_field);
+    IF extras IS NULL THEN
+      RAISE EXCEPTION 'on_field needs the name of a collection in "extras"' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF extras_rel IS NULL THEN
+      parts := parse_ident(extras);
+      extras_rel := @extschema@.collection_create(format('%I.%I', CASE WHEN cardinality(parts) > 1 THEN parts[1] ELSE t.schema_name END, parts[cardinality(parts)]));
+    END IF;
+    PERFORM @extschema@._pattern_require_owner(extras_rel);
+    PERFORM @extschema@._outlier_link(rel, extras_rel, name, pair, on_field);
+  ELSE
+    IF extras IS NOT NULL THEN
+      parts := parse_ident(extras);
+      extras_name := format('%I.%I', CASE WHEN cardinality(parts) > 1 THEN parts[1] ELSE t.schema_name END, parts[cardinality(parts)]);
+    ELSE
+      extras_name := format('%I.%I', t.schema_name, @extschema@._pattern_object_name(t.table_name, name, 'extras'));
+    END IF;
+    PERFORM @extschema@._outlier_create_extras(rel, doc_column, extras_name, name, pair);
+  END IF;
+
+  PERFORM @extschema@._outlier_create_triggers(rel, options);
+  IF index_elements THEN
+    PERFORM @extschema@._outlier_create_index(rel, t.doc, field);
+  END IF;
+  PERFORM @extschema@._pattern_create_whole(rel, doc_column);
+  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
+    RAISE NOTICE 'table % has rows already', t.base
+      USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in line from now on.', t.base, name);
+  END IF;
+  RETURN name;
+END
+$$;
+COMMENT ON FUNCTION _outlier_enable(regclass, text, int, text, text, int, int, text, boolean, text, text, regclass, text, boolean, text, text) IS 'outlier_enable with the extras resolved';
+
+CREATE FUNCTION _pattern_nonempty(rel regclass) RETURNS boolean
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  result boolean;
+BEGIN
+  EXECUTE format('SELECT EXISTS (SELECT FROM %s)', rel) INTO result;
+  RETURN result;
+END
+$$;
+COMMENT ON FUNCTION _pattern_nonempty(regclass) IS 'whether a table has rows';
+
+-- The triggers on the table, made anew when options change. The main one carries the declaration.
+CREATE FUNCTION _outlier_create_triggers(rel regclass, options bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  name text := @extschema@.bson_get_text(options, 'name');
+  part record;
+BEGIN
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.outlier_trigger(%L)',
+                 @extschema@._pattern_object_name('zz_docpatterns_50_outlier', name, NULL), rel, options::text);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.outlier_trigger(%L, %L)',
+                 @extschema@._pattern_object_name('zz_docpatterns_50_outlier', name, 'before'), rel, 'of', name);
+  -- statement triggers are not inherited by partitions
+  FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
+    EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.outlier_trigger(%L, %L)',
+                   @extschema@._pattern_object_name('zz_docpatterns_50_outlier', name, 'statement'), part.relid::regclass, 'of', name);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _outlier_create_triggers(regclass, bson) IS 'triggers of the outlier pattern on its table';
+
+-- The table of chunks, its indexes and its guard.
+CREATE FUNCTION _outlier_create_extras(rel regclass, doc_column text, extras_name text, name text, pair text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  columns text;
+  key_list text;
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
+  SELECT string_agg(format('%I %s NOT NULL', CASE WHEN cardinality(t.keys) = 1 THEN 'key' ELSE 'key' || n END, k), ', ' ORDER BY n),
+         string_agg(CASE WHEN cardinality(t.keys) = 1 THEN 'key' ELSE 'key' || n END, ', ' ORDER BY n)
+    INTO columns, key_list FROM unnest(t.key_types) WITH ORDINALITY AS u (k, n);
+  EXECUTE format('CREATE TABLE %s (%s, chunk bigint NOT NULL, n int NOT NULL, sealed boolean NOT NULL, elements @extschema@.bson_value NOT NULL, '
+                 'PRIMARY KEY (%s, chunk))', extras_name, columns, key_list);
+  EXECUTE format('CREATE INDEX ON %s USING gin (@extschema@.bson_element_hashes(elements)) WHERE sealed', extras_name);
+  EXECUTE format('CREATE INDEX ON %s (%s) WHERE NOT sealed', extras_name, key_list);
+  EXECUTE format('COMMENT ON TABLE %s IS %L', extras_name, format('elements of "%s" that outliers of %s do not hold themselves', name, t.base));
+  EXECUTE format('ALTER TABLE %s OWNER TO %s', extras_name, t.owner::regrole);
+  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_guard_trigger(%L, %L, %L)',
+                 @extschema@._pattern_object_name('zz_docpatterns_90_outlier', name, 'guard'), extras_name, 'side', pair, name);
+END
+$$;
+COMMENT ON FUNCTION _outlier_create_extras(regclass, text, text, text, text) IS 'table for the extras of an outlier pattern';
+
+-- A collection as the store: its index and its triggers.
+CREATE FUNCTION _outlier_link(rel regclass, extras_rel regclass, name text, pair text, on_field text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  side record;
+BEGIN
+  IF extras_rel = rel THEN
+    RAISE EXCEPTION 'the extras cannot lie in the table itself' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  SELECT p.* INTO side FROM @extschema@._pattern_table(extras_rel, NULL) p;
+  EXECUTE format('CREATE INDEX ON %s ((%I OPERATOR(@extschema@.->) %L::text), (%2$I OPERATOR(@extschema@.->) ''_id''::text))', side.base, side.doc, on_field);
+  EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.outlier_link_trigger(%L, %L, %L)',
+                 @extschema@._pattern_object_name('zz_docpatterns_70_outlier', name, 'link'), side.base, 'side', pair, name);
+  EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.outlier_link_trigger(%L, %L, %L)',
+                 @extschema@._pattern_object_name('zz_docpatterns_70_outlier', name, 'statement'), side.base, 'side', pair, name);
+END
+$$;
+COMMENT ON FUNCTION _outlier_link(regclass, regclass, text, text, text) IS 'index and triggers of a collection that holds the extras of an outlier pattern';
+
+CREATE FUNCTION _outlier_create_index(rel regclass, doc text, field text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  EXECUTE format('CREATE INDEX ON %s USING gin (@extschema@.bson_element_hashes(%I OPERATOR(@extschema@.->) %L::text))', rel, doc, field);
+END
+$$;
+COMMENT ON FUNCTION _outlier_create_index(regclass, text, text) IS 'index on the elements that documents hold themselves';
+
+-- Verbs -------------------------------------------------------------------------------------------------------------------
+
+-- Names and options of a declaration, as the verbs below use them in generated SQL.
+CREATE FUNCTION _outlier_parts(rel regclass, name text,
+                               OUT base text, OUT doc text, OUT keys text[], OUT key_list text, OUT key_value text, OUT side regclass, OUT side_doc text,
+                               OUT side_keys text, OUT side_key_value text, OUT joined text, OUT options bson, OUT owner oid, OUT schema_name text, OUT table_name text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+BEGIN
+  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'outlier' AND d.name = _outlier_parts.name;
+  IF options IS NULL THEN
+    RAISE EXCEPTION 'table % has no outlier pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
+  END IF;
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@.bson_get_text(options, 'doc_column')) p;
+  base := t.base; doc := quote_ident(t.doc); keys := t.keys; key_list := t.key_list; key_value := t.key_value;
+  owner := t.owner; schema_name := t.schema_name; table_name := t.table_name;
+  side := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
+  IF @extschema@.bson_exists(options, 'on_field') THEN
+    IF side IS NOT NULL THEN
+      SELECT quote_ident(p.doc) INTO side_doc FROM @extschema@._pattern_table(side, NULL) p;
+    END IF;
+  ELSE
+    SELECT string_agg(CASE WHEN cardinality(keys) = 1 THEN 'key' ELSE 'key' || n END, ', ' ORDER BY n) INTO side_keys FROM generate_subscripts(keys, 1) n;
+    side_key_value := format(CASE WHEN cardinality(keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, side_keys);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _outlier_parts(regclass, text) IS 'names and options of an outlier declaration';
+
+-- Stored extras per key: (key bson_value, stored bigint).
+CREATE FUNCTION _outlier_stored_query(rel regclass, name text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT o.* INTO p FROM @extschema@._outlier_parts(rel, name) o;
+  IF p.side IS NULL THEN
+    RETURN 'SELECT NULL::@extschema@.bson_value AS key, 0::numeric AS stored WHERE false';
+  ELSIF p.side_doc IS NOT NULL THEN
+    RETURN format('SELECT %1$s OPERATOR(@extschema@.->) %2$L::text AS key, count(*)::numeric AS stored FROM %3$s WHERE (%1$s OPERATOR(@extschema@.->) %2$L::text) IS NOT NULL GROUP BY 1',
+                  p.side_doc, @extschema@.bson_get_text(p.options, 'on_field'), p.side);
+  END IF;
+  RETURN format('SELECT %s AS key, sum(n)::numeric AS stored FROM %s GROUP BY 1', p.side_key_value, p.side);
+END
+$$;
+COMMENT ON FUNCTION _outlier_stored_query(regclass, text) IS 'SQL text: how many extras each key has';
+
+CREATE FUNCTION _outlier_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  o @extschema@.bson;
+  deferred boolean;
+  field text;
+  threshold text;
+  chunk text;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
+  o := p.options;
+  deferred := @extschema@.bson_get_text(o, 'mode') = 'deferred';
+  field := @extschema@.bson_get_text(o, 'field');
+  threshold := @extschema@.bson_get_text(o, 'threshold');
+  chunk := @extschema@.bson_get_text(o, 'chunk');
+  IF p.side IS NULL THEN
+    key := NULL; what := 'extras table'; expected := 'present'; found := 'missing';
+    RETURN NEXT;
+  END IF;
+
+  -- documents against their extras
+  RETURN QUERY EXECUTE format($q$
+    WITH stored AS (%1$s),
+    docs AS (
+      SELECT %2$s AS key,
+        coalesce(CASE WHEN @extschema@.bson_typeof(%3$s, %4$L) = 'array' THEN @extschema@.bson_array_length(%3$s, %4$L) END, 0) AS len,
+        coalesce(@extschema@.bson_typeof(%3$s, %5$L) = 'bool' AND @extschema@.bson_get_text(%3$s, %5$L) = 'true', false) AS flagged,
+        @extschema@.bson_exists(%3$s, %5$L) AS flag_there,
+        %6$s AS total
+      FROM %7$s),
+    joined AS (SELECT d.key, d.len, d.flagged, d.flag_there, d.total, coalesce(s.stored, 0) AS stored
+               FROM docs d LEFT JOIN stored s ON s.key OPERATOR(@extschema@.=) d.key)
+    SELECT key, 'elements that stay'::text, %8$L::text, len::text FROM joined WHERE stored > 0 AND len <> %8$s
+    UNION ALL SELECT key, 'elements of a document without extras', 'at most %9$s', len::text FROM joined
+      WHERE stored = 0 AND len > %9$s AND NOT (%10$L::boolean AND flagged)
+    UNION ALL SELECT key, 'flag', 'true', CASE WHEN flag_there THEN 'another value' ELSE 'absent' END FROM joined WHERE stored > 0 AND NOT flagged
+    UNION ALL SELECT key, 'flag', 'absent', CASE WHEN flagged THEN 'true' ELSE 'another value' END FROM joined
+      WHERE stored = 0 AND flag_there AND NOT (%10$L::boolean AND flagged AND len > %9$s)
+    UNION ALL SELECT key, 'count', (len + stored)::text, coalesce(total, 'absent') FROM joined
+      WHERE %11$L::boolean AND total IS DISTINCT FROM (len + stored)::text
+    $q$, @extschema@._outlier_stored_query(rel, name), p.key_value, p.doc, field, @extschema@.bson_get_text(o, 'flag'),
+    CASE WHEN @extschema@.bson_exists(o, 'count_field') THEN format('@extschema@.bson_get_text(%s, %L)', p.doc, @extschema@.bson_get_text(o, 'count_field')) ELSE 'NULL::text' END,
+    p.base, @extschema@.bson_get_text(o, 'keep'), threshold, deferred, @extschema@.bson_exists(o, 'count_field'));
+
+  -- extras without their document
+  RETURN QUERY EXECUTE format($q$
+    SELECT s.key, 'document of extras'::text, 'present'::text, 'missing'::text FROM (%s) s
+    WHERE NOT EXISTS (SELECT FROM %s WHERE s.key OPERATOR(@extschema@.=) %s)
+    $q$, @extschema@._outlier_stored_query(rel, name), p.base, p.key_value);
+
+  -- chunks
+  IF p.side_doc IS NULL AND p.side IS NOT NULL THEN
+    RETURN QUERY EXECUTE format($q$
+      SELECT %1$s, 'elements of a chunk'::text, '1 to %3$s'::text, n::text FROM %2$s WHERE n < 1 OR n > %3$s
+      UNION ALL SELECT %1$s, 'number of elements that a chunk says', coalesce(@extschema@.bson_array_length(elements)::text, 'an array'), n::text FROM %2$s
+        WHERE @extschema@.bson_array_length(elements) IS DISTINCT FROM n
+      UNION ALL SELECT %1$s, 'number of a chunk', 'less', chunk::text FROM %2$s WHERE chunk >= %5$s
+      UNION ALL SELECT %1$s, 'elements of neighbouring chunks', 'more than %3$s', both_n::text
+        FROM (SELECT *, n + lead(n) OVER (PARTITION BY %4$s ORDER BY chunk) AS both_n FROM %2$s) c WHERE both_n <= %3$s
+      $q$, p.side_key_value, p.side, chunk, p.side_keys, 1::bigint << 61);
+  END IF;
+
+  IF @extschema@.bson_get_text(o, 'is_set') = 'true' THEN
+    RETURN QUERY EXECUTE format($q$
+      SELECT key, 'elements of a set'::text, 'distinct'::text, format('%%s times one value', count(*))
+      FROM (SELECT %1$s AS key, e AS element FROM %2$s CROSS JOIN LATERAL @extschema@.bson_elements(%3$s OPERATOR(@extschema@.->) %4$L::text) e
+              WHERE @extschema@.bson_typeof(%3$s, %4$L) = 'array'
+            UNION ALL %5$s) a
+      GROUP BY key, element HAVING count(*) > 1
+      $q$, p.key_value, p.base, p.doc, field,
+      CASE WHEN p.side IS NULL THEN 'SELECT NULL, NULL WHERE false'
+           WHEN p.side_doc IS NOT NULL THEN format('SELECT %1$s OPERATOR(@extschema@.->) %2$L::text, @extschema@.to_bson(@extschema@.bson_unset(%1$s, %2$L)) FROM %3$s',
+                                                   p.side_doc, @extschema@.bson_get_text(o, 'on_field'), p.side)
+           ELSE format('SELECT %s, e FROM %s CROSS JOIN LATERAL @extschema@.bson_elements(elements) e', p.side_key_value, p.side) END);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _outlier_check(regclass, text) IS 'violated invariants of an outlier pattern';
+
+-- Keys of rows that may have to be settled.
+CREATE FUNCTION _outlier_pending(rel regclass, name text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
+  RETURN format($q$SELECT ROW(%1$s) AS key FROM %2$s
+    WHERE @extschema@.bson_exists(%3$s, %5$L)
+      OR (@extschema@.bson_typeof(%3$s, %4$L) OPERATOR(pg_catalog.=) 'array' AND @extschema@.bson_array_length(%3$s, %4$L) OPERATOR(pg_catalog.>) %6$s)
+      OR %7$s ORDER BY %1$s$q$,
+    p.key_list, p.base, p.doc, @extschema@.bson_get_text(p.options, 'field'), @extschema@.bson_get_text(p.options, 'flag'),
+    @extschema@.bson_get_text(p.options, 'threshold'),
+    CASE WHEN @extschema@.bson_get_text(p.options, 'is_set') = 'true' THEN 'true'
+         WHEN @extschema@.bson_exists(p.options, 'count_field') THEN
+           format('@extschema@.bson_get_text(%1$s, %2$L) IS DISTINCT FROM coalesce(CASE WHEN @extschema@.bson_typeof(%1$s, %3$L) OPERATOR(pg_catalog.=) ''array'' THEN @extschema@.bson_array_length(%1$s, %3$L) END, 0)::pg_catalog.text',
+                  p.doc, @extschema@.bson_get_text(p.options, 'count_field'), @extschema@.bson_get_text(p.options, 'field'))
+         ELSE 'false' END);
+END
+$$;
+COMMENT ON FUNCTION _outlier_pending(regclass, text) IS 'SQL text: keys of rows that may not be in line with an outlier pattern';
+
+CREATE FUNCTION _outlier_rejoin(rel regclass, name text, key record) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_outlier_rejoin' LANGUAGE C STRICT;
+COMMENT ON FUNCTION _outlier_rejoin(regclass, text, record) IS 'puts the extras of a key back into its document; returns the size of that; does nothing when it would be too large';
+
+CREATE FUNCTION _outlier_rechunk(rel regclass, name text, key record) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_outlier_rechunk' LANGUAGE C STRICT;
+COMMENT ON FUNCTION _outlier_rechunk(regclass, text, record) IS 'arranges the extras of a key in chunks anew, or forgets them when there is no document';
+
+CREATE FUNCTION _outlier_repair(rel regclass, name text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  r record;
+  done bigint := 0;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
+  IF p.side IS NULL THEN
+    IF @extschema@.bson_exists(p.options, 'on_field') THEN
+      RAISE EXCEPTION 'the collection with the extras of the outlier pattern "%" on table % is missing', name, p.base
+        USING ERRCODE = 'undefined_table', HINT = 'Restore it, or drop the pattern''s triggers and declare it again.';
+    END IF;
+    PERFORM @extschema@._outlier_create_extras(rel, @extschema@.bson_get_text(p.options, 'doc_column'),
+              format('%I.%I', p.schema_name, @extschema@._pattern_object_name(p.table_name, name, 'extras')), name, @extschema@.bson_get_text(p.options, 'pair'));
+  ELSIF p.side_doc IS NULL THEN
+    FOR r IN EXECUTE format('SELECT ROW(%1$s) AS key FROM (SELECT DISTINCT %1$s FROM (SELECT *, n + lead(n) OVER (PARTITION BY %1$s ORDER BY chunk) AS both_n FROM %2$s) c '
+                            'WHERE n < 1 OR n > %3$s OR both_n <= %3$s OR @extschema@.bson_array_length(elements) IS DISTINCT FROM n) k '
+                            'UNION SELECT ROW(%1$s) FROM (SELECT DISTINCT %1$s FROM %2$s) s WHERE NOT EXISTS (SELECT FROM %4$s WHERE %5$s OPERATOR(@extschema@.=) %6$s)',
+                            p.side_keys, p.side, @extschema@.bson_get_text(p.options, 'chunk'), p.base, p.key_value, p.side_key_value) LOOP
+      PERFORM @extschema@._outlier_rechunk(rel, name, r.key);
+      done := done + 1;
+    END LOOP;
+  END IF;
+  -- documents that have extras, whatever they say themselves, and those that are not in line without
+  FOR r IN EXECUTE format('SELECT ROW(%1$s) AS key FROM %2$s JOIN (%3$s) s ON s.key OPERATOR(@extschema@.=) %4$s UNION ALL SELECT key FROM (%5$s) p',
+                          p.key_list, p.base, @extschema@._outlier_stored_query(rel, name), p.key_value, @extschema@._outlier_pending(rel, name)) LOOP
+    IF @extschema@._pattern_settle(rel, name, r.key) THEN
+      done := done + 1;
+    END IF;
+  END LOOP;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _outlier_repair(regclass, text) IS 'pattern_repair of the outlier pattern';
+
+CREATE FUNCTION _outlier_alter(rel regclass, name text, changes bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  c record;
+  o @extschema@.bson;
+  r record;
+  keep_follows boolean;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
+  o := p.options;
+  keep_follows := @extschema@.bson_get_text(o, 'keep') = @extschema@.bson_get_text(o, 'threshold') AND NOT @extschema@.bson_exists(changes, 'keep');
+  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
+    IF c.key NOT IN ('threshold', 'keep', 'chunk', 'is_set', 'mode', 'index_elements') THEN
+      RAISE EXCEPTION 'option "%" of an outlier pattern cannot be changed', c.key
+        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are threshold, keep, chunk, is_set, mode and index_elements.';
+    END IF;
+    IF @extschema@.bson_typeof(c.value) <> CASE WHEN c.key IN ('threshold', 'keep', 'chunk') THEN 'int' WHEN c.key = 'mode' THEN 'string' ELSE 'bool' END THEN
+      RAISE EXCEPTION 'option "%" cannot be a value of type %', c.key, @extschema@.bson_typeof(c.value) USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    o := @extschema@.bson_set(o, c.key, c.value);
+  END LOOP;
+  IF keep_follows THEN
+    o := @extschema@.bson_set(o, 'keep', o OPERATOR(@extschema@.->) 'threshold'::text);
+  END IF;
+  IF (o OPERATOR(@extschema@.->) 'threshold'::text)::int < 1 OR (o OPERATOR(@extschema@.->) 'keep'::text)::int NOT BETWEEN 0 AND (o OPERATOR(@extschema@.->) 'threshold'::text)::int
+     OR (o OPERATOR(@extschema@.->) 'chunk'::text)::int NOT BETWEEN 1 AND 1000000 OR @extschema@.bson_get_text(o, 'mode') NOT IN ('immediate', 'deferred') THEN
+    RAISE EXCEPTION 'threshold must be positive, keep between 0 and the threshold, chunk between 1 and 1000000, mode "immediate" or "deferred"'
+      USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+
+  PERFORM @extschema@._outlier_create_triggers(rel, o);
+  IF @extschema@.bson_get_text(o, 'index_elements') <> @extschema@.bson_get_text(p.options, 'index_elements') THEN
+    IF @extschema@.bson_get_text(o, 'index_elements') = 'true' THEN
+      PERFORM @extschema@._outlier_create_index(rel, (SELECT t.doc FROM @extschema@._pattern_table(rel, @extschema@.bson_get_text(o, 'doc_column')) t), @extschema@.bson_get_text(o, 'field'));
+    ELSE
+      PERFORM @extschema@._outlier_drop_index(rel, @extschema@.bson_get_text(o, 'field'));
+    END IF;
+  END IF;
+
+  -- documents that have extras are arranged anew at once, because their triggers go by the new options
+  FOR r IN EXECUTE format('SELECT ROW(%1$s) AS key FROM %2$s JOIN (%3$s) s ON s.key OPERATOR(@extschema@.=) %4$s',
+                          p.key_list, p.base, @extschema@._outlier_stored_query(rel, name), p.key_value) LOOP
+    IF p.side_doc IS NULL THEN
+      PERFORM @extschema@._outlier_rechunk(rel, name, r.key);
+    ELSE
+      PERFORM @extschema@._pattern_settle(rel, name, r.key);
+    END IF;
+  END LOOP;
+  RAISE NOTICE 'CALL pattern_build(%, %) brings documents without extras in line with the new options', quote_literal(p.base), quote_literal(name);
+END
+$$;
+COMMENT ON FUNCTION _outlier_alter(regclass, text, bson) IS 'pattern_alter of the outlier pattern';
+
+CREATE FUNCTION _outlier_drop_index(rel regclass, field text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  i record;
+BEGIN
+  FOR i IN SELECT x.indexrelid::regclass AS index FROM pg_index x
+           WHERE x.indrelid = rel AND x.indexprs IS NOT NULL
+             AND EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = x.indexrelid
+                           AND d.refclassid = 'pg_proc'::regclass AND d.refobjid = '@extschema@.bson_element_hashes'::regproc)
+             AND position(quote_literal(field) IN pg_get_expr(x.indexprs, x.indrelid)) > 0 LOOP
+    EXECUTE format('DROP INDEX %s', i.index);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _outlier_drop_index(regclass, text) IS 'drops the index on the elements that documents hold themselves';
+
+CREATE FUNCTION _outlier_disable(rel regclass, name text, how bson) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  r record;
+  done bigint := 0;
+  size bigint;
+  too_large text[];
+  limit_size bigint := current_setting('docpatterns.max_document_size')::bigint;
+  keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
+  part record;
+  view_rel regclass;
+BEGIN
+  EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
+  SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
+  IF NOT keep_data AND p.side IS NOT NULL THEN
+    FOR r IN EXECUTE format('SELECT ROW(%1$s) AS key, %4$s AS value FROM %2$s JOIN (%3$s) s ON s.key OPERATOR(@extschema@.=) %4$s',
+                            p.key_list, p.base, @extschema@._outlier_stored_query(rel, name), p.key_value) LOOP
+      size := @extschema@._outlier_rejoin(rel, name, r.key);
+      IF size > limit_size THEN
+        too_large := too_large || r.value::text;
+      ELSE
+        done := done + 1;
+      END IF;
+    END LOOP;
+    IF too_large IS NOT NULL THEN
+      RAISE EXCEPTION 'pattern "%" of table % cannot be disabled: % documents would be too large', name, p.base, cardinality(too_large)
+        USING ERRCODE = 'program_limit_exceeded',
+              DETAIL = 'Their keys: ' || array_to_string(too_large[1:20], ', ') || CASE WHEN cardinality(too_large) > 20 THEN ', ...' ELSE '' END || '.',
+              HINT = 'Raise docpatterns.max_document_size, or leave the data where they are with keep_data => true.';
+    END IF;
+  END IF;
+
+  FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
+           WHERE t.tgfoid = '@extschema@.outlier_trigger'::regproc AND t.tgparentid = 0
+             AND t.tgrelid IN (SELECT pt.relid FROM pg_partition_tree(rel) pt UNION SELECT rel)
+             AND (t.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'outlier' AND d.name = _outlier_disable.name)
+                  OR t.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to(name, 'UTF8') || '\x00'::bytea) LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.tab);
+  END LOOP;
+  IF p.side IS NOT NULL THEN
+    FOR r IN SELECT t.tgname FROM pg_trigger t
+             WHERE t.tgrelid = p.side AND t.tgargs = convert_to('side', 'UTF8') || '\x00'::bytea || convert_to(@extschema@.bson_get_text(p.options, 'pair'), 'UTF8') || '\x00'::bytea
+                                                     || convert_to(name, 'UTF8') || '\x00'::bytea LOOP
+      EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, p.side);
+    END LOOP;
+    IF p.side_doc IS NULL THEN
+      IF keep_data THEN
+        PERFORM @extschema@._pattern_forget(p.side, rel);
+      ELSE
+        EXECUTE format('DROP TABLE %s', p.side);
+      END IF;
+    END IF;
+  END IF;
+  PERFORM @extschema@._outlier_drop_index(rel, @extschema@.bson_get_text(p.options, 'field'))
+    WHERE @extschema@.bson_get_text(p.options, 'index_elements') = 'true';
+  IF NOT EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d) THEN
+    view_rel := @extschema@._pattern_whole_view(rel);
+    IF view_rel IS NOT NULL THEN
+      EXECUTE format('DROP VIEW %s', view_rel);
+    END IF;
+  END IF;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _outlier_disable(regclass, text, bson) IS 'pattern_disable of the outlier pattern';
+
+CREATE FUNCTION _pattern_forget(side regclass, rel regclass) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_pattern_forget' LANGUAGE C STRICT;
+COMMENT ON FUNCTION _pattern_forget(regclass, regclass) IS 'a table that a pattern kept no longer depends on the pattern''s table; error 42501 unless the caller owns both';
+
+-- Calls -------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION outlier_push(rel regclass, key "any", VARIADIC "values" "any") RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_outlier_push' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION outlier_push(regclass, "any", VARIADIC "any") IS
+  'appends values to the whole array of a document and returns how many were added. Locks the row; needs UPDATE on the table; the cost does not depend on the length of an array that is an outlier. '
+  'Errors P0002 when there is no such document, 42809 for a key of another type';
+
+CREATE FUNCTION outlier_push_into(rel regclass, name text, key "any", VARIADIC "values" "any") RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_outlier_push_into' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION outlier_push_into(regclass, text, "any", VARIADIC "any") IS 'outlier_push where a table has several outlier patterns';
+
+CREATE FUNCTION outlier_pull(rel regclass, key "any", value "any", name text DEFAULT NULL) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_outlier_pull' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION outlier_pull(regclass, "any", "any", text) IS
+  'removes all elements that equal the value from the whole array and returns how many there were. Locks the row; needs UPDATE on the table; finds them by index; errors as outlier_push';
+
+CREATE FUNCTION outlier_contains(rel regclass, key "any", value "any", name text DEFAULT NULL) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_outlier_contains' LANGUAGE C STABLE;
+COMMENT ON FUNCTION outlier_contains(regclass, "any", "any", text) IS
+  'whether the whole array of a document holds the value; needs SELECT on the table; cost: the document, and an index search of the extras; errors as outlier_push';
+
+CREATE FUNCTION outlier_find(rel regclass, value "any", name text DEFAULT NULL) RETURNS SETOF bson
+  AS 'MODULE_PATHNAME', 'dp_outlier_find' LANGUAGE C STABLE ROWS 10 COST 1000;
+COMMENT ON FUNCTION outlier_find(regclass, "any", text) IS
+  'documents, as they are stored, whose whole array holds the value; needs SELECT on the table; extras are found by index, elements inside documents too if the pattern has index_elements, else by one scan of the table';
+
+CREATE FUNCTION outlier_count(rel regclass, key "any", name text DEFAULT NULL) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_outlier_count' LANGUAGE C STABLE;
+COMMENT ON FUNCTION outlier_count(regclass, "any", text) IS
+  'number of elements of the whole array of a document; needs SELECT on the table; cost: one row for each chunk; errors as outlier_push';
+
+CREATE FUNCTION outlier_page(rel regclass, key "any", skip bigint, take bigint, name text DEFAULT NULL, OUT "position" bigint, OUT value bson_value) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'dp_outlier_page_sql' LANGUAGE C STABLE;
+COMMENT ON FUNCTION outlier_page(regclass, "any", bigint, bigint, text) IS
+  'elements of the whole array from position skip (the first is 0), at most take; needs SELECT on the table; reads only the chunks that the page touches; errors as outlier_push, 22023 for negative numbers';
+
+CREATE FUNCTION outlier_spill(rel regclass, name text DEFAULT NULL) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_outlier_spill' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION outlier_spill(regclass, text) IS
+  'with mode => ''deferred'': splits the documents that are flagged and still whole, and returns how many. Scans the table, locks the rows that it writes; error 42501 unless the caller owns the table';
+
+CREATE FUNCTION outlier_advise(rel regclass, field text, doc_column text DEFAULT NULL,
+  OUT documents bigint, OUT arrays bigint, OUT threshold int, OUT outliers bigint,
+  OUT length_p50 int, OUT length_p90 int, OUT length_p99 int, OUT length_p999 int, OUT length_max int,
+  OUT bytes_p50 bigint, OUT bytes_p90 bigint, OUT bytes_p99 bigint, OUT bytes_p999 bigint, OUT bytes_max bigint)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  proposal double precision;
+  per_element double precision;
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
+  EXECUTE format($q$
+    SELECT count(*), count(len),
+      percentile_disc(0.5) WITHIN GROUP (ORDER BY len), percentile_disc(0.9) WITHIN GROUP (ORDER BY len), percentile_disc(0.99) WITHIN GROUP (ORDER BY len),
+      percentile_disc(0.999) WITHIN GROUP (ORDER BY len), max(len),
+      percentile_disc(0.5) WITHIN GROUP (ORDER BY bytes), percentile_disc(0.9) WITHIN GROUP (ORDER BY bytes), percentile_disc(0.99) WITHIN GROUP (ORDER BY bytes),
+      percentile_disc(0.999) WITHIN GROUP (ORDER BY bytes), max(bytes),
+      sum(bytes)::double precision / nullif(sum(len), 0)
+    FROM (SELECT CASE WHEN @extschema@.bson_typeof(a) = 'array' THEN @extschema@.bson_array_length(a) END AS len,
+                 CASE WHEN @extschema@.bson_typeof(a) = 'array' THEN @extschema@.bson_size(a)::bigint END AS bytes
+          FROM (SELECT %1$I OPERATOR(@extschema@.->) %2$L::text AS a FROM %3$s) v) s
+    $q$, t.doc, field, t.base)
+    INTO documents, arrays, length_p50, length_p90, length_p99, length_p999, length_max, bytes_p50, bytes_p90, bytes_p99, bytes_p999, bytes_max, per_element;
+  IF arrays = 0 THEN
+    RETURN;
+  END IF;
+
+  -- the longest array that is still typical: the 99th percentile, rounded up to 1, 2 or 5 times a power of ten,
+  -- but no array that stays in its document should have more than a megabyte
+  proposal := greatest(length_p99, 10);
+  proposal := (SELECT min(m * 10 ^ e) FROM unnest(ARRAY[1, 2, 5]) m, generate_series(1, 9) e WHERE m * 10 ^ e >= proposal);
+  threshold := least(proposal, greatest(1, 1048576 / greatest(per_element, 1)), 1000000)::int;
+  EXECUTE format('SELECT count(*) FROM %3$s WHERE @extschema@.bson_typeof(%1$I, %2$L) = ''array'' AND @extschema@.bson_array_length(%1$I, %2$L) > %4$s', t.doc, field, t.base, threshold)
+    INTO outliers;
+END
+$$;
+COMMENT ON FUNCTION outlier_advise(regclass, text, text) IS
+  'proposes a threshold for the arrays of a field from the real distribution of their lengths and bytes (percentiles), and counts the documents that would be outliers; needs SELECT on the table, reads it twice';
