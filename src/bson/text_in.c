@@ -32,19 +32,22 @@
 #define D	(DP_CLASS_NAME | DP_CLASS_DIGIT)
 #define S	DP_CLASS_STOP
 #define SB	(DP_CLASS_STOP | DP_CLASS_BLANK)
+#define C	DP_CLASS_COMMENT
+#define NC	(DP_CLASS_NAME | DP_CLASS_COMMENT)
 #define N8	N, N, N, N, N, N, N, N
 
 const uint8 dp_text_class[256] = {
 	/* 0x00 */ S, S, S, S, S, S, S, S, S, SB, SB, SB, SB, SB, S, S,
 	/* 0x10 */ S, S, S, S, S, S, S, S, S, S, S, S, S, S, S, S,
-	/* 0x20 */ B, 0, S, 0, N, 0, 0, S, 0, 0, 0, 0, 0, 0, 0, 0,
+	/* 0x20 */ B, 0, S, 0, N, 0, 0, S, 0, 0, 0, 0, 0, 0, 0, C,
 	/* 0x30 */ D, D, D, D, D, D, D, D, D, D, 0, 0, 0, 0, 0, 0,
 	/* 0x40 */ 0, N, N, N, N, N, N, N, N, N, N, N, N, N, N, N,
 	/* 0x50 */ N, N, N, N, N, N, N, N, N, N, N, 0, S, 0, 0, N,
 	/* 0x60 */ 0, N, N, N, N, N, N, N, N, N, N, N, N, N, N, N,
 	/* 0x70 */ N, N, N, N, N, N, N, N, N, N, N, 0, 0, 0, 0, 0,
 	/* 0x80 */ N8, N8, N8, N8, N8, N8, N8, N8,
-	/* 0xC0 */ N8, N8, N8, N8, N8, N8, N8, N8
+	/* 0xC0 */ N, N, NC, N, N, N, N, N, N8, N8, N8, N8,
+	/* 0xE8 */ N, N, N, N, N, N, N, NC, N8, N8
 };
 
 #undef B
@@ -52,6 +55,8 @@ const uint8 dp_text_class[256] = {
 #undef D
 #undef S
 #undef SB
+#undef C
+#undef NC
 #undef N8
 
 static void parser_start(DpParser *p, const char *s, Size len, Node *escontext, const char *type);
@@ -66,7 +71,7 @@ static int	parse_number(DpParser *p);
 static int	parse_regex(DpParser *p);
 static bool open_container(DpParser *p, uint32 *start);
 static bool close_container(DpParser *p, uint32 start, int height, const char *where);
-static bool skip_blanks_slow(DpParser *p);
+static bool skip_comment(DpParser *p);
 static bool fail_expected(DpParser *p, const char *expected);
 
 /*
@@ -182,22 +187,16 @@ dp_parser_fail(DpParser *p, int sqlstate, const char *where, const char *hint,
 }
 
 /*
- * Move to the next byte that is neither blank nor part of a comment.  A
- * comment that does not end leaves the cursor on it, where nothing accepts it.
+ * The long way of dp_parser_skip_blanks().  A comment that does not end leaves
+ * the cursor on it, where nothing accepts it.
  */
 void
-dp_parser_skip_blanks(DpParser *p)
+dp_parser_skip_more(DpParser *p)
 {
-	const char *s = p->cur;
-
-	if (likely(*s == ' '))
-		s++;
-	while (dp_is_blank(*s))
-		s++;
-	p->cur = s;
-	if (unlikely(*s == '/' || (uint8) *s >= 0xC2))
-		while (skip_blanks_slow(p))
-			;
+	while (dp_is_blank(*p->cur))
+		p->cur++;
+	while (skip_comment(p))
+		;
 }
 
 /*
@@ -205,7 +204,7 @@ dp_parser_skip_blanks(DpParser *p)
  * it.  Returns false if there is none.
  */
 static bool
-skip_blanks_slow(DpParser *p)
+skip_comment(DpParser *p)
 {
 	const char *s = p->cur;
 
@@ -246,6 +245,7 @@ parser_start(DpParser *p, const char *s, Size len, Node *escontext, const char *
 	p->type = type;
 	p->nesting = 0;
 	p->height = 0;
+	p->nul = false;
 }
 
 /*
@@ -574,11 +574,10 @@ parse_name(DpParser *p)
 
 	if (likely(*s == '"' || *s == '\''))
 	{
-		uint32		start = p->b.len;
-
+		p->nul = false;
 		if (!parse_string(p))
 			return false;
-		if (unlikely(memchr(p->b.buf + start, 0, p->b.len - start) != NULL))
+		if (unlikely(p->nul))
 			return dp_parser_fail(p, ERRCODE_INVALID_TEXT_REPRESENTATION, s, NULL,
 								  "the name of a field cannot hold a null character");
 		return true;
@@ -714,12 +713,14 @@ parse_escape(DpParser *p, const char *open)
 				return dp_parser_fail(p, ERRCODE_INVALID_TEXT_REPRESENTATION, where, NULL,
 									  "an octal escape is not supported");
 			*out = 0;
+			p->nul = true;
 			break;
 		case 'x':
 			if (p->end - p->cur < 2 || !dp_text_to_hex(p->cur, 2, &byte))
 				return dp_parser_fail(p, ERRCODE_INVALID_TEXT_REPRESENTATION, where, NULL,
 									  "\"\\x\" is followed by two hexadecimal digits");
 			p->cur += 2;
+			p->nul |= byte == 0;
 			unicode_to_utf8(byte, out);
 			p->b.len += byte < 0x80 ? 1 : 2;
 			return true;
@@ -729,6 +730,7 @@ parse_escape(DpParser *p, const char *open)
 				return dp_parser_fail(p, ERRCODE_INVALID_TEXT_REPRESENTATION, where, NULL,
 									  "\"\\u\" is followed by four hexadecimal digits");
 			p->cur += 4;
+			p->nul |= code == 0;
 			if (code >= 0xD800 && code <= 0xDBFF)
 			{
 				int			low = p->cur[0] == '\\' && p->cur[1] == 'u' ? four_digits(p->cur + 2) : -1;
@@ -755,6 +757,32 @@ parse_escape(DpParser *p, const char *open)
 	}
 	p->b.len++;
 	return true;
+}
+
+/*
+ * The digits of a number without the zeros at the end of its fraction, which
+ * databases like to write: stores them in v if they fit and the exponent that
+ * takes their place.  Returns the number of digits that are left.
+ */
+static int
+drop_zeros(const char *s, const char *end, uint64 *v, int *exponent)
+{
+	const char *point = memchr(s, '.', end - s);
+	int			n = 0;
+
+	if (point == NULL)
+		return end - s;
+	for (; end[-1] == '0'; end--)
+		(*exponent)++;
+	for (*v = 0; s < end; s++)
+	{
+		if (s == point)
+			continue;
+		if (++n > 19)
+			break;
+		*v = *v * 10 + (*s - '0');
+	}
+	return n;
 }
 
 /*
@@ -819,7 +847,7 @@ parse_number(DpParser *p)
 		while (dp_is_digit(*s))
 			v = v * 10 + (*s++ - '0');
 		ndigits += s - point - 1;
-		exponent = -(int) Min(s - point - 1, 100000);
+		exponent = -(int) (s - point - 1);
 	}
 	if (ndigits == 0)
 		goto wrong;
@@ -856,6 +884,8 @@ parse_number(DpParser *p)
 	if (dp_is_name(*s) || *s == '.')
 		goto wrong;
 
+	if (ndigits > 19)
+		ndigits = drop_zeros(digits, mantissa_end, &v, &exponent);
 	if (ndigits <= 19 && v <= (UINT64CONST(1) << 53) && exponent >= -22 && exponent <= 22)
 	{
 		/* both are exact, so one operation gives the nearest double */

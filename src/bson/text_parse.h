@@ -25,6 +25,7 @@ typedef struct DpParser
 	const char *type;			/* the SQL type, for messages */
 	int			nesting;		/* open brackets in the text */
 	int			height;			/* containers inside each other in the last value */
+	bool		nul;			/* an escape wrote a null character */
 } DpParser;
 
 /*
@@ -67,7 +68,7 @@ extern bool dp_parser_fail(DpParser *p, int sqlstate, const char *where, const c
 						   const char *fmt,...) pg_attribute_printf(5, 6);
 
 /* text_in.c */
-extern void dp_parser_skip_blanks(DpParser *p);
+extern void dp_parser_skip_more(DpParser *p);
 extern bool dp_parser_elements(DpParser *p, char close, int *count);
 extern const uint8 dp_text_class[256];
 
@@ -75,10 +76,21 @@ extern const uint8 dp_text_class[256];
 #define DP_CLASS_NAME	0x02	/* letters, digits, _, $ and everything beyond ASCII */
 #define DP_CLASS_DIGIT	0x04
 #define DP_CLASS_STOP	0x08	/* ends a run inside a string: " ' \ and control characters */
+#define DP_CLASS_COMMENT 0x10	/* begins a comment, a byte order mark or a no-break space */
 
 #define dp_is_blank(c)	(dp_text_class[(uint8) (c)] & DP_CLASS_BLANK)
 #define dp_is_name(c)	(dp_text_class[(uint8) (c)] & DP_CLASS_NAME)
 #define dp_is_digit(c)	(dp_text_class[(uint8) (c)] & DP_CLASS_DIGIT)
+
+/* Move to the next byte that is neither blank nor part of a comment. */
+static inline void
+dp_parser_skip_blanks(DpParser *p)
+{
+	if (*p->cur == ' ')
+		p->cur++;
+	if (unlikely(dp_text_class[(uint8) *p->cur] & (DP_CLASS_BLANK | DP_CLASS_COMMENT)))
+		dp_parser_skip_more(p);
+}
 
 /* text_word.c: the value spelled by the word at the cursor.  Returns its type or -1. */
 extern int	dp_parser_word(DpParser *p);
@@ -117,11 +129,15 @@ extern DpWrapper dp_wrapper_of_name(const char *name, uint32 namelen);
 extern DpWrapper dp_wrapper_of_document(const uint8 *doc, uint32 size);
 extern int	dp_wrapper_convert(DpParser *p, uint32 start, const char *where);
 
-/* Put a scalar in the place of what was written from start on, which is never shorter.  bytes may overlap it. */
+/*
+ * Put a scalar in the place of what was written from start on, a container
+ * that has just been closed: there is room behind it for any short scalar.
+ * bytes may overlap it.
+ */
 static inline void
 dp_parser_replace(DpParser *p, uint32 start, const void *bytes, uint32 n)
 {
-	Assert(start + n <= p->b.len);
+	Assert(start + n <= p->b.cap);
 	memmove(p->b.buf + start, bytes, n);
 	p->b.len = start + n;
 	p->height = 0;

@@ -14,6 +14,7 @@
  *	4. what validation accepts survives each form of text byte for byte;
  *	5. the damaged text is refused with an SQLSTATE of a user's error, or gives
  *	   a valid document that survives, too.
+ *	6. a number is read as strtod() and strtoll() of the C library read it.
  *
  * The sanitizers that it is built with end it at the first fault. Exit status 0:
  * all was as it should be. With one argument more, iterations begin there, so
@@ -296,6 +297,75 @@ check_text(const char *text, Size n)
 		fail("the parser raises a wrong error", (uint8 *) copy, n);
 }
 
+/*
+ * Checks a random number against the C library: an integer that fits is one,
+ * everything else is the nearest double.
+ */
+static void
+check_number(void)
+{
+	char		text[100];
+	char	   *s = text;
+	uint32		whole = fuzz_below(22);
+	uint32		fraction = fuzz_below(2) ? 0 : 1 + fuzz_below(25);
+	uint32		zeros = fuzz_below(3) ? 0 : fuzz_below(25);
+	bool		integer = false;
+
+	if (fuzz_below(4) == 0)
+		*s++ = '-';
+	if (whole == 0)
+		*s++ = '0';
+	for (uint32 i = 0; i < whole; i++)
+		*s++ = (i == 0 ? '1' : '0') + fuzz_below(i == 0 ? 9 : 10);
+	if (fraction > 0)
+	{
+		*s++ = '.';
+		for (uint32 i = 0; i < fraction; i++)
+			*s++ = '0' + (fuzz_below(8) ? fuzz_below(10) : 0);
+		for (uint32 i = 0; i < zeros; i++)
+			*s++ = '0';
+	}
+	else
+		integer = true;
+	*s = '\0';
+	if (fuzz_below(4) == 0)
+	{
+		integer = false;
+		s += sprintf(s, "e%d", (int) fuzz_below(fuzz_below(4) ? 50 : 330) * (fuzz_below(2) ? 1 : -1));
+	}
+
+	if (FUZZ_TRY() != 0)
+	{
+		double		d = strtod(text, NULL);
+
+		/* too large or too small */
+		if (fuzz_sqlstate != ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE || (d != 0 && d - d == 0))
+			fail("a number is refused", (uint8 *) text, strlen(text));
+	}
+	else
+	{
+		DpValue		v = dp_value_of_varlena(dp_text_to_value(text, strlen(text), NULL));
+
+		errno = 0;
+		if (integer && (strtoll(text, NULL, 10), errno == 0) && strcmp(text, "-0") != 0)
+		{
+			long long	i = strtoll(text, NULL, 10);
+
+			if (v.type != (i == (int32) i ? DP_TYPE_INT32 : DP_TYPE_INT64) ||
+				(v.type == DP_TYPE_INT32 ? dp_get_int32(v.data) : dp_get_int64(v.data)) != i)
+				fail("an integer is read as another", (uint8 *) text, strlen(text));
+		}
+		else
+		{
+			double		expected = strtod(text, NULL);
+			double		found = v.type == DP_TYPE_DOUBLE ? dp_get_double(v.data) : 0;
+
+			if (v.type != DP_TYPE_DOUBLE || memcmp(&expected, &found, sizeof(found)) != 0)
+				fail("a number is read as another", (uint8 *) text, strlen(text));
+		}
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -383,6 +453,7 @@ main(int argc, char **argv)
 		}
 		fuzz_damage_text((char *) bytes, &n, MAX_BYTES);
 		check_text((char *) bytes, n);
+		check_number();
 		fuzz_reset_memory();
 	}
 
@@ -393,6 +464,7 @@ main(int argc, char **argv)
 	printf("%llu values were valid and survived\n", (unsigned long long) counts.values);
 	printf("%llu damaged texts: %llu were accepted, valid and survived\n", (unsigned long long) iterations,
 		   (unsigned long long) counts.texts_accepted);
+	printf("%llu numbers were read as the C library reads them\n", (unsigned long long) iterations);
 	printf("libbson accepts %llu damaged documents that are refused here and by the reference, because:\n",
 		   (unsigned long long) counts.stricter);
 	for (int i = 0; i < lengthof(reasons) && reasons[i].count > 0; i++)

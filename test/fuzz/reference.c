@@ -3,11 +3,10 @@
  *		What a valid document is, once more: written from the specification of
  *		BSON and sharing nothing with the code under test.  Slow and plain.
  *
- * libbson alone is too lenient to be the judge: it passes over a sub-document
- * whose length or end is wrong, and checks the UTF-8 of strings but not of
- * symbols, code, regular expressions and pointers.  So validation is compared
- * with both: it must agree with this file always, and may not accept what
- * libbson refuses.
+ * libbson alone is too lenient to be the judge: its bson_validate() passes over
+ * values that are not valid UTF-8 and over sub-documents whose length or end is
+ * wrong.  So validation is compared with both: it must agree with this file
+ * always, and may not accept what libbson refuses.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(319);
+SELECT plan(323);
 
 -- ---------------------------------------------------------------- signatures
 
@@ -226,6 +226,25 @@ SELECT ok(d::text::bson::bytea = d::bytea AND bson_to_json(d, 'shell')::bson::by
 FROM (SELECT (repeat('{"$document": {"$oid": ', 99) || '{a: NumberLong(1), b: ISODate("1960-01-01")}' || repeat('}}', 99))::bson AS d) x;
 SELECT throws_ok($$SELECT ('{a: "' || repeat('x', 17 * 1024 * 1024) || '"}')::bson$$, '54000', 'document too large', '17 MiB of text');
 SELECT is(length(('{a: BinData(0, "' || repeat('AAAA', 4 * 1024 * 1024) || '")}')::bson::bytea), 12 * 1024 * 1024 + 13, 'base64 that is longer than the limit, of a document that is not');
+
+-- Soft errors came with PostgreSQL 16.
+CREATE FUNCTION pg_temp.soft(t text, type text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE result text;
+BEGIN
+  IF current_setting('server_version_num')::int < 160000 THEN
+    EXECUTE format('SELECT %L::%s::text', t, type);
+    RETURN 'accepted';
+  END IF;
+  EXECUTE 'SELECT CASE WHEN pg_input_is_valid($1, $2) THEN ''accepted'' ELSE (SELECT sql_error_code FROM pg_input_error_info($1, $2)) END'
+    INTO result USING t, type;
+  RETURN result;
+EXCEPTION WHEN OTHERS THEN
+  RETURN CASE WHEN current_setting('server_version_num')::int < 160000 THEN SQLSTATE ELSE 'raised ' || SQLSTATE END;
+END $$;
+SELECT results_eq('SELECT pg_temp.soft(t, ''bson'') FROM wrong', 'SELECT code FROM wrong', 'errors are soft where there are soft errors');
+SELECT is(pg_temp.soft('{a: "' || repeat('x', 17 * 1024 * 1024) || '"}', 'bson'), '54000', 'also the one about size');
+SELECT is(pg_temp.soft('shipped', 'bson_value'), '22P02', 'and those of a value');
+SELECT is(pg_temp.soft('{a: 1}', 'bson'), 'accepted', 'and what is right is right');
 
 -- ---------------------------------------------------------------- bytes
 
