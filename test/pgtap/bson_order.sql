@@ -1,6 +1,6 @@
 -- The order of values and documents, equality and hashing, and the operators beside SQL values.
 BEGIN;
-SELECT plan(186);
+SELECT plan(202);
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 
@@ -188,6 +188,39 @@ SELECT ok('{"$date": {"$numberLong": "5"}}'::bson_value < '1970-01-01 00:00:00.0
 SELECT ok('{"$date": {"$numberLong": "9223372036854775807"}}'::bson_value < 'infinity'::timestamptz
           AND '{"$date": {"$numberLong": "-9223372036854775808"}}'::bson_value > '-infinity'::date
           AND '{"$timestamp": {"t": 0, "i": 0}}'::bson_value > 'infinity'::timestamptz, 'infinite times stay within their class');
+
+-- Arrays of each type, and several conditions of different types on one column, through an index and without
+CREATE TEMP TABLE indexed AS SELECT v FROM sample;
+CREATE INDEX indexed_v ON indexed (v);
+CREATE FUNCTION pg_temp.both_ways(type text, literals text[]) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  condition text := format('v = ANY (%L::%I[])', literals, type);
+  expected bigint;
+  found bigint;
+BEGIN
+  SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_indexscan = on; SET LOCAL enable_indexonlyscan = on;
+  IF NOT pg_temp.plan_has('SELECT count(*) FROM indexed WHERE ' || condition, 'Index Cond: .*ANY') THEN RETURN 'not by index'; END IF;
+  EXECUTE 'SELECT count(*) FROM indexed WHERE ' || condition INTO found;
+  SET LOCAL enable_seqscan = on; SET LOCAL enable_indexscan = off; SET LOCAL enable_indexonlyscan = off;
+  EXECUTE 'SELECT count(*) FROM indexed WHERE ' || condition INTO expected;
+  RETURN CASE WHEN found = expected THEN 'same' ELSE format('%s, not %s', found, expected) END;
+END $$;
+SELECT is(pg_temp.both_ways(type, array_agg(literal ORDER BY literal DESC)), 'same', 'an array of ' || type || ' through an index') FROM sql_values GROUP BY type ORDER BY type;
+SET plan_cache_mode = force_generic_plan;
+PREPARE mixed(int[], int8, numeric, float8, int4, text) AS
+  SELECT count(*) FROM indexed WHERE v = ANY ($1) AND v > $2 AND v <= $3 AND v < $4 AND v >= $5 AND v < $6;
+PREPARE mixed_range(int8, numeric, float8, int4, text) AS
+  SELECT count(*) FROM indexed WHERE v > $1 AND v <= $2 AND v < $3 AND v >= $4 AND v < $5;
+CREATE TEMP TABLE answers AS
+SELECT (SELECT count(*) FROM sample WHERE v = '1') AS one, (SELECT count(*) FROM sample WHERE v > '0' AND v <= '2.5') AS some_numbers;
+SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_indexscan = on; SET enable_indexonlyscan = on;
+SELECT ok(pg_temp.plan_has('EXECUTE mixed(''{1,5,7}'', 0, 2.5, 100, 1, ''x'')', 'Index Cond'), 'conditions of several types use the index together');
+CREATE TEMP TABLE found AS EXECUTE mixed('{1,5,7,1}', 0, 2.5, 100, 1, 'x');
+SELECT is((SELECT count FROM found), (SELECT one FROM answers), 'and find what they should');
+CREATE TEMP TABLE found_range AS EXECUTE mixed_range(0, 2.5, 100, -5, 'x');
+SELECT is((SELECT count FROM found_range), (SELECT some_numbers FROM answers), 'ranges too');
+SELECT cmp_ok((SELECT one FROM answers), '>', 10::bigint, 'which is something');
+RESET plan_cache_mode; RESET enable_seqscan; RESET enable_bitmapscan; RESET enable_indexscan; RESET enable_indexonlyscan;
 
 -- What the planner makes of constants
 CREATE FUNCTION pg_temp.planned(condition text) RETURNS text LANGUAGE plpgsql AS $$
