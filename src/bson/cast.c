@@ -314,6 +314,10 @@ dp_converter_name(DpConverter *c, Datum d, uint32 *len)
 			*len = strlen(DatumGetCString(d));
 			return DatumGetCString(d);
 
+		case DP_CONVERT_BOOL:
+			*len = DatumGetBool(d) ? 4 : 5;
+			return DatumGetBool(d) ? "true" : "false";
+
 		case DP_CONVERT_BSON_VALUE:
 			v = PG_DETOAST_DATUM_PACKED(d);
 			value = dp_value_of_varlena(v);

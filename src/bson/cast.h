@@ -100,11 +100,11 @@ extern const char *dp_converter_name(DpConverter *c, Datum d, uint32 *len);
 
 /*
  * The BSON value as a datum of the SQL type, with the type's modifier applied
- * (-1: none).  BSON null and undefined set *isnull, except for type bson_value.
- * Raises INVALID_PARAMETER_VALUE if the value is of another kind,
- * NUMERIC_VALUE_OUT_OF_RANGE and DATETIME_VALUE_OUT_OF_RANGE if it does not
- * fit.  The result may point into the value's memory only for type bson_value
- * and bson, never for others.
+ * (-1: none), palloc'd where it is passed by reference.  BSON null and
+ * undefined set *isnull, except for the types that have a null of their own:
+ * bson_value, jsonb and json.  Raises INVALID_PARAMETER_VALUE if the value is
+ * of another kind, NUMERIC_VALUE_OUT_OF_RANGE and DATETIME_VALUE_OUT_OF_RANGE
+ * if it does not fit, and what input functions and domains raise.
  */
 extern Datum dp_value_to_datum(const DpValue *v, Oid typid, int32 typmod, bool *isnull);
 

@@ -123,7 +123,9 @@ convert(const DpValue *v, Oid typid, int32 typmod, bool *isnull)
 	Datum		result;
 	text	   *t;
 
+	/* the types that have a null of their own keep it */
 	if ((v->type == DP_TYPE_NULL || v->type == DP_TYPE_UNDEFINED) &&
+		typid != JSONBOID && typid != JSONOID &&
 		(typid < FirstNormalObjectId || typid != dp_types()->bson_value))
 	{
 		*isnull = true;

@@ -24,8 +24,8 @@ SELECT '{"$date": "2024-07-01T12:00:00.123Z"}'::bson_value::timestamptz, '{"$dat
 SELECT '{"$uuid": "11111111-2222-3333-4444-555555555555"}'::bson_value::uuid, '{"$oid": "507f191e810c19729de860ea"}'::bson_value::objectid, '{"$binary": {"base64": "3q2+7w==", "subType": "80"}}'::bson_value::bytea;
 SELECT '{a: 1}'::bson_value::bson, '[1, {a: "x"}]'::bson_value::jsonb, '"x"'::bson_value::jsonb;
 
--- null is NULL, in every type but bson_value's own.
-SELECT 'null'::bson_value::int, 'null'::bson_value::text, 'null'::bson_value::timestamptz, 'null'::bson_value::bson, 'null'::bson_value;
+-- null is NULL, but in the types that have a null of their own.
+SELECT 'null'::bson_value::int, 'null'::bson_value::text, 'null'::bson_value::timestamptz, 'null'::bson_value::bson, 'null'::bson_value, 'null'::bson_value::jsonb;
 
 -- As text a value is what ->> gives.
 SELECT v::text, v::varchar(4), ('{}'::bson || bson_build('v', v)) ->> 'v' FROM t WHERE id IN (1, 3, 6, 7, 8, 12, 16, 19, 22) ORDER BY id;
