@@ -1,0 +1,36 @@
+#!/bin/bash
+# The guided tour: Debian's package catalogue as documents in a private cluster, and the outlier pattern on it. What it
+# shows is what the database answers; nothing is written down beforehand. The cluster keeps running afterwards.
+set -eu
+cd "$(dirname "$0")/.."
+export CLUSTER=demo LC_ALL=C.UTF-8 PGTZ=UTC
+cluster=test/env/cluster.sh
+. demo/lib.sh
+
+started=
+failed() {
+  status=$?
+  [ $status = 0 ] || echo "the demo stopped before its end" >&2
+  [ $status = 0 ] || [ -z "$started" ] || "$cluster" stop
+}
+trap failed EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+printf '%s\n' "${bold}docpatterns: the outlier pattern on Debian's package catalogue${plain}"
+echo
+echo "Building, and starting a private PostgreSQL under build/ ..."
+started=1
+"$cluster" start
+echo "$("$cluster" run postgres --version), which nobody else uses."
+"$cluster" psql -q -v ON_ERROR_STOP=1 -c 'SET client_min_messages = warning' -c 'DROP EXTENSION IF EXISTS docpatterns CASCADE' \
+  -c 'DROP TABLE IF EXISTS packages CASCADE' -c 'CREATE EXTENSION docpatterns'
+
+. demo/load.sh
+. demo/outlier.sh
+
+title 'See for yourself'
+say "The cluster keeps running. To open psql there:"
+echo
+echo "  ${bold}CLUSTER=demo test/env/cluster.sh psql${plain}"
+say "and to stop it: make demo-stop. README.md and docs/patterns/outlier.md say more."
