@@ -50,6 +50,7 @@ typedef struct Parts
 static void parts_of(const uint8 *doc, uint32 size, Parts *parts);
 static const DpValue *part(const Parts *parts, const char *name);
 static int	convert(DpParser *p, uint32 start, DpWrapper wrapper);
+static int	convert_binary(DpParser *p, uint32 start, const DpValue *base64, const DpValue *subtype);
 
 /*
  * What a document may be whose first name is this one.
@@ -140,9 +141,13 @@ convert(DpParser *p, uint32 start, DpWrapper wrapper)
 	parts_of(p->b.buf + start, p->b.len - start, &parts);
 	v = &parts.e[0].value;
 	if (parts.count == 2 && wrapper == DP_WRAP_CODE)
+	{
+		if (part(&parts, "$scope") == NULL)
+			return -1;
 		return dp_put_code(p, start, part(&parts, "$code"), part(&parts, "$scope"));
+	}
 	if (parts.count == 2 && wrapper == DP_WRAP_BINARY)
-		return dp_put_base64(p, start, part(&parts, "$binary"), part(&parts, "$type"));
+		return convert_binary(p, start, part(&parts, "$binary"), part(&parts, "$type"));
 	if (parts.count != 1)
 		return -1;
 	if (v->type == DP_TYPE_DOCUMENT)
@@ -191,7 +196,7 @@ convert(DpParser *p, uint32 start, DpWrapper wrapper)
 			return dp_put_decimal(p, start, v);
 
 		case DP_WRAP_BINARY:
-			return dp_put_base64(p, start, part(&inner, "base64"), part(&inner, "subType"));
+			return convert_binary(p, start, part(&inner, "base64"), part(&inner, "subType"));
 
 		case DP_WRAP_UUID:
 			return dp_put_uuid(p, start, v);
@@ -203,6 +208,8 @@ convert(DpParser *p, uint32 start, DpWrapper wrapper)
 			return dp_put_timestamp(p, start, part(&inner, "t"), part(&inner, "i"));
 
 		case DP_WRAP_REGEX:
+			if (part(&inner, "options") == NULL)
+				return -1;
 			return dp_put_regex(p, start, part(&inner, "pattern"), part(&inner, "options"), false);
 
 		case DP_WRAP_DBPOINTER:
@@ -235,6 +242,18 @@ convert(DpParser *p, uint32 start, DpWrapper wrapper)
 		default:
 			return -1;
 	}
+}
+
+/*
+ * Binary, whose subtype is a string of hexadecimal digits here: a number could
+ * be meant to be either.
+ */
+static int
+convert_binary(DpParser *p, uint32 start, const DpValue *base64, const DpValue *subtype)
+{
+	if (subtype == NULL || subtype->type != DP_TYPE_STRING)
+		return -1;
+	return dp_put_base64(p, start, base64, subtype);
 }
 
 /*

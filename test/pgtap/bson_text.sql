@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(323);
+SELECT plan(328);
 
 -- ---------------------------------------------------------------- signatures
 
@@ -194,6 +194,11 @@ INSERT INTO wrong VALUES
   ('{a: new}', '22P02', 'Line 1, column 5: "new" is not followed by a call such as ObjectId("..").'),
   ('{a: {"$oid": 5}}', '22P02', 'Line 1, column 5: "$oid" is not used as in {"$oid": "24 hexadecimal digits"}.'),
   ('{a: {"$oid": "507f191e810c19729de860ea", b: 1}}', '22P02', 'Line 1, column 5: "$oid" is not used as in {"$oid": "24 hexadecimal digits"}.'),
+  ('{a: {"$code": "x", b: 1}}', '22P02', 'Line 1, column 5: "$code" is not used as in {"$code": "string"} or {"$code": "string", "$scope": {..}}.'),
+  ('{a: {"$binary": {"base64": "", "subType": 0}}}', '22P02', 'Line 1, column 5: "$binary" is not used as in {"$binary": {"base64": "..", "subType": "hexadecimal digits"}}.'),
+  ('{a: {"$binary": "", "$type": 0}}', '22P02', 'Line 1, column 5: "$binary" is not used as in {"$binary": {"base64": "..", "subType": "hexadecimal digits"}}.'),
+  ('{a: {"$regularExpression": {"pattern": "", "x": ""}}}', '22P02', 'Line 1, column 5: "$regularExpression" is not used as in {"$regularExpression": {"pattern": "..", "options": ".."}}.'),
+  ('{a: {"$timestamp": {"t": -1, "i": 0}}}', '22P02', 'Line 1, column 5: "$timestamp" is not used as in {"$timestamp": {"t": seconds, "i": number}}.'),
   ('{a: {"$numberInt": "2147483648"}}', '22P02', 'Line 1, column 5: "$numberInt" is not used as in {"$numberInt": "digits"}.'),
   ('{a: {"$date": "yesterday"}}', '22P02', 'Line 1, column 5: "$date" is not used as in {"$date": "ISO 8601"} or {"$date": milliseconds}.'),
   ('{a: ISODate("2018-02-29")}', '22P02', 'Line 1, column 5: ISODate takes a date as in "2018-12-11T12:00:00Z" or milliseconds.'),
