@@ -34,6 +34,8 @@ COMMENT ON FUNCTION bson_value_from_bytea(bytea) IS
 
 CREATE CAST (bson AS bytea) WITHOUT FUNCTION;
 CREATE CAST (bytea AS bson) WITH FUNCTION bson_from_bytea(bytea);
+COMMENT ON CAST (bson AS bytea) IS 'the bytes of the document, as a driver writes them';
+COMMENT ON CAST (bytea AS bson) IS 'the document that the bytes are, after all of them have been checked';
 
 CREATE FUNCTION bson_documents(bytes bytea) RETURNS SETOF bson
   AS 'MODULE_PATHNAME', 'dp_bson_documents' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100 ROWS 1000;

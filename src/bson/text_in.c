@@ -140,6 +140,7 @@ dp_text_to_bson(const char *s, Size len, Node *escontext)
 	return result;
 }
 
+/* The same for a value. */
 struct varlena *
 dp_text_to_value(const char *s, Size len, Node *escontext)
 {
@@ -539,6 +540,7 @@ static bool
 open_container(DpParser *p, uint32 *start)
 {
 	check_stack_depth();
+	CHECK_FOR_INTERRUPTS();
 	if (unlikely(p->nesting >= DP_MAX_NESTING))
 		return dp_parser_fail(p, ERRCODE_PROGRAM_LIMIT_EXCEEDED, p->cur, NULL,
 							  "the limit is %d levels", DP_MAX_DEPTH);

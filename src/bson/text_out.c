@@ -64,6 +64,7 @@ room(Printer *pr, int n)
 	return out->data + out->len;
 }
 
+/* Append n bytes. */
 static inline void
 put(Printer *pr, const char *s, int n)
 {
@@ -71,8 +72,10 @@ put(Printer *pr, const char *s, int n)
 	pr->out->len += n;
 }
 
+/* Append a string literal. */
 #define put_constant(pr, s)	put(pr, s, sizeof(s) - 1)
 
+/* Append one byte. */
 static inline void
 put_char(Printer *pr, char c)
 {
@@ -97,6 +100,9 @@ dp_value_to_text(StringInfo out, const DpValue *v, DpTextForm form, int indent)
 	*room(&pr, 1) = '\0';
 }
 
+/*
+ * A value of any type.
+ */
 static void
 print_value(Printer *pr, const DpValue *v)
 {
@@ -244,6 +250,7 @@ static void
 print_document(Printer *pr, const uint8 *doc, uint32 size)
 {
 	check_stack_depth();
+	CHECK_FOR_INTERRUPTS();
 	if (likely(dp_wrapper_of_document(doc, size) == DP_WRAP_NONE))
 	{
 		print_fields(pr, doc, size);
@@ -351,6 +358,7 @@ print_array(Printer *pr, const uint8 *doc, uint32 size)
 	return true;
 }
 
+/* A new line and its blanks. */
 static void
 print_newline(Printer *pr)
 {

@@ -15,6 +15,7 @@
 static bool is_string(const DpValue *v);
 static int	subtype_of(const DpValue *v);
 
+/* Whether there is a value and it is a string. */
 static bool
 is_string(const DpValue *v)
 {

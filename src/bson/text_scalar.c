@@ -142,6 +142,7 @@ dp_text_to_hex(const char *s, Size len, uint8 *bytes)
 	return true;
 }
 
+/* The value of a hexadecimal digit, or -1. */
 static int
 hex_digit(char c)
 {
@@ -411,6 +412,7 @@ days_of_date(int64 year, int month, int day)
 	return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
+/* The number of days in a month. */
 static int
 days_of_month(int64 year, int month)
 {

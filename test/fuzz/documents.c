@@ -62,6 +62,7 @@ static const uint64 decimals[][2] = {
 	{1, UINT64CONST(0x6C10000000000000)}, {0, UINT64CONST(0xB040000000000000)}
 };
 
+/* An integer at a limit, of any size, or small. */
 static int64
 some_integer(void)
 {
@@ -94,6 +95,7 @@ add_string(DpBuilder *b)
 	p[4 + ns + nul + nmore] = 0;
 }
 
+/* n random bytes. */
 static void
 add_bytes(DpBuilder *b, uint32 n)
 {
@@ -103,6 +105,7 @@ add_bytes(DpBuilder *b, uint32 n)
 		p[i] = (uint8) fuzz_random();
 }
 
+/* A string that ends with a NUL. */
 static void
 add_cstring(DpBuilder *b)
 {
@@ -228,6 +231,7 @@ add_value(DpBuilder *b, const char *name, uint32 namelen, int depth)
 	}
 }
 
+/* Fields for the container that is open, which is at the depth. */
 static void
 add_fields(DpBuilder *b, int depth)
 {
@@ -249,6 +253,7 @@ add_fields(DpBuilder *b, int depth)
 	}
 }
 
+/* A document, now and then as deep as it may be. */
 void
 fuzz_document(DpBuilder *b)
 {
@@ -371,6 +376,7 @@ static const char *const texts[] = {
 	"{s: [\"\\u0000\\u00e9\\ud83d\\ude00\\n\\t\\\"\\\\\\/\", 'it\\'s', \"a long string that is more than sixteen bytes\", \"\xE2\x82\xAC\"]}"
 };
 
+/* One of the texts above, which is constant. */
 const char *
 fuzz_text(void)
 {

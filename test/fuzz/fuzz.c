@@ -63,6 +63,9 @@ static Reason reasons[32];
 
 static void fail(const char *what, const uint8 *bytes, Size n) pg_attribute_noreturn();
 
+/*
+ * Says what went wrong and with which bytes, and ends the program.
+ */
 static void
 fail(const char *what, const uint8 *bytes, Size n)
 {
@@ -74,6 +77,7 @@ fail(const char *what, const uint8 *bytes, Size n)
 	exit(1);
 }
 
+/* Counts a difference from libbson under its reason. */
 static void
 count_reason(const char *what)
 {
@@ -366,6 +370,9 @@ check_number(void)
 	}
 }
 
+/*
+ * See above.
+ */
 int
 main(int argc, char **argv)
 {

@@ -24,6 +24,7 @@ typedef struct Input
 
 static bool document(Input *in, int depth);
 
+/* Steps over n bytes.  This and the others return false where the input is wrong. */
 static bool
 take(Input *in, size_t n)
 {
@@ -33,6 +34,7 @@ take(Input *in, size_t n)
 	return true;
 }
 
+/* Four bytes, the lowest first. */
 static bool
 number(Input *in, int64_t *v)
 {
@@ -44,6 +46,7 @@ number(Input *in, int64_t *v)
 	return true;
 }
 
+/* Whether n bytes are characters, none of them longer than it need be, half a pair or too large. */
 static bool
 utf8(const uint8_t *s, size_t n)
 {
@@ -72,6 +75,7 @@ utf8(const uint8_t *s, size_t n)
 	return true;
 }
 
+/* Characters up to a NUL. */
 static bool
 cstring(Input *in)
 {
@@ -84,6 +88,7 @@ cstring(Input *in)
 	return utf8(in->bytes + start, in->at++ - start);
 }
 
+/* A length, characters, a NUL. */
 static bool
 string(Input *in)
 {
@@ -96,6 +101,7 @@ string(Input *in)
 	return take(in, (size_t) n) && in->bytes[in->at - 1] == 0 && utf8(in->bytes + start, (size_t) n - 1);
 }
 
+/* A value of the type, in a document at the depth. */
 static bool
 value(Input *in, uint8_t type, int depth)
 {
@@ -150,6 +156,7 @@ value(Input *in, uint8_t type, int depth)
 	}
 }
 
+/* A document, which may be followed by more. */
 static bool
 document(Input *in, int depth)
 {
@@ -176,6 +183,7 @@ document(Input *in, int depth)
 	return true;
 }
 
+/* Whether the bytes are one document and nothing else. */
 bool
 reference_valid(const uint8_t *bytes, size_t n)
 {

@@ -2,6 +2,9 @@
  * shim.c
  *		The few functions of a PostgreSQL server that the code under test calls.
  *
+ * A function does here what the one of the same name does in the server, as far
+ * as the code under test can tell.
+ *
  * Memory comes from malloc piece by piece, so that the address sanitizer sees
  * the bounds of each; errors go through longjmp to the driver.
  */

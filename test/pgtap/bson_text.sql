@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(328);
+SELECT plan(333);
 
 -- ---------------------------------------------------------------- signatures
 
@@ -224,6 +224,21 @@ EXCEPTION WHEN OTHERS THEN
   GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, detail = PG_EXCEPTION_DETAIL;
 END $$;
 SELECT is(e.code || ' ' || e.detail, w.code || ' ' || w.detail, left(w.t, 60)) FROM wrong w, pg_temp.error_of(w.t) e;
+-- No field of a wrapper is dropped in silence, neither outside nor inside.
+CREATE TEMP TABLE wrapper (w text);
+INSERT INTO wrapper VALUES ('{"$oid": "507f191e810c19729de860ea"}'), ('{"$symbol": "x"}'), ('{"$numberInt": "5"}'), ('{"$numberLong": "5"}'),
+  ('{"$numberDouble": "5"}'), ('{"$numberDecimal": "5"}'), ('{"$binary": {"base64": "", "subType": "0"}}'), ('{"$binary": "", "$type": "0"}'),
+  ('{"$uuid": "507f191e810c19729de860ea507f191e"}'), ('{"$code": "x"}'), ('{"$code": "x", "$scope": {}}'), ('{"$timestamp": {"t": 1, "i": 2}}'),
+  ('{"$regularExpression": {"pattern": "", "options": ""}}'), ('{"$dbPointer": {"$ref": "x", "$id": {"$oid": "507f191e810c19729de860ea"}}}'),
+  ('{"$date": 5}'), ('{"$date": "2018"}'), ('{"$minKey": 1}'), ('{"$maxKey": 1}'), ('{"$undefined": true}'), ('{"$document": {}}'), ('{"$array": {}}');
+SELECT is((SELECT count(('{a: ' || w || '}')::bson) FROM wrapper), 21::bigint, 'wrappers as they should be');
+SELECT is_empty($$SELECT w FROM wrapper WHERE (pg_temp.error_of('{a: ' || left(w, -1) || ', "x": 1}}')).code IS DISTINCT FROM '22P02'$$, 'another field behind');
+SELECT is_empty($$SELECT w FROM wrapper WHERE w ~ '}}$' AND w !~ 'document|array|scope|Pointer'
+  AND (pg_temp.error_of('{a: ' || left(w, -2) || ', "x": 1}}}')).code IS DISTINCT FROM '22P02'$$, 'another field inside');
+SELECT is_empty($$SELECT w, part FROM wrapper, unnest(ARRAY['base64', 'subType', '\$type', '\$scope', '"t"', '"i"', 'pattern', 'options', '\$ref', '\$id']) AS part
+  WHERE w ~ part AND (pg_temp.error_of('{a: ' || regexp_replace(w, part, CASE WHEN part ~ '"' THEN '"x"' ELSE 'x' END) || '}')).code IS DISTINCT FROM '22P02'$$, 'another field in place of one');
+SELECT is_empty($$SELECT w FROM wrapper WHERE (pg_temp.error_of('{a: ' || regexp_replace(w, ': .*$', ': [1]}') || '}')).code IS DISTINCT FROM '22P02'$$, 'an array in place of what belongs there');
+
 SELECT throws_ok($$SELECT 'shipped'::bson_value$$, '22P02', 'invalid input syntax for type bson_value', 'a bare word is no value');
 
 SELECT lives_ok(format('SELECT %L::bson', '{a: ' || repeat('[', 99) || repeat(']', 99) || '}'), '100 levels');
