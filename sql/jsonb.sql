@@ -15,3 +15,5 @@ CREATE CAST (jsonb AS bson) WITH FUNCTION jsonb_to_bson(jsonb) AS ASSIGNMENT;
 -- json keeps its text, which bson reads.
 CREATE CAST (json AS bson) WITH INOUT AS ASSIGNMENT;
 CREATE CAST (bson AS json) WITH INOUT AS ASSIGNMENT;
+CREATE CAST (json AS bson_value) WITH INOUT AS ASSIGNMENT;
+CREATE CAST (bson_value AS json) WITH INOUT;
