@@ -66,6 +66,8 @@ DECLARE
   chk name;
   actions text[] := '{}';
   converted integer := 0;
+  numbers int2[] := '{}';
+  blockers text;
   was_collection boolean;
   id_column name;
   candidates name[];
@@ -131,7 +133,7 @@ BEGIN
 
   SELECT count(*) > 0 INTO was_collection FROM pg_trigger AS t
     WHERE t.tgrelid = rel AND t.tgname = 'zz_docpatterns_00_collection';
-  FOR col IN SELECT a.attname, a.atttypid::regtype AS typ, a.atthasdef AND a.attgenerated = '' AS has_default
+  FOR col IN SELECT a.attname, a.attnum, a.atttypid::regtype AS typ, a.atthasdef AND a.attgenerated = '' AS has_default
                FROM pg_attribute AS a
               WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped
                 AND a.atttypid IN ('@extschema@.bson'::regtype, '@extschema@.bson_value'::regtype, '@extschema@.objectid'::regtype)
@@ -143,6 +145,7 @@ BEGIN
       RAISE NOTICE 'dropping the default of column %', quote_ident(col.attname);
     END IF;
     converted := converted + 1;
+    numbers := numbers || col.attnum;
     actions := actions || format('ALTER COLUMN %1$I TYPE %2$s USING %3$s', col.attname,
       CASE WHEN col.typ = '@extschema@.objectid'::regtype THEN 'text' ELSE target END,
       format(CASE
@@ -169,9 +172,23 @@ BEGIN
       EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', rel, chk);
     END LOOP;
   END IF;
+  -- Expressions over documents do not become expressions over the target.
+  SELECT string_agg(b.name, ', ' ORDER BY b.name) INTO blockers FROM (
+    SELECT format('index %s', i.indexrelid::regclass) FROM pg_index AS i
+     WHERE i.indrelid = rel AND (i.indexprs IS NOT NULL OR i.indpred IS NOT NULL)
+       AND EXISTS (SELECT FROM pg_depend AS d
+                    WHERE d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid AND d.refclassid = 'pg_class'::regclass
+                      AND d.refobjid = rel AND d.refobjsubid = ANY (numbers))
+    UNION ALL
+    SELECT format('constraint %I', c.conname) FROM pg_constraint AS c
+     WHERE c.conrelid = rel AND c.contype = 'c' AND c.conkey && numbers) AS b (name);
+  IF blockers IS NOT NULL THEN
+    RAISE EXCEPTION 'cannot convert the columns of % while expressions use them', rel
+      USING ERRCODE = 'dependent_objects_still_exist', DETAIL = format('They are used by %s.', blockers), HINT = 'Drop these first.';
+  END IF;
   EXECUTE format('ALTER TABLE %s %s', rel, array_to_string(actions, ', '));
   RETURN converted;
 END
 $$;
 COMMENT ON FUNCTION bson_column_convert(regclass, text, name) IS
-  'turns the columns of types bson and bson_value of a table into jsonb or bytea (objectid into text), so that the extension can be dropped, or a column of type jsonb, json or bytea back into bson; returns the number of columns; a collection loses its trigger and check and gets them back with bson; needs ownership, locks and rewrites the table; errors 55000 if the table has a pattern, 22023 if there is nothing to convert';
+  'turns the columns of types bson and bson_value of a table into jsonb or bytea (objectid into text), so that the extension can be dropped, or a column of type jsonb, json or bytea back into bson; returns the number of columns; a collection loses its trigger and check and gets them back with bson; needs ownership, locks and rewrites the table; errors 55000 if the table has a pattern, 2BP01 if indexes on expressions or checks use the columns, 22023 if there is nothing to convert';

@@ -1,7 +1,7 @@
 -- The contract of collections and of bson_column_convert.
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(97);
+SELECT plan(101);
 
 SELECT function_returns('collection_create', ARRAY['text', 'boolean'], 'regclass');
 SELECT function_returns('bson_column_convert', ARRAY['regclass', 'text', 'name'], 'integer');
@@ -178,6 +178,18 @@ CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW;
 CREATE TRIGGER zz_docpatterns_50_x AFTER INSERT ON c FOR EACH ROW EXECUTE FUNCTION nothing();
 SELECT throws_ok($$SELECT bson_column_convert('c', 'jsonb')$$, '55000', NULL, 'a table with a pattern');
 DROP TRIGGER zz_docpatterns_50_x ON c;
+CREATE INDEX on_expression ON c ((doc -> 'x'));
+SELECT throws_like($$SELECT bson_column_convert('c', 'jsonb')$$, '%while expressions use them', 'an index on an expression');
+DROP INDEX on_expression;
+CREATE INDEX on_predicate ON c (_id) WHERE doc ? 'x';
+SELECT throws_ok($$SELECT bson_column_convert('c', 'jsonb')$$, '2BP01', NULL, 'a partial index');
+DROP INDEX on_predicate;
+ALTER TABLE c ADD CONSTRAINT needs_n CHECK (doc -> 'n' IS NULL OR doc -> 'n' > 0);
+SELECT throws_ok($$SELECT bson_column_convert('c', 'jsonb')$$, '2BP01', NULL, 'a check');
+ALTER TABLE c DROP CONSTRAINT needs_n;
+CREATE INDEX plain_index ON c (doc);
+SELECT is(bson_column_convert('c', 'jsonb') + bson_column_convert('c', 'bson'), 4, 'plain indexes come along');
+DROP INDEX plain_index;
 INSERT INTO c (doc) VALUES ('{_id: 100, s: "a\u0000b"}');
 SELECT throws_ok($$SELECT bson_column_convert('c', 'jsonb')$$, '22P05', NULL, 'what jsonb cannot hold');
 SELECT triggers_are('c', ARRAY['zz_docpatterns_00_collection']);
