@@ -8,6 +8,11 @@ CREATE FUNCTION outlier_link_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_outlier_link_trigger' LANGUAGE C;
 COMMENT ON FUNCTION outlier_link_trigger() IS 'trigger of collections that hold the extras of an outlier pattern; made by outlier_enable';
 
+CREATE FUNCTION outlier_irregular(doc bson, field text, threshold int, flag text) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_outlier_irregular' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION outlier_irregular(bson, text, int, text) IS
+  'whether a new document is anything but typical for an outlier pattern: its array has more than threshold elements, or the flag is there; false for NULL; the condition of triggers';
+
 CREATE FUNCTION bson_element_hashes(elements bson_value) RETURNS bigint[]
   AS 'MODULE_PATHNAME', 'dp_bson_element_hashes' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
 COMMENT ON FUNCTION bson_element_hashes(bson_value) IS
@@ -139,12 +144,23 @@ CREATE FUNCTION _outlier_create_triggers(rel regclass, options bson) RETURNS voi
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
+  irregular text;
   part record;
 BEGIN
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.outlier_trigger(%L)',
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.outlier_trigger(%L)',
                  @extschema@._pattern_object_name('zz_docpatterns_50_outlier', name, NULL), rel, options::text);
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.outlier_trigger(%L, %L)',
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.outlier_trigger(%L, %L)',
                  @extschema@._pattern_object_name('zz_docpatterns_50_outlier', name, 'before'), rel, 'of', name);
+  -- a typical new document passes the condition and costs no call and no entry in the queue of triggers
+  irregular := format('@extschema@.outlier_irregular(NEW.%I, %L, %s, %L)',
+                      (SELECT t.doc FROM @extschema@._pattern_table(rel, @extschema@.bson_get_text(options, 'doc_column')) t),
+                      @extschema@.bson_get_text(options, 'field'), @extschema@.bson_get_text(options, 'threshold'), @extschema@.bson_get_text(options, 'flag'));
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT ON %s FOR EACH ROW WHEN (%s) EXECUTE FUNCTION @extschema@.outlier_trigger(%L, %L)',
+                 @extschema@._pattern_object_name('zz_docpatterns_50_outlier', name, 'insert'), rel, irregular, 'of', name);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT ON %s FOR EACH ROW %s EXECUTE FUNCTION @extschema@.outlier_trigger(%L, %L)',
+                 @extschema@._pattern_object_name('zz_docpatterns_50_outlier', name, 'before_insert'), rel,
+                 CASE WHEN @extschema@.bson_exists(options, 'count_field') OR @extschema@.bson_get_text(options, 'is_set') = 'true' THEN ''
+                      ELSE format('WHEN (%s)', irregular) END, 'of', name);
   -- statement triggers are not inherited by partitions
   FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
     EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.outlier_trigger(%L, %L)',
@@ -168,6 +184,12 @@ BEGIN
     INTO columns, key_list FROM unnest(t.key_types) WITH ORDINALITY AS u (k, n);
   EXECUTE format('CREATE TABLE %s (%s, chunk bigint NOT NULL, n int NOT NULL, sealed boolean NOT NULL, elements @extschema@.bson_value NOT NULL, '
                  'PRIMARY KEY (%s, chunk))', extras_name, columns, key_list);
+  -- the chunk that grows is compressed at every push, and lz4 does that several times as fast
+  BEGIN
+    EXECUTE format('ALTER TABLE %s ALTER COLUMN elements SET COMPRESSION lz4', extras_name);
+  EXCEPTION WHEN feature_not_supported THEN
+    NULL;
+  END;
   EXECUTE format('CREATE INDEX ON %s USING gin (@extschema@.bson_element_hashes(elements)) WHERE sealed', extras_name);
   EXECUTE format('CREATE INDEX ON %s (%s) WHERE NOT sealed', extras_name, key_list);
   EXECUTE format('COMMENT ON TABLE %s IS %L', extras_name, format('elements of "%s" that outliers of %s do not hold themselves', name, t.base));

@@ -2,14 +2,15 @@
  * outlier.c
  *		The outlier pattern: its triggers, and how a document is arranged.
  *
- * On a table with the pattern there are three triggers of one function:
+ * On a table with the pattern there are triggers of one function (those on
+ * INSERT have a condition that typical documents do not meet):
  *
- * BEFORE INSERT OR UPDATE, for each row: corrects the flag and the count of
+ * BEFORE INSERT or UPDATE, for each row: corrects the flag and the count of
  * documents whose array stays as it is, so that these cost no second version
  * of the row.  It writes nowhere else and takes no element away: an INSERT ..
  * ON CONFLICT may still turn into something else.
  *
- * AFTER INSERT OR UPDATE OR DELETE, for each row: when elements have to move
+ * AFTER INSERT, UPDATE or DELETE, for each row: when elements have to move
  * between the document and the store, moves them and writes the document once
  * more.  For other documents it counts the array's elements and is done.
  *
@@ -51,6 +52,7 @@ static bool row_unchanged(Outlier *o, TriggerData *trigdata, TupleDesc desc);
 static bool array_begins_with(const DpValueList *longer, const DpValueList *shorter);
 static void drop_stored(Outlier *o, const DpKey *key, DpValueList *values);
 static int64 count_of(const Outlier *o, struct varlena *doc);
+static bool array_exceeds(const DpValue *array, int n);
 
 /*
  * outlier_trigger(): the triggers of the pattern on its table.
@@ -74,6 +76,63 @@ dp_outlier_trigger(PG_FUNCTION_ARGS)
 			outlier_statement(o, trigdata);
 	}
 	return PointerGetDatum(NULL);
+}
+
+/*
+ * outlier_irregular(doc, field, threshold, flag) -> bool
+ *
+ * Whether a new document concerns the pattern at all.  It is the condition of
+ * the triggers on INSERT, so that a typical document does not even queue one.
+ */
+DP_FUNCTION(dp_outlier_irregular);
+Datum
+dp_outlier_irregular(PG_FUNCTION_ARGS)
+{
+	struct
+	{
+		DpPath	   *field;
+		DpPath	   *flag;
+	}		   *cache = fcinfo->flinfo->fn_extra;
+	bool		constant;
+	struct varlena *doc;
+	DpPath	   *field;
+	DpPath	   *flag;
+	DpValue		value;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2) || PG_ARGISNULL(3))
+		PG_RETURN_BOOL(false);
+	if (likely(cache != NULL))
+	{
+		field = cache->field;
+		flag = cache->flag;
+	}
+	else
+	{
+		text	   *field_text = PG_GETARG_TEXT_PP(1);
+		text	   *flag_text = PG_GETARG_TEXT_PP(3);
+		MemoryContext old;
+
+		/* in a trigger's condition they are constants and parsed once */
+		constant = get_fn_expr_arg_stable(fcinfo->flinfo, 1) && get_fn_expr_arg_stable(fcinfo->flinfo, 3);
+		old = MemoryContextSwitchTo(constant ? fcinfo->flinfo->fn_mcxt : CurrentMemoryContext);
+		field = dp_path_parse(VARDATA_ANY(field_text), VARSIZE_ANY_EXHDR(field_text));
+		flag = dp_path_parse(VARDATA_ANY(flag_text), VARSIZE_ANY_EXHDR(flag_text));
+		if (constant)
+		{
+			cache = palloc(sizeof(*cache));
+			cache->field = field;
+			cache->flag = flag;
+			fcinfo->flinfo->fn_extra = cache;
+		}
+		MemoryContextSwitchTo(old);
+	}
+
+	doc = PG_GETARG_VARLENA_PP(0);
+	if (dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), flag, &value))
+		PG_RETURN_BOOL(true);
+	PG_RETURN_BOOL(dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), field, &value) &&
+				   value.type == DP_TYPE_ARRAY &&
+				   array_exceeds(&value, PG_GETARG_INT32(2)));
 }
 
 /*
@@ -516,6 +575,17 @@ dp_outlier_whole(Outlier *o, struct varlena *doc, const DpKey *key, bool latest)
 	return result;
 }
 
+/*
+ * Whether an array has more than n elements.  An element takes three bytes at
+ * least, so that short arrays need not be walked.
+ */
+static bool
+array_exceeds(const DpValue *array, int n)
+{
+	return array->len - DP_DOCUMENT_MIN_SIZE > (uint64) n * 3 &&
+		dp_document_count(array->data, array->len) > (uint32) n;
+}
+
 void
 dp_values_add(DpValueList *list, const DpValue *value)
 {
@@ -624,7 +694,8 @@ outlier_before(Outlier *o, TriggerData *trigdata)
 
 	if (dp_outlier_array(o, doc, &array))
 	{
-		n = dp_document_count(array.data, array.len);
+		n = o->count != NULL || o->is_set || array_exceeds(&array, o->threshold) ?
+			dp_document_count(array.data, array.len) : 0;
 		if (o->is_set && n > 1)
 		{
 			DpValueList list = {0};
@@ -728,7 +799,7 @@ outlier_after(Outlier *o, TriggerData *trigdata)
 	{
 		/* the typical document ends here */
 		if (after == NULL || !dp_outlier_array(o, after, &array) ||
-			dp_document_count(array.data, array.len) <= (uint32) o->threshold ||
+			!array_exceeds(&array, o->threshold) ||
 			o->deferred)
 			return;
 	}

@@ -1137,24 +1137,24 @@ chunk_candidates(Outlier *o, const DpKey *key, const DpValue *value, bool latest
 	{
 		StringInfoData sql;
 		Oid			types[1] = {INT8ARRAYOID};
-		int			half;
 
 		initStringInfo(&sql);
-		for (half = 0; half < 2; half++)
-		{
-			appendStringInfoString(&sql, half == 0 ? "SELECT chunk, elements FROM " :
-								   " UNION ALL SELECT chunk, elements FROM ");
-			dp_sql_table(&sql, o->side);
-			appendStringInfoString(&sql, half == 0 ? " WHERE sealed AND " : " WHERE NOT sealed AND ");
-			if (half == 0)
-			{
-				dp_sql_own_schema(&sql);
-				appendStringInfo(&sql, "bson_element_hashes(elements) OPERATOR(pg_catalog.@>) $%d AND ",
-								 o->decl->nkeys + 1);
-			}
-			dp_sql_side_key_match(&sql, o->decl, 1);
-			appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.<) " INT64_FORMAT, MOVING / 2);
-		}
+		/* OFFSET 0 makes the planner search by hash: by key it would look into every chunk */
+		appendStringInfoString(&sql, "SELECT chunk, elements FROM (SELECT chunk, elements, ");
+		dp_sql_side_key_list(&sql, o->decl);
+		appendStringInfoString(&sql, " FROM ");
+		dp_sql_table(&sql, o->side);
+		appendStringInfoString(&sql, " WHERE sealed AND ");
+		dp_sql_own_schema(&sql);
+		appendStringInfo(&sql, "bson_element_hashes(elements) OPERATOR(pg_catalog.@>) $%d OFFSET 0) AS hits WHERE ",
+						 o->decl->nkeys + 1);
+		dp_sql_side_key_match(&sql, o->decl, 1);
+		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.<) " INT64_FORMAT
+						 " UNION ALL SELECT chunk, elements FROM ", MOVING / 2);
+		dp_sql_table(&sql, o->side);
+		appendStringInfoString(&sql, " WHERE NOT sealed AND ");
+		dp_sql_side_key_match(&sql, o->decl, 1);
+		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.<) " INT64_FORMAT, MOVING / 2);
 		plan = store_plan(o, &plan_candidates, &sql, 1, types);
 	}
 	extra[0] = PointerGetDatum(construct_array(&hash, 1, INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
