@@ -42,7 +42,8 @@ BEGIN
     existing := pg_catalog.to_regclass(target);
     IF existing IS NOT NULL THEN
       PERFORM FROM pg_catalog.pg_trigger AS t
-        WHERE t.tgrelid OPERATOR(pg_catalog.=) existing AND t.tgname OPERATOR(pg_catalog.=) 'zz_docpatterns_00_collection';
+        WHERE t.tgrelid OPERATOR(pg_catalog.=) existing
+          AND t.tgfoid OPERATOR(pg_catalog.=) '@extschema@.collection_set_id()'::pg_catalog.regprocedure;
       IF NOT FOUND THEN
         RAISE EXCEPTION 'relation % exists and is not a collection', existing USING ERRCODE = 'wrong_object_type';
       END IF;
@@ -68,7 +69,7 @@ DECLARE
   converted integer := 0;
   numbers int2[] := '{}';
   blockers text;
-  was_collection boolean;
+  trg name;
   id_column name;
   candidates name[];
 BEGIN
@@ -89,9 +90,9 @@ BEGIN
       RAISE EXCEPTION 'column % of relation % does not exist', quote_ident(doc_column), rel USING ERRCODE = 'undefined_column';
     END IF;
   END IF;
-  -- Names of triggers that patterns made; the collection's own is no pattern.
+  -- Triggers of patterns are known by their names; the collection's own is no pattern.
   PERFORM FROM pg_trigger AS t WHERE t.tgrelid = rel AND NOT t.tgisinternal
-    AND t.tgname LIKE 'zz\_docpatterns\_%' AND t.tgname <> 'zz_docpatterns_00_collection';
+    AND t.tgname LIKE 'zz\_docpatterns\_%' AND t.tgfoid <> '@extschema@.collection_set_id()'::regprocedure;
   IF FOUND THEN
     RAISE EXCEPTION 'table % has a pattern', rel
       USING ERRCODE = 'object_not_in_prerequisite_state',
@@ -131,8 +132,6 @@ BEGIN
     RETURN cardinality(actions);
   END IF;
 
-  SELECT count(*) > 0 INTO was_collection FROM pg_trigger AS t
-    WHERE t.tgrelid = rel AND t.tgname = 'zz_docpatterns_00_collection';
   FOR col IN SELECT a.attname, a.attnum, a.atttypid::regtype AS typ, a.atthasdef AND a.attgenerated = '' AS has_default
                FROM pg_attribute AS a
               WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped
@@ -160,8 +159,9 @@ BEGIN
             DETAIL = 'Columns of the types bson, bson_value and objectid are converted.';
   END IF;
 
-  IF was_collection THEN
-    EXECUTE format('DROP TRIGGER zz_docpatterns_00_collection ON %s', rel);
+  FOR trg IN SELECT t.tgname FROM pg_trigger AS t
+              WHERE t.tgrelid = rel AND NOT t.tgisinternal AND t.tgfoid = '@extschema@.collection_set_id()'::regprocedure LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s', trg, rel);
     FOR chk IN SELECT c.conname FROM pg_constraint AS c
                 WHERE c.conrelid = rel AND c.contype = 'c' AND cardinality(c.conkey) = 2
                   AND pg_get_constraintdef(c.oid) = (
@@ -171,7 +171,7 @@ BEGIN
                       FROM pg_attribute AS a WHERE a.attrelid = rel AND a.attnum = ANY (c.conkey)) LOOP
       EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', rel, chk);
     END LOOP;
-  END IF;
+  END LOOP;
   -- Expressions over documents do not become expressions over the target.
   SELECT string_agg(b.name, ', ' ORDER BY b.name) INTO blockers FROM (
     SELECT format('index %s', i.indexrelid::regclass) FROM pg_index AS i

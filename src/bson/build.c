@@ -168,11 +168,9 @@ dp_row_to_bson(PG_FUNCTION_ARGS)
 		fcinfo->flinfo->fn_extra = converter;
 	}
 
-	/* an element without a name, in front of which the document is moved */
 	dp_builder_init(&b, 0);
 	dp_converter_append(converter, &b, "", 0, PG_GETARG_DATUM(0), false);
-	memmove(b.buf + b.head, b.buf + b.head + 2, b.len - b.head - 2);
-	b.len -= 2;
+	(void) dp_builder_strip_element(&b);
 	PG_RETURN_POINTER(dp_builder_finish_bson(&b));
 }
 

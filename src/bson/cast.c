@@ -9,7 +9,6 @@
 #include "access/htup_details.h"
 #include "access/transam.h"
 #include "catalog/pg_type.h"
-#include "datatype/timestamp.h"
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/arrayaccess.h"
@@ -27,10 +26,6 @@
 #include "bson/number.h"
 #include "bson/reader.h"
 #include "bson/text.h"
-
-/* Milliseconds from 1970, where BSON's dates begin, to 2000, where PostgreSQL's do */
-#define EPOCH_SHIFT_DAYS	(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE)
-#define EPOCH_SHIFT_MS		((int64) EPOCH_SHIFT_DAYS * SECS_PER_DAY * 1000)
 
 static DpConversion conversion_of_type(Oid typid);
 static void append_bpchar(DpBuilder *b, const char *name, uint32 namelen, Datum d);
@@ -250,22 +245,13 @@ struct varlena *
 dp_converter_value(DpConverter *c, Datum d)
 {
 	DpBuilder	b;
-	uint8	   *bytes;
 
 	if (c->conversion == DP_CONVERT_BSON_VALUE)
 		return PG_DETOAST_DATUM_PACKED(d);
 
-	/*
-	 * An element without a name is the type, a NUL and the value; a bson_value
-	 * is the same without the NUL.
-	 */
-	dp_builder_init(&b, 0);
+	dp_builder_init_value(&b, 0);
 	dp_converter_append(c, &b, "", 0, d, false);
-	bytes = b.buf + b.head;
-	memmove(bytes + 1, bytes + 2, b.len - b.head - 2);
-	b.len--;
-	dp_check_document_size(b.len - b.head);
-	return dp_builder_finish_whole(&b);
+	return dp_builder_finish_value(&b, dp_builder_strip_element(&b));
 }
 
 struct varlena *
@@ -287,6 +273,18 @@ dp_builder_append_nested(DpBuilder *b, const char *name, uint32 namelen, const D
 				 errmsg("document nested too deeply"),
 				 errdetail("The limit is %d levels.", DP_MAX_DEPTH)));
 	dp_builder_append_value(b, name, namelen, value);
+}
+
+uint8
+dp_builder_strip_element(DpBuilder *b)
+{
+	uint8	   *bytes = b->buf + b->head;
+	uint8		type = bytes[0];
+	uint32		skip = strlen((const char *) bytes + 1) + 2;
+
+	memmove(bytes, bytes + skip, b->len - b->head - skip);
+	b->len -= skip;
+	return type;
 }
 
 const char *
@@ -547,7 +545,7 @@ timestamp_to_ms(Timestamp t)
 	ms = t / 1000;
 	if (t % 1000 < 0)
 		ms--;
-	return ms + EPOCH_SHIFT_MS;
+	return ms + DP_EPOCH_SHIFT_MS;
 }
 
 /* The same for the first millisecond of a day in UTC. */
@@ -558,7 +556,7 @@ date_to_ms(DateADT d)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 				 errmsg("BSON has no infinite date")));
-	return ((int64) d + EPOCH_SHIFT_DAYS) * SECS_PER_DAY * 1000;
+	return ((int64) d + DP_EPOCH_SHIFT_DAYS) * SECS_PER_DAY * 1000;
 }
 
 /*

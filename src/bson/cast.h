@@ -12,8 +12,13 @@
 #define DP_BSON_CAST_H
 
 #include "access/tupdesc.h"
+#include "datatype/timestamp.h"
 
 #include "bson/builder.h"
+
+/* From 1970, where BSON's dates begin, to 2000, where PostgreSQL's do */
+#define DP_EPOCH_SHIFT_DAYS	(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE)
+#define DP_EPOCH_SHIFT_MS	((int64) DP_EPOCH_SHIFT_DAYS * SECS_PER_DAY * 1000)
 
 /* How the values of a type are written */
 typedef enum DpConversion
@@ -44,8 +49,7 @@ typedef enum DpConversion
 } DpConversion;
 
 /*
- * What was looked up about a type, for loops and for fn_extra.  It may be
- * copied before its first use, not after.
+ * What was looked up about a type, for loops and for fn_extra.
  */
 typedef struct DpConverter
 {
@@ -88,6 +92,13 @@ extern void dp_builder_append_datum(DpBuilder *b, const char *name, uint32 namel
  */
 extern struct varlena *dp_converter_value(DpConverter *c, Datum d);
 extern struct varlena *dp_datum_to_value(Datum d, Oid typid);
+
+/*
+ * Leaves of a builder that holds one element only the element's value, and
+ * returns its type.  For those who have functions that append elements and
+ * need a value.
+ */
+extern uint8 dp_builder_strip_element(DpBuilder *b);
 
 /* dp_builder_append_value() that raises an error if the value would be nested too deeply where it comes to stand. */
 extern void dp_builder_append_nested(DpBuilder *b, const char *name, uint32 namelen, const DpValue *value);

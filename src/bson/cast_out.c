@@ -14,7 +14,6 @@
 #include "catalog/pg_type.h"
 #include "common/int.h"
 #include "common/shortest_dec.h"
-#include "datatype/timestamp.h"
 #include "miscadmin.h"
 #include "parser/parse_coerce.h"
 #include "utils/array.h"
@@ -34,9 +33,6 @@
 #include "bson/reader.h"
 #include "bson/record.h"
 #include "bson/text.h"
-
-#define EPOCH_SHIFT_DAYS	(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE)
-#define EPOCH_SHIFT_MS		((int64) EPOCH_SHIFT_DAYS * SECS_PER_DAY * 1000)
 
 static Datum cast_argument(FunctionCallInfo fcinfo, Oid typid);
 static Datum convert(const DpValue *v, Oid typid, int32 typmod, bool *isnull);
@@ -407,7 +403,7 @@ value_to_timestamp(const DpValue *v, Oid typid)
 	if (v->type != DP_TYPE_DATE)
 		wrong_kind(v, typid);
 	ms = dp_get_int64(v->data);
-	if (pg_sub_s64_overflow(ms, EPOCH_SHIFT_MS, &ms) ||
+	if (pg_sub_s64_overflow(ms, DP_EPOCH_SHIFT_MS, &ms) ||
 		pg_mul_s64_overflow(ms, 1000, &t) ||
 		!IS_VALID_TIMESTAMP(t))
 		ereport(ERROR,

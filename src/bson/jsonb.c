@@ -99,24 +99,17 @@ dp_jsonb_to_bson(PG_FUNCTION_ARGS)
 {
 	Jsonb	   *jb = PG_GETARG_JSONB_P(0);
 	DpBuilder	b;
-	DpElement	element;
-	const uint8 *end;
+	uint8		type;
 
-	/* an element without a name, of which only the value is wanted */
 	dp_builder_init(&b, VARSIZE(jb));
 	dp_builder_append_jsonb(&b, "", 0, (struct varlena *) jb);
-	element.value.type = b.buf[b.head];
-	element.value.data = b.buf + b.head + 2;
-	end = b.buf + b.len;
-	element.value.len = end - element.value.data;
-	if (element.value.type != DP_TYPE_DOCUMENT)
+	type = dp_builder_strip_element(&b);
+	if (type != DP_TYPE_DOCUMENT)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("cannot convert jsonb to type %s", "bson"),
 				 errdetail("Found a value of BSON type \"%s\", expected an object.",
-						   dp_type_name(element.value.type))));
-	memmove(b.buf + b.head, element.value.data, element.value.len);
-	b.len -= 2;
+						   dp_type_name(type))));
 	PG_RETURN_POINTER(dp_builder_finish_bson(&b));
 }
 

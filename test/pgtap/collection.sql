@@ -122,6 +122,7 @@ ALTER TABLE c RENAME COLUMN body TO doc;
 CREATE TABLE plain (a int);
 CREATE TRIGGER t BEFORE INSERT OR UPDATE ON plain FOR EACH ROW EXECUTE FUNCTION collection_set_id();
 SELECT throws_ok('INSERT INTO plain VALUES (1)', '42804', NULL, 'the trigger on another table');
+DROP TRIGGER t ON plain;
 CREATE TRIGGER t2 AFTER INSERT ON c FOR EACH ROW EXECUTE FUNCTION collection_set_id();
 SELECT throws_ok($$INSERT INTO c (doc) VALUES ('{_id: 70}')$$, '39P01', NULL, 'the trigger at another time');
 DROP TRIGGER t2 ON c;
