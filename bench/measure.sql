@@ -29,7 +29,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION line(name text, base float8, ours float8, bar float8) RETURNS text LANGUAGE sql AS $$
   SELECT format('%s %s %s %s %s  %s', rpad(name, 40), lpad(round(base::numeric, 1)::text, 9), lpad(round(ours::numeric, 1)::text, 9),
-                lpad(round((ours / base)::numeric, 3)::text, 7), lpad(bar::text, 6), CASE WHEN ours / base > bar THEN 'ABOVE' ELSE '' END) $$;
+                lpad(round((ours / base)::numeric, 3)::text, 7), lpad(CASE WHEN bar = 'infinity' THEN '-' ELSE bar::text END, 6), CASE WHEN ours / base > bar THEN 'ABOVE' ELSE '' END) $$;
 
 -- Measures two commands turn by turn and returns a line of the table; nothing when the name is not asked for.
 CREATE OR REPLACE FUNCTION compare(name text, bar float8, base text, ours text, cleanup text DEFAULT NULL)
