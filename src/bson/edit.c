@@ -56,7 +56,7 @@ static struct varlena *edit_set(const EditPlace *place, const DpPath *path, cons
 static struct varlena *merge(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize,
 							 uint32 head);
 static uint32 *merge_find(MergeTable *table, const DpElement *element);
-static struct varlena *edit_unset(const EditPlace *place);
+static struct varlena *edit_unset(const DpValue *root, bool is_value, const DpPath *path);
 static int	value_depth(const DpValue *value);
 static void check_depth(int parents, const DpValue *value);
 static struct varlena *edit_splice(const EditPlace *place, const uint8 *at, uint32 removed,
@@ -132,34 +132,47 @@ edit_set(const EditPlace *place, const DpPath *path, const DpValue *value, bool 
 struct varlena *
 dp_document_unset(const uint8 *doc, uint32 size, const DpPath *path)
 {
-	EditPlace	place;
+	DpValue		root = {doc, size, DP_TYPE_DOCUMENT};
 
-	edit_locate(doc, size, path, &place);
-	return edit_unset(&place);
+	return edit_unset(&root, false, path);
 }
 
 struct varlena *
 dp_value_unset(const DpValue *root, const DpPath *path)
 {
-	EditPlace	place;
-
-	edit_locate_in(root, true, path, &place);
-	if (place.nparents == 0)
-		path_blocked(path, 0, root->type);
-	return edit_unset(&place);
+	return edit_unset(root, true, path);
 }
 
+/*
+ * The same in any value.  Fields that the one that is removed has hidden go
+ * with it, or the name would still be there.
+ */
 static struct varlena *
-edit_unset(const EditPlace *place)
+edit_unset(const DpValue *root, bool is_value, const DpPath *path)
 {
 	DpValue		null = {(const uint8 *) "", 0, DP_TYPE_NULL};
+	DpValue		rest = *root;
+	struct varlena *result = NULL;
+	EditPlace	place;
 
-	if (!place->exists)
-		return NULL;
-	if (place->parents[place->nparents - 1].type == DP_TYPE_ARRAY)
-		return edit_replace(place, &null);
-	return edit_splice(place, place->element,
-					   place->value.data + place->value.len - place->element, NULL);
+	for (;;)
+	{
+		struct varlena *previous = result;
+
+		CHECK_FOR_INTERRUPTS();
+		edit_locate_in(&rest, is_value, path, &place);
+		if (place.nparents == 0)
+			path_blocked(path, 0, root->type);
+		if (!place.exists)
+			return result;
+		if (place.parents[place.nparents - 1].type == DP_TYPE_ARRAY)
+			return edit_replace(&place, &null);
+		result = edit_splice(&place, place.element,
+							 place.value.data + place.value.len - place.element, NULL);
+		if (previous != NULL)
+			pfree(previous);
+		rest = is_value ? dp_value_of_varlena(result) : dp_value_of_document(result);
+	}
 }
 
 /*

@@ -36,9 +36,9 @@ extern struct varlena *dp_value_set_if(const DpValue *root, const DpPath *path,
 									   const DpValue *value, bool create);
 
 /*
- * A new bson without what the path leads to.  An element of an array becomes
- * null, as $unset does, so that the others keep their positions.  Returns NULL
- * if there is nothing at the path.
+ * A new bson without what the path leads to, all fields of that name included.
+ * An element of an array becomes null, as $unset does, so that the others keep
+ * their positions.  Returns NULL if there is nothing at the path.
  */
 extern struct varlena *dp_document_unset(const uint8 *doc, uint32 size, const DpPath *path);
 

@@ -154,6 +154,7 @@ subscript_check(ExprState *state, ExprEvalStep *op, ExprContext *econtext)
 				ereport(ERROR,
 						(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 						 errmsg("subscript in assignment must not be null")));
+			*op->resnull = true;
 			return false;
 		}
 		if (workspace->types[i] == INT4OID)
