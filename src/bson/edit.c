@@ -492,7 +492,11 @@ value_depth(const DpValue *value)
 	dp_iter_init_value(&iter, value);
 	while (dp_iter_next_value(&iter, &inner))
 		if (dp_type_is_container(inner.type))
-			depth = Max(depth, value_depth(&inner));
+		{
+			int			below = value_depth(&inner);
+
+			depth = Max(depth, below);
+		}
 	return depth + 1;
 }
 
