@@ -102,8 +102,8 @@ SELECT is((SELECT count(*) FROM pair WHERE jsonb_typeof(a -> k1) = 'array'
   AND (bson_array_append(a::bson, k1, v::bson_value)::jsonb <> jsonb_insert(a, ARRAY[k1, '-1'], v, true)
     OR ((a::bson -> k1) - pos)::jsonb <> (a -> k1) - pos)), 0::bigint, 'seed 0.25: appending and removing elements');
 SELECT is((SELECT count(*) FROM pair WHERE (a::bson ->> k1) IS DISTINCT FROM (a ->> k1) AND jsonb_typeof(a -> k1) NOT IN ('object', 'array')
-  OR ((a::bson -> k1)::jsonb IS DISTINCT FROM a -> k1) AND a -> k1 <> 'null' OR (a::bson ? k1) <> (a ? k1)
-  OR (a::bson #> ARRAY[k1, k2])::jsonb IS DISTINCT FROM nullif(a #> ARRAY[k1, k2], 'null')), 0::bigint, 'seed 0.25: reading');
+  OR (a::bson -> k1)::jsonb IS DISTINCT FROM a -> k1 OR (a::bson ? k1) <> (a ? k1)
+  OR (a::bson #> ARRAY[k1, k2])::jsonb IS DISTINCT FROM a #> ARRAY[k1, k2]), 0::bigint, 'seed 0.25: reading');
 
 SELECT * FROM finish();
 ROLLBACK;

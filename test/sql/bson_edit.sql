@@ -49,7 +49,7 @@ SELECT '{a: [1, [2, 3], {x: 1, y: 2}]}'::bson @> '{a: [{y: 2}, 1, 1]}', '{a: [[2
 
 -- Limits.
 SET docpatterns.max_document_size = '1kB';
-SELECT bson_set('{}', 'a', repeat('x', 1100));
+SELECT bson_set('{}', 'a', repeat('x', 1015));
 SELECT '{a: 1}'::bson || bson_build('b', '{}') || bson_build('c', repeat('x', 900)) || bson_build('d', repeat('x', 200));
 RESET docpatterns.max_document_size;
 SELECT bson_typeof(bson_set('{}', string_agg('a', '.'), 1) -> string_agg('a', '.')) FROM generate_series(1, 100);
