@@ -28,9 +28,14 @@
 #include "bson/text.h"
 #include "bson/text_parse.h"
 
-/* Decimal numbers of that many digits all have doubles of their own */
+/*
+ * A decimal number of that many digits is what the shortest digits of its
+ * double are, unless it is so small that doubles have fewer digits, or so large
+ * that it can stand right between two doubles (which needs 54 bits).
+ */
 #define DOUBLE_SAFE_DIGITS		15
-#define DOUBLE_SAFE_EXPONENT	290
+#define DOUBLE_SAFE_MAX			15		/* digits before the point */
+#define DOUBLE_SAFE_MIN			(-290)
 
 /* The last date that relaxed Extended JSON writes as ISO 8601, the first is 0 */
 #define LAST_ISO_DATE			INT64CONST(253402300799999)
@@ -273,7 +278,7 @@ append_numeric(DpBuilder *b, const char *name, uint32 namelen, Numeric n)
 
 	d = strtod(s, NULL);
 	if (last - first + 1 <= DOUBLE_SAFE_DIGITS &&
-		abs(before - first) <= DOUBLE_SAFE_EXPONENT)
+		before - first <= DOUBLE_SAFE_MAX && before - first >= DOUBLE_SAFE_MIN)
 		dp_builder_append_double(b, name, namelen, d);
 	else if (isfinite(d) &&
 			 DatumGetBool(DirectFunctionCall2(numeric_eq, NumericGetDatum(n),
@@ -542,18 +547,23 @@ check_no_nul(const char *s, uint32 len)
 }
 
 /*
- * The number that the shortest digits that identify the double are.  One
- * without a fraction gets the digit .0 so that it is a double when read back.
+ * The number that the shortest digits that identify the double are.  One that
+ * could be an integer gets the digit .0 so that it is a double when read back.
  */
 static Numeric
 double_to_numeric(double d)
 {
 	char		digits[DOUBLE_SHORTEST_DECIMAL_LEN + 32];
+	Datum		n;
 
-	if (fabs(d) < 1e19 && d == floor(d))
+	/* integers below 2^53 have their digits in common with the double */
+	if (fabs(d) < 9007199254740992.0 && d == floor(d))
 		snprintf(digits, sizeof(digits), "%.1f", d);
 	else
 		double_to_shortest_decimal_buf(d, digits);
-	return DatumGetNumeric(DirectFunctionCall3(numeric_in, CStringGetDatum(digits),
-											   ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1)));
+	n = DirectFunctionCall3(numeric_in, CStringGetDatum(digits),
+							ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+	if (fabs(d) >= 9007199254740992.0 && fabs(d) < 1e19)
+		n = DirectFunctionCall2(numeric_round, n, Int32GetDatum(1));
+	return DatumGetNumeric(n);
 }
