@@ -26,9 +26,11 @@
 typedef struct SubscriptWorkspace
 {
 	bool		is_value;		/* the container is a bson_value */
-	bool		first_is_position;	/* the first subscript is a number */
-	Oid			types[MAXDIM];	/* int4 or text */
-	DpPath	   *path;			/* this row's subscripts, in the row's memory */
+	bool	   *is_position;	/* for each subscript: an int4, not a text */
+	const char **names;			/* this row's subscripts */
+	uint32	   *lens;
+	char		(*digits)[12];	/* room for positions */
+	DpPath	   *path;			/* the same as a path, in the row's memory */
 } SubscriptWorkspace;
 
 static void subscript_transform(SubscriptingRef *sbsref, List *indirection, ParseState *pstate,
@@ -96,14 +98,6 @@ subscript_transform(SubscriptingRef *sbsref, List *indirection, ParseState *psta
 		subscripts = lappend(subscripts, coerced);
 	}
 
-	/* the parser checks the number for arrays, other types do so themselves */
-	if (list_length(subscripts) > MAXDIM)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("number of subscripts (%d) exceeds the maximum allowed (%d)",
-						list_length(subscripts), MAXDIM),
-				 errhint("A longer path can be written with the operator #> and the function bson_set.")));
-
 	sbsref->refupperindexpr = subscripts;
 	sbsref->reflowerindexpr = NIL;
 	sbsref->refrestype = dp_types()->bson_value;
@@ -118,13 +112,15 @@ subscript_exec_setup(const SubscriptingRef *sbsref, SubscriptingRefState *state,
 					 SubscriptExecSteps *methods)
 {
 	SubscriptWorkspace *workspace = palloc0(sizeof(SubscriptWorkspace));
-	ListCell   *lc;
-	int			i = 0;
+	int			n = list_length(sbsref->refupperindexpr);
 
 	workspace->is_value = sbsref->refcontainertype == dp_types()->bson_value;
-	foreach(lc, sbsref->refupperindexpr)
-		workspace->types[i++] = exprType(lfirst(lc));
-	workspace->first_is_position = workspace->types[0] == INT4OID;
+	workspace->is_position = palloc(sizeof(bool) * n);
+	workspace->names = palloc(sizeof(char *) * n);
+	workspace->lens = palloc(sizeof(uint32) * n);
+	workspace->digits = palloc(sizeof(workspace->digits[0]) * n);
+	for (int i = 0; i < n; i++)
+		workspace->is_position[i] = exprType(list_nth(sbsref->refupperindexpr, i)) == INT4OID;
 	state->workspace = workspace;
 
 	methods->sbs_check_subscripts = subscript_check;
@@ -142,9 +138,6 @@ subscript_check(ExprState *state, ExprEvalStep *op, ExprContext *econtext)
 {
 	SubscriptingRefState *sbsrefstate = op->d.sbsref_subscript.state;
 	SubscriptWorkspace *workspace = sbsrefstate->workspace;
-	const char *names[MAXDIM];
-	uint32		lens[MAXDIM];
-	char		digits[MAXDIM][12];
 
 	for (int i = 0; i < sbsrefstate->numupper; i++)
 	{
@@ -157,20 +150,22 @@ subscript_check(ExprState *state, ExprEvalStep *op, ExprContext *econtext)
 			*op->resnull = true;
 			return false;
 		}
-		if (workspace->types[i] == INT4OID)
+		if (workspace->is_position[i])
 		{
-			lens[i] = pg_ltoa(DatumGetInt32(sbsrefstate->upperindex[i]), digits[i]);
-			names[i] = digits[i];
+			workspace->lens[i] = pg_ltoa(DatumGetInt32(sbsrefstate->upperindex[i]),
+										 workspace->digits[i]);
+			workspace->names[i] = workspace->digits[i];
 		}
 		else
 		{
 			text	   *name = DatumGetTextPP(sbsrefstate->upperindex[i]);
 
-			lens[i] = VARSIZE_ANY_EXHDR(name);
-			names[i] = VARDATA_ANY(name);
+			workspace->lens[i] = VARSIZE_ANY_EXHDR(name);
+			workspace->names[i] = VARDATA_ANY(name);
 		}
 	}
-	workspace->path = dp_path_of_names(sbsrefstate->numupper, names, lens);
+	workspace->path = dp_path_of_names(sbsrefstate->numupper, workspace->names,
+									   workspace->lens);
 	return true;
 }
 
@@ -238,7 +233,7 @@ subscript_assign(ExprState *state, ExprEvalStep *op, ExprContext *econtext)
 	{
 		if (!*op->resnull)
 			root = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(*op->resvalue));
-		else if (workspace->first_is_position)
+		else if (workspace->is_position[0])
 			root.type = DP_TYPE_ARRAY;
 		result = dp_value_set_if(&root, workspace->path, &value, true);
 	}

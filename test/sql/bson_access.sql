@@ -65,6 +65,7 @@ SELECT doc['customer']['address']['city'], doc['items'][1]['sku'], doc['a.b'], d
 UPDATE orders SET doc['customer']['address']['city'] = 'Paris'::text, doc['items'][0]['price'] = 10, doc['x.y'] = '{"new": true}';
 UPDATE orders SET doc['gift'] = NULL, doc['items'][2]['sku'] = 'C-3'::text;
 SELECT doc -> 'customer', doc -> 'items', doc['x.y'], doc -> 'gift' FROM orders;
+SELECT ('{a: {b: {c: {d: {e: {f: {g: {h: 1}}}}}}}}'::bson)['a']['b']['c']['d']['e']['f']['g']['h'];
 SELECT doc[1:2] FROM orders;
 SELECT doc[1.5] FROM orders;
 UPDATE orders SET doc[NULL] = 1;
