@@ -156,7 +156,7 @@ dp_value_from_bytes(const uint8 *bytes, Size n)
 				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
 				 errmsg("invalid BSON value"),
 				 errdetail("There are no bytes.")));
-	dp_check_document_size(n);
+	dp_check_document_size(n - 1);
 	if (!dp_validate_value(bytes[0], bytes + 1, n - 1, &fault))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),

@@ -1,7 +1,7 @@
 -- The contract of the builders and their aggregates.
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(71);
+SELECT plan(72);
 
 SELECT function_returns('bson_build', ARRAY['"any"'], 'bson');
 SELECT function_returns('bson_array', ARRAY['"any"'], 'bson_value');
@@ -98,6 +98,7 @@ SELECT throws_ok('SELECT bson_array(repeat(''x'', 1100))', '54000', NULL, 'bson_
 SELECT throws_ok('SELECT to_bson(array_agg(i)) FROM generate_series(1, 1000) i', '54000', NULL, 'to_bson');
 SELECT throws_ok('SELECT row_to_bson(ROW(repeat(''x'', 1100)))', '54000', NULL, 'row_to_bson');
 SELECT is((SELECT bson_size(bson_build('a', repeat('x', 1024 - 13)))::int), 1024, 'exactly the limit');
+SELECT is(bson_value_from_bytea(bson_value_send(bson_array(repeat('x', 1024 - 13)))), bson_array(repeat('x', 1024 - 13)), 'as a value too, in binary form');
 RESET docpatterns.max_document_size;
 CREATE FUNCTION nested(n int) RETURNS bson LANGUAGE sql AS $$ SELECT (repeat('{a:', n - 1) || '{}' || repeat('}', n - 1))::bson $$;
 SELECT lives_ok('SELECT bson_build(''a'', nested(99))', '100 levels');
