@@ -499,7 +499,7 @@ DECLARE
   done bigint := 0;
   size bigint;
   too_large text[];
-  limit_size bigint := current_setting('docpatterns.max_document_size')::bigint;
+  limit_size bigint := (SELECT s.setting FROM pg_settings s WHERE s.name = 'docpatterns.max_document_size')::bigint;
   keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
   part record;
   view_rel regclass;
