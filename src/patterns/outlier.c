@@ -46,6 +46,7 @@ static void outlier_after(Outlier *o, TriggerData *trigdata);
 static void outlier_changed(Outlier *o, struct varlena *before, struct varlena *after, const DpKey *key);
 static void outlier_replaced(Outlier *o, struct varlena *doc, const DpKey *key);
 static void outlier_statement(Outlier *o, TriggerData *trigdata);
+static struct varlena *link_of_row(Outlier *o, HeapTuple tuple, TupleDesc desc);
 static struct varlena *row_document(Outlier *o, HeapTuple tuple, TupleDesc desc);
 static bool row_unchanged(Outlier *o, TriggerData *trigdata, TupleDesc desc);
 
@@ -171,35 +172,28 @@ dp_outlier_link_trigger(PG_FUNCTION_ARGS)
 
 	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 	{
-		HeapTuple	tuples[2];
-		DpPath	   *link = dp_path_parse(o->link, strlen(o->link));
-		int			i;
+		TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+		struct varlena *link = link_of_row(o, trigdata->tg_trigtuple, desc);
+		struct varlena *other = NULL;
 
-		tuples[0] = trigdata->tg_trigtuple;
-		tuples[1] = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : NULL;
-		for (i = 0; i < 2 && tuples[i] != NULL; i++)
+		if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
 		{
-			TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
-			int			att;
+			other = link_of_row(o, trigdata->tg_newtuple, desc);
 
-			for (att = 0; att < desc->natts; att++)
-			{
-				Datum		d;
-				bool		isnull;
-				struct varlena *doc;
-				DpValue		value;
-
-				if (TupleDescAttr(desc, att)->attisdropped ||
-					TupleDescAttr(desc, att)->atttypid != dp_types()->bson)
-					continue;
-				d = heap_getattr(tuples[i], att + 1, desc, &isnull);
-				if (isnull)
-					continue;
-				doc = PG_DETOAST_DATUM_PACKED(d);
-				if (dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), link, &value))
-					dp_collect(relid, &collected_links, dp_value_to_varlena(&value));
-			}
+			/*
+			 * An element that stays where it is changes neither count nor flag.
+			 * Its document need not be locked, and must not be: whoever
+			 * deletes the document locks it before he deletes its elements.
+			 */
+			if (link != NULL && other != NULL && !o->is_set &&
+				VARSIZE_ANY(link) == VARSIZE_ANY(other) &&
+				memcmp(link, other, VARSIZE_ANY(link)) == 0)
+				return PointerGetDatum(NULL);
 		}
+		if (link != NULL)
+			dp_collect(relid, &collected_links, link);
+		if (other != NULL)
+			dp_collect(relid, &collected_links, other);
 		return PointerGetDatum(NULL);
 	}
 
@@ -324,7 +318,7 @@ dp_outlier_lock(Outlier *o, const DpKey *key, bool as_owner)
 		dp_sql_key_types(o->decl, types);
 		plan = dp_plan_make(o->decl, &plan_lock, sql.data, o->decl->nkeys, types);
 	}
-	if (dp_run(o->decl, plan, (Datum *) key->values, NULL, as_owner ? DP_RUN_AS_OWNER : 0, 1, SPI_OK_SELECT) == 0)
+	if (dp_run(o->decl, plan, (Datum *) key->values, NULL, as_owner ? DP_RUN_AS_OWNER : DP_RUN_LOCK, 1, SPI_OK_SELECT) == 0)
 		return NULL;
 	value = dp_result(0, 1, &isnull);
 	if (isnull)
@@ -936,6 +930,34 @@ outlier_statement(Outlier *o, TriggerData *trigdata)
 			dp_outlier_settle(o, &key, false);
 	}
 	SPI_finish();
+}
+
+/* The link that a row of the collection has, or NULL. */
+static struct varlena *
+link_of_row(Outlier *o, HeapTuple tuple, TupleDesc desc)
+{
+	DpPath	   *path = dp_path_parse(o->link, strlen(o->link));
+	int			att;
+
+	for (att = 0; att < desc->natts; att++)
+	{
+		Datum		d;
+		bool		isnull;
+		struct varlena *doc;
+		DpValue		value;
+
+		if (TupleDescAttr(desc, att)->attisdropped ||
+			TupleDescAttr(desc, att)->atttypid != dp_types()->bson)
+			continue;
+		d = heap_getattr(tuple, att + 1, desc, &isnull);
+		if (isnull)
+			return NULL;
+		doc = PG_DETOAST_DATUM_PACKED(d);
+		if (dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &value))
+			return dp_value_to_varlena(&value);
+		return NULL;
+	}
+	return NULL;
 }
 
 /* The document of a row, or NULL.  Not a copy unless it was toasted. */

@@ -22,6 +22,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
@@ -191,7 +192,8 @@ dp_outlier_append(Outlier *o, const DpKey *key, const DpValue *values, int n)
 		if (done > 0)
 			chunk_update(o, key, tail.number, array_of(&tail.elements, values, done, NULL),
 						 tail.n + done, tail.n + done >= o->chunk);
-		else if (!tail.sealed)
+		else if (!tail.sealed || IsolationUsesXactSnapshot())
+			/* written even if it stays as it is, so that a transaction whose snapshot is older notices */
 			chunk_update(o, key, tail.number, dp_value_to_varlena(&tail.elements), tail.n, true);
 	}
 	while (done < n)
@@ -212,7 +214,7 @@ dp_outlier_prepend(Outlier *o, const DpKey *key, const DpValue *values, int n)
 {
 	Chunk		head;
 	int64		number;
-	bool		first;
+	int			room;
 
 	if (n == 0)
 		return;
@@ -229,10 +231,10 @@ dp_outlier_prepend(Outlier *o, const DpKey *key, const DpValue *values, int n)
 		return;
 	}
 	number = head.number - 1;
-	first = head.n < o->chunk;
-	if (first)
+	room = Max(0, o->chunk - head.n);
+	if (room > 0 || IsolationUsesXactSnapshot())
 	{
-		int			m = Min(n, o->chunk - head.n);
+		int			m = Min(n, room);
 
 		chunk_update(o, key, head.number, array_of(NULL, values + n - m, m, &head.elements),
 					 head.n + m, head.sealed);

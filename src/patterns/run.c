@@ -20,7 +20,7 @@ static Oid	acting_user = InvalidOid;
 static List *collections = NIL; /* of DpCollected, in TopTransactionContext */
 static bool callbacks_registered = false;
 
-static int	execute(SPIPlanPtr plan, Datum *values, const char *nulls, bool read_only, long maxrows);
+static int	execute(SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxrows);
 static int	trigger_depth(void);
 static void plans_free(void *arg);
 static void collections_xact(XactEvent event, void *arg);
@@ -94,7 +94,10 @@ dp_plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argt
  *
  * Unless the calling statement's snapshot is asked for, the statement sees the
  * latest committed state at every isolation level, as referential integrity
- * does: the caller holds the lock of the group that it reads.
+ * does: the caller holds the lock of the group that it reads.  A transaction
+ * that has one snapshot for all its statements cannot write over what this
+ * snapshot does not show (SERIALIZATION_FAILURE), which is what it may expect
+ * of any table, although the lock of the group alone would let it.
  */
 uint64
 dp_run(DpDecl *decl, SPIPlanPtr plan, Datum *values, const char *nulls,
@@ -115,7 +118,7 @@ dp_run(DpDecl *decl, SPIPlanPtr plan, Datum *values, const char *nulls,
 			SetUserIdAndSecContext(decl->owner, sec | SECURITY_LOCAL_USERID_CHANGE |
 								   SECURITY_NOFORCE_RLS);
 		}
-		rc = execute(plan, values, nulls, (flags & DP_RUN_SNAPSHOT) != 0, maxrows);
+		rc = execute(plan, values, nulls, flags, maxrows);
 	}
 	PG_FINALLY();
 	{
@@ -129,18 +132,21 @@ dp_run(DpDecl *decl, SPIPlanPtr plan, Datum *values, const char *nulls,
 	return SPI_processed;
 }
 
-/* Execute a plan with the snapshot that dp_run() describes. */
+/* Execute a plan with the snapshots that dp_run() describes. */
 static int
-execute(SPIPlanPtr plan, Datum *values, const char *nulls, bool read_only, long maxrows)
+execute(SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxrows)
 {
 	Snapshot	snapshot = InvalidSnapshot;
+	Snapshot	crosscheck = InvalidSnapshot;
+	bool		read_only = (flags & DP_RUN_SNAPSHOT) != 0;
 
-	if (!read_only && IsolationUsesXactSnapshot())
+	if (!read_only && IsolationUsesXactSnapshot() && !(flags & DP_RUN_LOCK))
 	{
 		CommandCounterIncrement();
 		snapshot = GetLatestSnapshot();
+		crosscheck = GetTransactionSnapshot();
 	}
-	return SPI_execute_snapshot(plan, values, nulls, snapshot, InvalidSnapshot,
+	return SPI_execute_snapshot(plan, values, nulls, snapshot, crosscheck,
 								read_only, true, maxrows);
 }
 
