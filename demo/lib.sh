@@ -20,12 +20,14 @@ say() {
   printf '%s\n' "$*" | fold -s -w 78 | sed 's/ *$//'
 }
 
-# Prints SQL as it would be typed, then its answer, cut where the terminal ends.
+# Prints SQL as it would be typed, then its answer, cut where the terminal ends. "show -t" shows a single value as it is.
 show() {
+  local form=(-P footer=off -P null=-)
+  if [ "$1" = -t ]; then form=(-At); shift; fi
   echo
   printf '%s\n' "$1" | sed "s/^/  $bold/; s/\$/$plain/"
-  "$cluster" psql -q -v ON_ERROR_STOP=1 -P footer=off -P null=- -c "SET statement_timeout = '120s'" -c "$1" 2>&1 |
-    sed -e '/^$/d' -e "s/^/  $dim|$plain /" | awk '{ if (length($0) > 79 + e) print substr($0, 1, 78 + e) "~"; else print }' e="$((${#dim} + ${#plain}))"
+  "$cluster" psql -q -v ON_ERROR_STOP=1 "${form[@]}" -c "$1" 2>&1 | sed '/^$/d' |
+    awk -v bar="  $dim|$plain " '{ print bar (length($0) > 76 ? substr($0, 1, 75) "~" : $0) }'
   return "${PIPESTATUS[0]}"
 }
 

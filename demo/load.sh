@@ -22,8 +22,8 @@ ask 'VACUUM ANALYZE packages'
 one=$(ask "SELECT doc ->> '_id' FROM packages WHERE doc ? 'depends.1' AND doc ? 'tags'
            ORDER BY doc ->> '_id' <> 'curl', bson_size(doc) LIMIT 1")
 say "One of them, without its checksums:"
-show "SELECT bson_pretty(doc - '{tags,md5sum,sha256,description_md5}'::text[])
-FROM packages WHERE _id = '$one'::text" | sed 's/ *+$//'
+show -t "SELECT bson_pretty(doc - '{md5sum,sha256,description_md5,filename,tags}'::text[])
+FROM packages WHERE _id = '$one'::text"
 say "Documents are values like any other. What takes most room when installed?"
 show "SELECT doc ->> 'section' AS section, count(*) AS packages,
        sum(doc -> 'installed_size')::bigint / 1024 AS megabytes

@@ -32,6 +32,12 @@ as_postgres() {
   fi
 }
 
+# Outside of build/ somebody else may have been there first: a directory there has to be ours and no link.
+ours() {
+  [ ! -L "$1" ] && case $(stat -c %U "$1") in "$(id -un)"|postgres) true ;; *) false ;; esac ||
+    { echo "cluster.sh: $1 belongs to somebody else" >&2; exit 1; }
+}
+
 # Where everything is: build/, unless the user postgres cannot reach it (a clone under /root).
 base=$build
 mkdir -p "$build"
@@ -42,6 +48,7 @@ if [ "$(id -u)" = 0 ]; then
   elif ! as_postgres test -x "$build"; then
     base=/var/tmp/docpatterns.$name
     mkdir -p "$base"
+    ours "$base"
     ln -sfn "$base" "$build/elsewhere"
   fi
 fi
@@ -153,10 +160,11 @@ log_line_prefix = '%m [%p] '
 CONF
   fi
   running && return
-  mkdir -p "$sockets"
-  [ "$(id -u)" != 0 ] || chown postgres: "$sockets"
   # what a killed server left behind would be taken for a living one
   rm -f "$data/postmaster.pid" "$sockets/.s.PGSQL.$port" "$sockets/.s.PGSQL.$port.lock"
+  mkdir -p "$sockets"
+  ours "$sockets"
+  [ "$(id -u)" != 0 ] || chown -h postgres: "$sockets"
   : >>"$log"
   [ "$(id -u)" != 0 ] || chown postgres: "$log"
   as_postgres env ${SERVER_ENV:-} "$private/pg_ctl" -D "$data" -l "$log" -w -t 60 start >/dev/null ||
