@@ -33,3 +33,4 @@ SELECT compare('btree build on a number, S', 0.5, $$CREATE INDEX bench_index ON 
 SELECT line('size, S', avg(pg_column_size(t::jsonb)), avg(pg_column_size(t::bson)), 0.9) FROM text_s;
 SELECT line('size, M', avg(pg_column_size(t::jsonb)), avg(pg_column_size(t::bson)), 0.9) FROM text_m;
 SELECT line('size, W', avg(pg_column_size(t::jsonb)), avg(pg_column_size(t::bson)), 0.9) FROM text_w;
+SELECT line('size, L', (SELECT avg(pg_column_size(doc)) FROM jsonb_l_external), (SELECT avg(pg_column_size(doc)) FROM bson_l_external), 0.9);

@@ -20,14 +20,19 @@ say() {
   printf '%s\n' "$*" | fold -s -w 78 | sed 's/ *$//'
 }
 
-# Prints SQL as it would be typed, then its answer, cut where the terminal ends. "show -t" shows a single value as it is.
+# Prints SQL as it would be typed, then its answer, cut where the terminal ends. "show -x" shows a row as a list, "show -t"
+# values as they are, broken where the terminal ends.
 show() {
-  local form=(-P footer=off -P null=-)
-  if [ "$1" = -t ]; then form=(-At); shift; fi
+  local form=(-P footer=off -P null=-) fit=(sed -u -E 's/^(.{76}).*/\1/') level=warning
+  case $1 in
+    -x) form+=(-x); shift ;;
+    -t) form=(-At); fit=(fold -s -w 76); shift ;;
+    CALL*) level=notice ;;
+  esac
   echo
   printf '%s\n' "$1" | sed "s/^/  $bold/; s/\$/$plain/"
-  "$cluster" psql -q -v ON_ERROR_STOP=1 "${form[@]}" -c "$1" 2>&1 | sed '/^$/d' |
-    awk -v bar="  $dim|$plain " '{ print bar (length($0) > 76 ? substr($0, 1, 75) "~" : $0) }'
+  PGOPTIONS="-c client_min_messages=$level" "$cluster" psql -q -v ON_ERROR_STOP=1 "${form[@]}" -c "$1" 2>&1 |
+    sed -u -e '/^$/d' -e 's/^NOTICE:  //' | "${fit[@]}" | sed -u "s/^/  $dim|$plain /"
   return "${PIPESTATUS[0]}"
 }
 

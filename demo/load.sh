@@ -5,9 +5,9 @@ paragraphs=build/demo.paragraphs
 mkdir -p build
 apt-cache dumpavail >"$paragraphs" 2>/dev/null || : >"$paragraphs"
 from='"apt-cache dumpavail"'
-if [ "$(grep -c '^Package:' "$paragraphs")" -lt 1000 ]; then
-  cp /var/lib/dpkg/status "$paragraphs"
-  from=/var/lib/dpkg/status
+if [ -n "${PACKAGES:-}" ] || [ "$(grep -c '^Package:' "$paragraphs")" -lt 1000 ]; then
+  from=${PACKAGES:-/var/lib/dpkg/status}
+  cp "$from" "$paragraphs"
 fi
 total=$(grep -c '^Package:' "$paragraphs")
 say "Every Debian machine carries a catalogue of packages: $total paragraphs of text here, from $from. Each becomes a" \
@@ -22,7 +22,8 @@ ask 'VACUUM ANALYZE packages'
 one=$(ask "SELECT doc ->> '_id' FROM packages WHERE doc ? 'depends.1' AND doc ? 'tags'
            ORDER BY doc ->> '_id' <> 'curl', bson_size(doc) LIMIT 1")
 say "One of them, without its checksums:"
-show -t "SELECT bson_pretty(doc - '{md5sum,sha256,description_md5,filename,tags}'::text[])
+show -t "SELECT bson_pretty(
+         doc - '{tags,filename,md5sum,sha256,description_md5}'::text[])
 FROM packages WHERE _id = '$one'::text"
 say "Documents are values like any other. What takes most room when installed?"
 show "SELECT doc ->> 'section' AS section, count(*) AS packages,
