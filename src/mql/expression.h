@@ -1,0 +1,74 @@
+/*
+ * expression.h
+ *		Expressions of the aggregation language: what $expr, computed fields
+ *		and pipelines of updates share.
+ *
+ * An expression is compiled once and evaluated for many documents:
+ *
+ *		DpExpr	   *e = dp_expr_compile(&spec, 0, "$expr");
+ *		DpExprState state;
+ *
+ *		dp_expr_state_init(&state, &root);
+ *		if (dp_expr_eval(e, &state, &result))
+ *			...									the result is missing otherwise
+ *
+ * docs/expression.md describes the language.
+ */
+#ifndef DP_MQL_EXPRESSION_H
+#define DP_MQL_EXPRESSION_H
+
+#include "bson/reader.h"
+
+typedef struct DpExpr DpExpr;
+
+/* Refuse what does not always give the same result for a document: $$NOW, $rand */
+#define DP_EXPR_IMMUTABLE	0x01
+
+/*
+ * What an evaluation needs beside the expression.  One state serves any number
+ * of expressions, one after the other; nothing has to be freed.
+ */
+typedef struct DpExprState
+{
+	DpValue		root;			/* $$ROOT: usually a document */
+	DpValue	   *variables;		/* slots of $let, $map and so on; type DP_TYPE_EOD: missing */
+	int			nvariables;
+	int64		now;			/* $$NOW, in milliseconds since 1970 */
+	bool		now_known;
+} DpExprState;
+
+/*
+ * Compiles an expression in the current memory context.  The result points into
+ * the bytes of spec, which must live as long.  where is what errors name as the
+ * place of the expression ("$set.total"), or NULL; it is copied.  Raises
+ * FEATURE_NOT_SUPPORTED, naming it, for an operator or a variable that is not
+ * known or not allowed by the flags, and INVALID_PARAMETER_VALUE for arguments
+ * that are wrong; the detail names the operator's path.
+ */
+extern DpExpr *dp_expr_compile(const DpValue *spec, int flags, const char *where);
+
+/* Sets the document that field paths begin at.  Used again for the next one. */
+extern void dp_expr_state_init(DpExprState *state, const DpValue *root);
+
+static inline void
+dp_expr_state_root(DpExprState *state, const DpValue *root)
+{
+	state->root = *root;
+}
+
+/*
+ * The value of the expression.  Returns false if it is missing.  The result
+ * points into the root, into the expression's spec, or into memory of the
+ * current context, which is where everything is allocated on the way: call it
+ * in a context that is reset from time to time.  Raises INVALID_PARAMETER_VALUE
+ * and other errors of class 22 that name the operator and the offending type.
+ */
+extern bool dp_expr_eval(const DpExpr *e, DpExprState *state, DpValue *result);
+
+/* The constant that the expression always gives, if it is a literal. */
+extern bool dp_expr_constant(const DpExpr *e, DpValue *result);
+
+/* Whether a value counts as true: all but missing, null, undefined, false and numbers equal to 0. */
+extern bool dp_value_is_true(const DpValue *v);
+
+#endif							/* DP_MQL_EXPRESSION_H */
