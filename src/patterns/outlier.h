@@ -13,8 +13,9 @@
  * so the extras' end that touches the kept part (the near end) is their
  * beginning in the first case and their end in the second.
  *
- * outlier.c has the triggers, outlier_store.c the stores, outlier_calls.c the
- * functions that users call.
+ * outlier.c has the triggers, outlier_arrange.c says how a document should be,
+ * outlier_store.c and the two stores know where extras lie, outlier_calls.c has
+ * the functions that users call.
  */
 #ifndef DP_PATTERNS_OUTLIER_H
 #define DP_PATTERNS_OUTLIER_H
@@ -59,10 +60,13 @@ extern int	dp_values_distinct(DpValueList *list);
 /* The pattern's view of a declaration. */
 extern Outlier *dp_outlier(DpDecl *decl);
 
-/* outlier.c */
+/* outlier_arrange.c */
 
 /* The field of a document: true and the array if it is one. */
 extern bool dp_outlier_array(const Outlier *o, struct varlena *doc, DpValue *array);
+
+/* Whether an array has more than n elements. */
+extern bool dp_outlier_exceeds(const DpValue *array, int n);
 
 /* Whether the flag of a document is the value true. */
 extern bool dp_outlier_flagged(const Outlier *o, struct varlena *doc);
@@ -98,7 +102,50 @@ extern int64 dp_outlier_settle_flagged(Outlier *o, bool spill_deferred);
 /* The whole document.  Reads the store with the caller's snapshot or the latest state. */
 extern struct varlena *dp_outlier_whole(Outlier *o, struct varlena *doc, const DpKey *key, bool latest);
 
-/* outlier_store.c; all run inside SPI_connect(), as the table's owner */
+/*
+ * A kind of store: outlier_chunks.c and outlier_links.c.  All functions run
+ * inside SPI_connect() and as the table's owner.
+ */
+typedef struct DpOutlierStore
+{
+	/* whether the key has extras, and how many */
+	bool		(*exists) (Outlier *o, const DpKey *key);
+	int64		(*count) (Outlier *o, const DpKey *key, bool latest);
+
+	/* put values at the end, or in front */
+	void		(*append) (Outlier *o, const DpKey *key, const DpValue *values, int n);
+	void		(*prepend) (Outlier *o, const DpKey *key, const DpValue *values, int n);
+
+	/* take up to n values away from an end and add them, in their order, to the list */
+	void		(*take) (Outlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *taken);
+
+	/* take all occurrences of the values away; how many there were */
+	int64		(*remove) (Outlier *o, const DpKey *key, const DpValue *values, int n);
+
+	bool		(*holds) (Outlier *o, const DpKey *key, const DpValue *value, bool latest);
+
+	/* forget the extras of the key, or of all keys that no longer exist */
+	void		(*drop) (Outlier *o, const DpKey *key);
+	void		(*drop_orphans) (Outlier *o);
+
+	/* the key changes; at the end of the statement the move is finished */
+	void		(*move) (Outlier *o, const DpKey *from, const DpKey *to);
+	void		(*move_finish) (Outlier *o, const DpKey *to);
+
+	/* add elements skip .. skip + take - 1 to the list, in SPI's memory */
+	void		(*page) (Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest);
+
+	/* append all to the array that is open in the builder */
+	void		(*read) (Outlier *o, const DpKey *key, DpBuilder *b, bool latest);
+
+	/* keys of documents that have the value among their extras: distinct DpKeys */
+	List	   *(*holders) (Outlier *o, const DpValue *value);
+} DpOutlierStore;
+
+extern const DpOutlierStore dp_outlier_chunks;
+extern const DpOutlierStore dp_outlier_links;
+
+/* outlier_store.c: the same operations, on the store that the declaration has */
 
 extern bool dp_outlier_exists(Outlier *o, const DpKey *key);
 extern int64 dp_outlier_stored(Outlier *o, const DpKey *key, bool latest);
@@ -111,17 +158,15 @@ extern void dp_outlier_drop(Outlier *o, const DpKey *key);
 extern void dp_outlier_drop_orphans(Outlier *o);
 extern void dp_outlier_move(Outlier *o, const DpKey *from, const DpKey *to);
 extern void dp_outlier_move_finish(Outlier *o, const DpKey *to);
-
-/* Appends elements skip .. skip + take - 1 of the extras to the list; copies that live in the current context. */
 extern void dp_outlier_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest);
-
-/* Appends all extras to the array that is open in the builder. */
 extern void dp_outlier_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest);
-
-/* Whether a document of the collection has this link. */
-extern bool dp_outlier_link_used(Outlier *o, struct varlena *link);
-
-/* Keys of documents that have the value among their extras: a list of DpKey, without duplicates. */
 extern List *dp_outlier_holders(Outlier *o, const DpValue *value);
+
+/* For the stores: whether so many more bytes still fit; a list of keys with one more */
+extern void dp_outlier_check_whole(Outlier *o, const DpBuilder *b, uint32 more);
+extern List *dp_outlier_add_key(Outlier *o, List *keys, DpKey *key);
+
+/* outlier_links.c: whether a document of the collection has this link */
+extern bool dp_outlier_link_used(Outlier *o, struct varlena *link);
 
 #endif							/* DP_PATTERNS_OUTLIER_H */
