@@ -21,6 +21,13 @@ SQL_PARTS = $(wildcard \
 	sql/jsonb.sql \
 	sql/aggregate.sql \
 	sql/collection.sql \
+	sql/filter.sql \
+	sql/expression.sql \
+	sql/update.sql \
+	sql/projection.sql \
+	sql/sort_key.sql \
+	sql/schema.sql \
+	sql/collection_calls.sql \
 	sql/pattern.sql \
 	sql/patterns/outlier.sql)
 

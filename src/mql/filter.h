@@ -1,0 +1,89 @@
+/*
+ * filter.h
+ *		Filters: MongoDB's query language, compiled and run over documents as
+ *		they are stored.
+ *
+ * docs/filter.md has the language.  A filter is compiled into nodes in one
+ * memory context and matching allocates nothing, except where a regular
+ * expression or an expression ($expr) needs room, which is kept or given back.
+ */
+#ifndef DP_MQL_FILTER_H
+#define DP_MQL_FILTER_H
+
+#include "bson/reader.h"
+#include "mql/error.h"
+
+typedef struct DpFilter DpFilter;
+
+/* What a filter is compiled for */
+typedef enum DpFilterFlags
+{
+	DP_FILTER_DOCUMENT = 0,		/* a document: {qty: {$gt: 5}} */
+
+	/*
+	 * One value: {$gt: 5}, or a value that it must equal, or a regular
+	 * expression.  As if the value were a field of a document: the elements of
+	 * an array are tried too.  For $pull.
+	 */
+	DP_FILTER_VALUE = 1,
+
+	/* One element of an array, by the rules of $elemMatch, either form. */
+	DP_FILTER_ELEMENT = 2,
+
+	/*
+	 * One value that the filter calls by a name: {x: {$gt: 5}} or {"x.qty": 5}.
+	 * For array_filters; see dp_filter_identifier().
+	 */
+	DP_FILTER_NAMED = 3,
+
+	DP_FILTER_MODE = 3,
+
+	/* Refuse what depends on the clock: $$NOW and the like. */
+	DP_FILTER_IMMUTABLE = 4
+} DpFilterFlags;
+
+/*
+ * Compiles a filter into the current memory context.  The result points into
+ * the bytes of spec, which must live as long.  spec is a DOCUMENT, or for
+ * DP_FILTER_VALUE any value.  place is where the filter stands in what the
+ * user wrote, or NULL.  Raises FEATURE_NOT_SUPPORTED for an unknown operator,
+ * INVALID_PARAMETER_VALUE for a bad argument and INVALID_REGULAR_EXPRESSION,
+ * with the operator's path in errdetail.
+ */
+extern DpFilter *dp_filter_compile(const DpValue *spec, int flags, const DpPlace *place);
+
+/* For dp_spec_cached(): arg is the address of the flags, or NULL for a document and IMMUTABLE. */
+extern void *dp_filter_compile_spec(const DpValue *spec, void *arg);
+
+/* Whether a document, in memory as a whole, matches; others than documents do not. */
+extern bool dp_filter_match(DpFilter *filter, const DpValue *doc);
+
+/* The same for a bson that was not detoasted, reading no more of it than is needed. */
+extern bool dp_filter_match_datum(DpFilter *filter, Datum doc);
+
+/* Whether a value matches a filter that was compiled for values, elements or named values. */
+extern bool dp_filter_match_value(DpFilter *filter, const DpValue *value);
+
+/*
+ * The same as dp_filter_match(), and where: *index becomes the position that
+ * the positional operator $ stands for, that is the position in the array at
+ * array_path (dots between the parts) through which the last condition that
+ * went through it was met, or -1 if there was none.  With array_path NULL, in
+ * whatever array.
+ */
+extern bool dp_filter_match_position(DpFilter *filter, const DpValue *doc,
+									 const char *array_path, uint32 pathlen, int32 *index);
+
+/* The name by which a filter of DP_FILTER_NAMED calls its value. */
+extern const char *dp_filter_identifier(const DpFilter *filter, uint32 *len);
+
+/*
+ * Calls visit for each condition of the filter that a document must meet (not
+ * those below $or, $nor and $not) and that says that a path equals a value; an
+ * upsert begins with these.
+ */
+typedef void (*DpFilterVisit) (const char *path, uint32 pathlen, const DpValue *value, void *arg);
+
+extern void dp_filter_each_equal(const DpFilter *filter, DpFilterVisit visit, void *arg);
+
+#endif							/* DP_MQL_FILTER_H */

@@ -1,0 +1,40 @@
+/*
+ * schema.h
+ *		Schemas: MongoDB's dialect of JSON Schema, compiled and run over
+ *		documents as they are stored.  docs/schema.md has the language.
+ */
+#ifndef DP_MQL_SCHEMA_H
+#define DP_MQL_SCHEMA_H
+
+#include "bson/reader.h"
+#include "mql/error.h"
+
+typedef struct DpSchema DpSchema;
+
+/*
+ * Compiles a schema, a DOCUMENT, into the current memory context.  The result
+ * points into the bytes of spec, which must live as long.  Raises
+ * FEATURE_NOT_SUPPORTED for an unknown keyword and INVALID_PARAMETER_VALUE for
+ * a bad argument, with the keyword's path in errdetail.
+ */
+extern DpSchema *dp_schema_compile(const DpValue *spec, const DpPlace *place);
+
+/* For dp_spec_cached(); arg is not used. */
+extern void *dp_schema_compile_spec(const DpValue *spec, void *arg);
+
+/* Whether a value, in memory as a whole, has the shape that the schema asks for. */
+extern bool dp_schema_match(DpSchema *schema, const DpValue *value);
+
+/*
+ * What is wrong with a value.  path is the field, as it is written in a path,
+ * or empty for the document itself; rule is the keyword; the other two are for
+ * people to read.  All are valid during the call only.
+ */
+typedef void (*DpSchemaReport) (const char *path, const char *rule,
+								const char *expected, const char *found, void *arg);
+
+/* Calls report for each rule that is broken; returns their number. */
+extern int	dp_schema_errors(DpSchema *schema, const DpValue *value,
+							 DpSchemaReport report, void *arg);
+
+#endif							/* DP_MQL_SCHEMA_H */
