@@ -34,12 +34,13 @@ SQL_PARTS = $(wildcard \
 DATA_built = docpatterns--$(EXTVERSION).sql
 EXTRA_CLEAN = docpatterns--*.sql
 
-# Every .sql in test/sql is a regression test, every .spec in test/specs an isolation test; their outputs stay in build/.
+# Every .sql in test/sql is a regression test, every .spec in test/specs an isolation test; what is expected of them is in
+# expected/ and expected/isolation/ (so that a pattern's two tests can share its name), their outputs stay in build/.
 REGRESS = $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))
 REGRESS_OPTS = --inputdir=test --outputdir=build/regress --load-extension=docpatterns
 REGRESS_PREP = build/regress build/isolation
 ISOLATION = $(patsubst test/specs/%.spec,%,$(sort $(wildcard test/specs/*.spec)))
-ISOLATION_OPTS = --inputdir=test --outputdir=build/isolation --load-extension=docpatterns
+ISOLATION_OPTS = --inputdir=test/isolation --outputdir=build/isolation --load-extension=docpatterns
 
 BSON_PC ?= $(shell pkg-config --exists bson2 2>/dev/null && echo bson2 || echo libbson-1.0)
 

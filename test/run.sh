@@ -6,7 +6,7 @@
 #     build                 the build gives no warning; what the library exports; what SQL objects say about themselves
 #     regress               test/sql/*.sql against expected/*.out
 #     pgtap                 test/pgtap/*.sql
-#     isolation             test/specs/*.spec against expected/*.out
+#     isolation             test/specs/*.spec against expected/isolation/*.out
 #     t                     test/t/*.sh: crash, dump, replication; scripts that print TAP
 #     fuzz                  test/fuzz/run.sh, for a short time
 #
