@@ -166,7 +166,8 @@ extern List *dp_outlier_holders(Outlier *o, const DpValue *value);
 extern void dp_outlier_check_whole(Outlier *o, const DpBuilder *b, uint32 more);
 extern List *dp_outlier_add_key(Outlier *o, List *keys, DpKey *key);
 
-/* outlier_links.c: whether a document of the collection has this link */
+/* Whether a document of the collection that is the store has this link; the second is outlier_links.c's own */
 extern bool dp_outlier_link_used(Outlier *o, struct varlena *link);
+extern bool dp_outlier_links_used(Outlier *o, struct varlena *link);
 
 #endif							/* DP_PATTERNS_OUTLIER_H */

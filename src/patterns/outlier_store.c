@@ -104,6 +104,15 @@ dp_outlier_holders(Outlier *o, const DpValue *value)
 }
 
 /*
+ * Whether a document of the collection that is the store has this link.
+ */
+bool
+dp_outlier_link_used(Outlier *o, struct varlena *link)
+{
+	return store_of(o) == &dp_outlier_links && dp_outlier_links_used(o, link);
+}
+
+/*
  * Raises PROGRAM_LIMIT_EXCEEDED if so many more bytes of elements would make
  * the whole document larger than any datum.  Half as much again is room for
  * the elements' names, which are longer in the whole array.
