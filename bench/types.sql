@@ -5,6 +5,7 @@ SELECT compare('parse text, S', 0.8, 'SELECT count(t::jsonb) FROM text_s', 'SELE
 SELECT compare('parse text, L', 0.2, 'SELECT count(t::jsonb) FROM text_l', 'SELECT count(t::bson) FROM text_l');
 SELECT compare('text out, S', 0.8, 'SELECT count(doc::text) FROM jsonb_s', 'SELECT count(doc::text) FROM bson_s');
 SELECT compare('text out, L', 0.8, 'SELECT count(doc::text) FROM jsonb_l_external', 'SELECT count(doc::text) FROM bson_l_external');
+SELECT compare('no field, the scan alone, S', NULL, 'SELECT count(doc) FROM jsonb_s', 'SELECT count(doc) FROM bson_s');
 SELECT compare('->> first field, S', 0.5, $$SELECT count(doc ->> '_id') FROM jsonb_s$$, $$SELECT count(doc ->> '_id') FROM bson_s$$);
 SELECT compare('->> last field, S', 0.8, $$SELECT count(doc ->> 'last') FROM jsonb_s$$, $$SELECT count(doc ->> 'last') FROM bson_s$$);
 SELECT compare('->> nested field, S', 0.75, $$SELECT count(doc -> 'customer' -> 'address' ->> 'city') FROM jsonb_s$$,
@@ -23,6 +24,8 @@ SELECT compare('set an int, L', 0.03, $$SELECT count(jsonb_set(doc, '{number}', 
 SELECT compare('append to an array, M', 0.35,
   $$SELECT count(jsonb_insert(doc, '{reviews,-1}', '{"review_id": 1, "stars": 5, "text": "good"}', true)) FROM jsonb_m$$,
   $$SELECT count(bson_array_append(doc, 'reviews', bson '{"review_id": 1, "stars": 5, "text": "good"}')) FROM bson_m$$);
+SELECT compare('append, M, the decompression alone', NULL, $$SELECT count(doc || '{}') FROM jsonb_m$$, $$SELECT count(doc ->> 'nothing') FROM bson_m$$);
+SELECT compare('fetching the whole, L external', NULL, $$SELECT count(doc ->> '_id') FROM jsonb_l_external$$, $$SELECT count(doc ->> 'nothing') FROM bson_l_external$$);
 SELECT compare('ORDER BY a number, S', 0.45, $$SELECT count(*) FROM (SELECT doc -> 'number' FROM jsonb_s ORDER BY doc -> 'number' OFFSET 0) x$$,
                                              $$SELECT count(*) FROM (SELECT doc -> 'number' FROM bson_s ORDER BY doc -> 'number' OFFSET 0) x$$);
 SELECT compare('btree build on a number, S', 0.5, $$CREATE INDEX bench_index ON jsonb_s ((doc -> 'number'))$$,

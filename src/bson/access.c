@@ -23,6 +23,7 @@ static Datum return_value(FunctionCallInfo fcinfo, bool found, const DpValue *va
 static Datum return_text(FunctionCallInfo fcinfo, bool found, const DpValue *value);
 static bool get_number(FunctionCallInfo fcinfo, DpValue *value);
 static void append_uuid(StringInfo out, const uint8 *bytes);
+static int	write_double(double d, char *buf);
 static text *text_of_length(const char *s, Size len);
 static bool exists_any(FunctionCallInfo fcinfo, bool all);
 
@@ -258,7 +259,7 @@ dp_value_as_text(const DpValue *value)
 		case DP_TYPE_INT64:
 			return text_of_length(buf, pg_lltoa(dp_get_int64(value->data), buf));
 		case DP_TYPE_DOUBLE:
-			return text_of_length(buf, double_to_shortest_decimal_buf(dp_get_double(value->data), buf));
+			return text_of_length(buf, write_double(dp_get_double(value->data), buf));
 		case DP_TYPE_DECIMAL128:
 			return text_of_length(buf, dp_decimal128_to_text(value->data, buf));
 		case DP_TYPE_BOOL:
@@ -281,6 +282,41 @@ dp_value_as_text(const DpValue *value)
 		dp_value_to_text(&out, value, DP_TEXT_RELAXED, -1);
 	SET_VARSIZE(out.data, out.len);
 	return (text *) out.data;
+}
+
+/*
+ * Writes the shortest digits that read back the same, and returns their
+ * number.  Most doubles in documents are amounts with at most two decimals:
+ * where an integer divided by 100 gives the double, its digits are those, since
+ * no two decimals of up to 15 digits stand for the same double.
+ */
+static int
+write_double(double d, char *buf)
+{
+	if (d > -1e12 && d < 1e12 && d != 0)
+	{
+		int64		hundredths = (int64) (d * 100 + (d < 0 ? -0.5 : 0.5));
+
+		if ((double) hundredths / 100 == d)
+		{
+			uint64		n = hundredths < 0 ? -hundredths : hundredths;
+			int			decimals = n % 100;
+			char	   *p = buf;
+
+			if (d < 0)
+				*p++ = '-';
+			p += pg_ulltoa_n(n / 100, p);
+			if (decimals != 0)
+			{
+				*p++ = '.';
+				*p++ = '0' + decimals / 10;
+				if (decimals % 10 != 0)
+					*p++ = '0' + decimals % 10;
+			}
+			return p - buf;
+		}
+	}
+	return double_to_shortest_decimal_buf(d, buf);
 }
 
 /*

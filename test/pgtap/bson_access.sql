@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(76);
+SELECT plan(77);
 
 -- ---------------------------------------------------------------- signatures
 
@@ -74,6 +74,12 @@ SELECT is((SELECT count(*) FROM (VALUES ('1.5'), ('"s"'), ('{"a": {"b": []}}'), 
     LATERAL (SELECT ('{"first": ' || v || ', "x": {"y": ' || v || '}, "a": [1, ' || v || ', 3]}')::bson AS doc) d
   WHERE doc ->> 'x' IS NULL OR (doc -> 'x.y')::text <> (doc -> 'first')::text OR doc ->> 'a.2' <> '3' OR (doc -> 'a.1')::text <> (doc -> 'first')::text
      OR doc ? 'y' OR (doc -> 'a' -> -2)::text <> (doc -> 'first')::text), 0::bigint, 'values of all 21 types and the old binary are skipped and found');
+
+-- doubles: hundredths, their neighbours, and whatever else, against PostgreSQL's own text
+SELECT setseed(0.125) \g /dev/null
+SELECT is((SELECT count(*) FROM (SELECT unnest(ARRAY[i / 100.0::float8, -i / 10.0::float8, i::float8, i / 1000.0::float8, random() * 10 ^ (random() * 40 - 20),
+    round((random() * 1e15)::numeric) / 100.0::float8, 0.1 + 0.2, 99999999999999.99, 1e12, -1e12, 999999999999.99, '-0', 'NaN', '-Infinity', 5e-324]::float8[]) v
+    FROM generate_series(0, 2000) i) s WHERE bson_build('v', v) ->> 'v' IS DISTINCT FROM v::text), 0::bigint, 'seed 0.125: doubles are shown as float8 shows them');
 
 -- paths that come from a column, and a plan that is run again with another path
 CREATE TABLE path (p text);
