@@ -12,7 +12,7 @@ CREATE FUNCTION bson_get(doc bson, field int) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_get_number' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bson_get(bson, int) IS 'the field of a document whose name is this number';
 
-CREATE FUNCTION bson_get(value bson_value, "position" int) RETURNS bson_value
+CREATE FUNCTION bson_get(value bson_value, element int) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_element' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bson_get(bson_value, int) IS 'the element of an array at a position counted from 0, or from the end when negative; NULL if the value is no array or has no such element';
 
@@ -36,7 +36,7 @@ CREATE FUNCTION bson_get_text(doc bson, field int) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_bson_get_number_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bson_get_text(bson, int) IS 'the field of a document whose name is this number, as text';
 
-CREATE FUNCTION bson_get_text(value bson_value, "position" int) RETURNS text
+CREATE FUNCTION bson_get_text(value bson_value, element int) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_bson_value_element_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bson_get_text(bson_value, int) IS 'the element of an array at a position counted from 0, or from the end when negative, as text';
 

@@ -43,12 +43,12 @@ COMMENT ON FUNCTION bson_remove(bson_value, text) IS 'a document or an array wit
 CREATE OPERATOR - (LEFTARG = bson_value, RIGHTARG = text, FUNCTION = bson_remove);
 COMMENT ON OPERATOR - (bson_value, text) IS 'a document or an array without what the dotted path leads to';
 
-CREATE FUNCTION bson_remove(value bson_value, "position" int) RETURNS bson_value
+CREATE FUNCTION bson_remove(value bson_value, element int) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_remove' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bson_remove(bson_value, int) IS 'an array without the element at a position, negative ones from the end; an error 42804 for any other value';
 CREATE OPERATOR - (LEFTARG = bson_value, RIGHTARG = int, FUNCTION = bson_remove);
 COMMENT ON OPERATOR - (bson_value, int) IS 'an array without the element at a position';
 
-CREATE FUNCTION bson_array_append(doc bson, path text, VARIADIC "values" "any") RETURNS bson
+CREATE FUNCTION bson_array_append(doc bson, path text, VARIADIC elements "any") RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_array_append' LANGUAGE C STABLE PARALLEL SAFE;
 COMMENT ON FUNCTION bson_array_append(bson, text, "any") IS 'the document with the values, of any SQL types, at the end of the array that the dotted path leads to, which is made if it is missing; an error 42804 if something else is there';
