@@ -101,8 +101,12 @@ BEGIN
     IF extras_rel IS NULL THEN
       parts := parse_ident(extras);
       extras_rel := @extschema@.collection_create(format('%I.%I', CASE WHEN cardinality(parts) > 1 THEN parts[1] ELSE t.schema_name END, parts[cardinality(parts)]));
+      EXECUTE format('ALTER TABLE %s OWNER TO %s', extras_rel, t.owner::regrole);
     END IF;
     PERFORM @extschema@._pattern_require_owner(extras_rel);
+    IF (SELECT c.relowner FROM pg_class c WHERE c.oid = extras_rel) <> t.owner THEN
+      RAISE EXCEPTION 'table % and the collection % must have the same owner', t.base, extras_rel USING ERRCODE = 'insufficient_privilege';
+    END IF;
     PERFORM @extschema@._outlier_link(rel, extras_rel, name, pair, on_field);
   ELSE
     IF extras IS NOT NULL THEN

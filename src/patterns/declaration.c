@@ -67,7 +67,8 @@ static void decl_read_doc_column(DpDecl *decl, Relation rel);
 static bool decl_option(DpDecl *decl, const char *option, DpValue *value);
 static char *pattern_of_function(Oid function);
 static Oid	declared_on(Oid relid, bool isclone);
-static Oid	pair_find(const char *pair, bool main, Oid near);
+static Oid	pair_find(const char *pair, bool main, Oid relid);
+static Oid	relation_owner(Oid relid);
 
 #define FUNCTION_SUFFIX "_trigger"
 
@@ -197,23 +198,24 @@ dp_decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern)
 
 /* The table whose main trigger names the pair. */
 Oid
-dp_pair_main(const char *pair, Oid near)
+dp_pair_main(const char *pair, Oid relid)
 {
 	/* asked for by every statement that writes to a side table */
 	static char last_pair[64];
-	static Oid	last_near;
+	static Oid	last_relid;
 	static Oid	last_found;
 	static uint64 last_generation = 0;
 
 	cache_init();
-	if (last_generation == generation && last_near == near && strcmp(last_pair, pair) == 0)
+	if (last_generation == generation && last_relid == relid && strcmp(last_pair, pair) == 0)
 		return last_found;
-	last_found = pair_find(pair, true, near);
+	last_generation = 0;
+	last_found = pair_find(pair, true, relid);
 	if (OidIsValid(last_found) && strlen(pair) < sizeof(last_pair))
 	{
 		(void) dp_decls(last_found);	/* so that changes of the table are heard */
 		strcpy(last_pair, pair);
-		last_near = near;
+		last_relid = relid;
 		last_generation = generation;
 	}
 	return last_found;
@@ -221,9 +223,41 @@ dp_pair_main(const char *pair, Oid near)
 
 /* The table whose side triggers name the pair. */
 Oid
-dp_pair_side(const char *pair, Oid near)
+dp_pair_side(const char *pair, Oid relid)
 {
-	return pair_find(pair, false, near);
+	return pair_find(pair, false, relid);
+}
+
+/*
+ * What a main trigger declares, as a bson, or NULL if it is no document:
+ * anybody can give a trigger of his own any argument, and that must not
+ * disturb others.
+ */
+struct varlena *
+dp_declared_options(const char *declared)
+{
+	MemoryContext context = CurrentMemoryContext;
+	struct varlena *volatile options = NULL;
+
+	if (declared[0] != '{')
+		return NULL;
+	PG_TRY();
+	{
+		/* the parser holds no resources but memory, so its error can be dropped */
+		options = dp_text_to_bson(declared, strlen(declared), NULL);
+	}
+	PG_CATCH();
+	{
+		int			category = ERRCODE_TO_CATEGORY(geterrcode());
+
+		if (category != ERRCODE_DATA_EXCEPTION && category != ERRCODE_PROGRAM_LIMIT_EXCEEDED)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+		options = NULL;
+	}
+	PG_END_TRY();
+	return options;
 }
 
 /*
@@ -390,10 +424,9 @@ dp_pattern_declarations(PG_FUNCTION_ARGS)
 			continue;
 		args = heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(rel), &isnull);
 		declared = VARDATA_ANY(DatumGetByteaPP(args));
-		if (declared[0] != '{')
-			continue;
-		options = dp_text_to_bson(declared, strlen(declared), NULL);
-		if (!dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "name", 4, &name) ||
+		options = dp_declared_options(declared);
+		if (options == NULL ||
+			!dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "name", 4, &name) ||
 			name.type != DP_TYPE_STRING)
 			continue;
 
@@ -663,14 +696,17 @@ declared_on(Oid relid, bool isclone)
 }
 
 /*
- * The table with triggers that name the pair.  Walks all triggers; what it
- * finds is kept by the callers in the declaration.
+ * The table with triggers that name the pair.  It must have the same owner as
+ * relid, so that nobody can put a table of his own in the place of another.
+ * Walks all triggers; what it finds is kept by the callers.
  */
 static Oid
-pair_find(const char *pair, bool main, Oid near)
+pair_find(const char *pair, bool main, Oid relid)
 {
 	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
 	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	Oid			owner = relation_owner(relid);
+	Oid			schema = get_rel_namespace(relid);
 	HeapTuple	tuple;
 	Oid			result = InvalidOid;
 
@@ -679,7 +715,6 @@ pair_find(const char *pair, bool main, Oid near)
 		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
 		Datum		args;
 		bool		isnull;
-		struct varlena *bytes;
 		const char *first;
 		const char *found = NULL;
 		DpValue		value;
@@ -687,29 +722,44 @@ pair_find(const char *pair, bool main, Oid near)
 		if (form->tgnargs != (main ? 1 : 3) || OidIsValid(form->tgparentid) ||
 			strncmp(NameStr(form->tgname), DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0)
 			continue;
-		if (pattern_of_function(form->tgfoid) == NULL)
+		if (relation_owner(form->tgrelid) != owner || pattern_of_function(form->tgfoid) == NULL)
 			continue;
 		args = heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(rel), &isnull);
-		bytes = (struct varlena *) DatumGetByteaPP(args);
-		first = VARDATA_ANY(bytes);
+		first = VARDATA_ANY(DatumGetByteaPP(args));
 
-		if (main && first[0] == '{')
+		if (main)
 		{
-			struct varlena *options = dp_text_to_bson(first, strlen(first), NULL);
+			struct varlena *options = dp_declared_options(first);
 
-			if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "pair", 4, &value) &&
+			if (options != NULL &&
+				dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "pair", 4, &value) &&
 				value.type == DP_TYPE_STRING)
 				found = DP_STRING_DATA(&value);
 		}
-		else if (!main && strcmp(first, "side") == 0)
+		else if (strcmp(first, "side") == 0)
 			found = first + strlen("side") + 1;
 
 		if (found == NULL || strcmp(found, pair) != 0)
 			continue;
-		if (!OidIsValid(result) || get_rel_namespace(form->tgrelid) == near)
+		if (!OidIsValid(result) || get_rel_namespace(form->tgrelid) == schema)
 			result = form->tgrelid;
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return result;
+}
+
+/* The owner of a relation, InvalidOid if there is no such relation. */
+static Oid
+relation_owner(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid			owner = InvalidOid;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+		ReleaseSysCache(tuple);
+	}
+	return owner;
 }

@@ -82,11 +82,15 @@ extern DpDecl *dp_decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern);
 
 /*
  * The two sides of a pair: the table whose main trigger names it, and the one
- * whose side triggers do.  InvalidOid if there is none.  If there are several
- * (a schema was copied), the one in the namespace near is taken.
+ * whose side triggers do; relid is the one that is known.  InvalidOid if there
+ * is none with the same owner.  If there are several (a schema was copied),
+ * the one in the same schema is taken.
  */
-extern Oid	dp_pair_main(const char *pair, Oid near);
-extern Oid	dp_pair_side(const char *pair, Oid near);
+extern Oid	dp_pair_main(const char *pair, Oid relid);
+extern Oid	dp_pair_side(const char *pair, Oid relid);
+
+/* A main trigger's argument as a bson, or NULL if it is none. */
+extern struct varlena *dp_declared_options(const char *declared);
 
 /* Options.  Texts and paths live in the declaration's context; NULL if absent or null. */
 extern char *dp_decl_text(DpDecl *decl, const char *option);

@@ -27,7 +27,6 @@
 #include "utils/rel.h"
 
 #include "bson/reader.h"
-#include "bson/text.h"
 #include "patterns/declaration.h"
 
 static void depend_main(Oid relid);
@@ -88,13 +87,12 @@ depend_main(Oid relid)
 			continue;
 		args = heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(rel), &isnull);
 		declared = VARDATA_ANY(DatumGetByteaPP(args));
-		if (declared[0] != '{')
-			continue;
-		options = dp_text_to_bson(declared, strlen(declared), NULL);
-		if (!dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "pair", 4, &pair) ||
+		options = dp_declared_options(declared);
+		if (options == NULL ||
+			!dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "pair", 4, &pair) ||
 			pair.type != DP_TYPE_STRING)
 			continue;
-		side = dp_pair_side(DP_STRING_DATA(&pair), get_rel_namespace(relid));
+		side = dp_pair_side(DP_STRING_DATA(&pair), relid);
 		if (!OidIsValid(side))
 			continue;
 		depend(TriggerRelationId, form->oid, side);
@@ -134,7 +132,7 @@ depend_side(Oid relid)
 		first = VARDATA_ANY(DatumGetByteaPP(args));
 		if (strcmp(first, "side") != 0)
 			continue;
-		main = dp_pair_main(first + strlen("side") + 1, get_rel_namespace(relid));
+		main = dp_pair_main(first + strlen("side") + 1, relid);
 		if (!OidIsValid(main))
 			continue;
 		depend_main(main);

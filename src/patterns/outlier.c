@@ -160,7 +160,7 @@ dp_outlier_link_trigger(PG_FUNCTION_ARGS)
 	if (dp_marked(relid, name) != DP_MARK_NONE)
 		return PointerGetDatum(NULL);
 
-	base = dp_pair_main(trigdata->tg_trigger->tgargs[1], RelationGetNamespace(trigdata->tg_relation));
+	base = dp_pair_main(trigdata->tg_trigger->tgargs[1], relid);
 	if (!OidIsValid(base))
 		return PointerGetDatum(NULL);	/* the collection was restored alone */
 	o = dp_outlier(dp_decl_find(base, "outlier", name));

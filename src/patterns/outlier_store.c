@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "access/table.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -151,13 +150,13 @@ store_of(Outlier *o)
 
 	if (likely(OidIsValid(o->side)))
 		return store;
-	o->side = dp_pair_side(o->pair, get_rel_namespace(o->decl->target));
+	o->side = dp_pair_side(o->pair, o->decl->target);
 	if (!OidIsValid(o->side))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("the extras of the outlier pattern \"%s\" on table %s are missing",
 						o->decl->name, dp_relation_name(o->decl->target)),
-				 errhint("If the table was restored alone, restore its extras, or call pattern_repair() to start with none.")));
+				 errhint("If the table was restored alone, restore its extras, or call pattern_repair() to start with none. If it has got another owner, its extras need the same one.")));
 	if (o->link != NULL)
 	{
 		Relation	rel = table_open(o->side, AccessShareLock);

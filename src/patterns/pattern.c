@@ -311,7 +311,7 @@ DP_FUNCTION(dp_pattern_side);
 Datum
 dp_pattern_side(PG_FUNCTION_ARGS)
 {
-	Oid			side = dp_pair_side(text_argument(fcinfo, 0), get_rel_namespace(PG_GETARG_OID(1)));
+	Oid			side = dp_pair_side(text_argument(fcinfo, 0), PG_GETARG_OID(1));
 
 	if (!OidIsValid(side))
 		PG_RETURN_NULL();
