@@ -168,29 +168,32 @@ CREATE FUNCTION _pattern_settle(rel regclass, name text, key record) RETURNS boo
   AS 'MODULE_PATHNAME', 'dp_pattern_settle' LANGUAGE C STRICT;
 COMMENT ON FUNCTION _pattern_settle(regclass, text, record) IS 'brings one row in line with a declaration, as the owner of the table; error 42501 unless the caller owns it';
 
+CREATE FUNCTION _pattern_pending_keys(rel regclass, pattern text, name text) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'dp_pattern_pending_keys' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION _pattern_pending_keys(regclass, text, text) IS
+  'keys (key record) of rows that may not be in line with a declaration, read as the owner of the table; error 42501 unless the caller owns it';
+
 CREATE PROCEDURE pattern_build(rel regclass, name text DEFAULT NULL, batch int DEFAULT 1000)
 LANGUAGE plpgsql AS $$
 DECLARE
   d record;
   r record;
-  query text;
   done bigint := 0;
   total bigint;
 BEGIN
   PERFORM @extschema@._pattern_require_owner(rel);
   SELECT f.* INTO d FROM @extschema@._pattern_find(rel, name) f;
-  query := @extschema@._pattern_call('pending', rel, d.pattern, d.name, NULL);
   IF batch IS NULL THEN
-    FOR r IN EXECUTE query LOOP
+    FOR r IN SELECT k.key FROM @extschema@._pattern_pending_keys(rel, d.pattern, d.name) AS k (key record) LOOP
       PERFORM @extschema@._pattern_settle(rel, d.name, r.key);
       done := done OPERATOR(pg_catalog.+) 1;
     END LOOP;
   ELSIF batch OPERATOR(pg_catalog.<) 1 THEN
     RAISE EXCEPTION 'batch must be positive' USING ERRCODE = 'invalid_parameter_value';
   ELSE
-    EXECUTE pg_catalog.format('SELECT pg_catalog.count(*) FROM (%s) AS pending', query) INTO total;
+    SELECT pg_catalog.count(*) INTO total FROM @extschema@._pattern_pending_keys(rel, d.pattern, d.name) AS k (key record);
     -- the first COMMIT makes the loop's cursor keep its rows, so each key is visited once
-    FOR r IN EXECUTE query LOOP
+    FOR r IN SELECT k.key FROM @extschema@._pattern_pending_keys(rel, d.pattern, d.name) AS k (key record) LOOP
       PERFORM @extschema@._pattern_settle(rel, d.name, r.key);
       done := done OPERATOR(pg_catalog.+) 1;
       IF done OPERATOR(pg_catalog.%) batch OPERATOR(pg_catalog.=) 0 THEN
@@ -286,10 +289,37 @@ COMMENT ON FUNCTION _pattern_whole_view(regclass) IS 'the view <table>_whole of 
 
 -- Event trigger -----------------------------------------------------------------------------------------------------------
 
+-- The triggers for statements of the tables that a partition belongs to, which PostgreSQL does not hand down to it.
+CREATE FUNCTION _pattern_join_partition(part regclass) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+BEGIN
+  FOR t IN
+    SELECT DISTINCT p.relid::regclass AS rel, g.tgname, g.tgtype::int AS kind, g.tgfoid::regproc AS function,
+           convert_from(substring(g.tgargs FROM 1 FOR z - 1), 'UTF8') AS first_argument,
+           convert_from(substring(g.tgargs FROM z + 1 FOR length(g.tgargs) - z - 1), 'UTF8') AS second_argument
+    FROM pg_partition_ancestors(part) a JOIN pg_trigger g ON g.tgrelid = a.relid JOIN pg_proc f ON f.oid = g.tgfoid
+      CROSS JOIN LATERAL position('\x00'::bytea IN g.tgargs) z
+      CROSS JOIN pg_partition_tree(part) p
+    WHERE a.relid <> part AND g.tgname LIKE 'zz\_docpatterns\_%' AND g.tgnargs = 2 AND g.tgtype::int & 1 = 0
+      AND f.pronamespace = (SELECT o.pronamespace FROM pg_proc o WHERE o.oid = '@extschema@.pattern_guard_trigger'::regproc)
+  LOOP
+    EXECUTE format('CREATE OR REPLACE TRIGGER %I %s %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION %s(%L, %L)', t.tgname,
+                   CASE WHEN t.kind & 2 <> 0 THEN 'BEFORE' ELSE 'AFTER' END,
+                   concat_ws(' OR ', CASE WHEN t.kind & 4 <> 0 THEN 'INSERT' END, CASE WHEN t.kind & 8 <> 0 THEN 'DELETE' END,
+                                     CASE WHEN t.kind & 16 <> 0 THEN 'UPDATE' END, CASE WHEN t.kind & 32 <> 0 THEN 'TRUNCATE' END),
+                   t.rel, t.function, t.first_argument, t.second_argument);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _pattern_join_partition(regclass) IS 'gives a new partition the triggers for statements that patterns have on the tables above it';
+
 CREATE FUNCTION _pattern_created() RETURNS event_trigger
   AS 'MODULE_PATHNAME', 'dp_pattern_created' LANGUAGE C;
-COMMENT ON FUNCTION _pattern_created() IS 'records the dependencies between the tables of a pattern when its triggers are created';
+COMMENT ON FUNCTION _pattern_created() IS
+  'records the dependencies between the tables of a pattern when its triggers are created, completes the triggers of new partitions, and lets what a pattern keeps follow its table to a new owner';
 
-CREATE EVENT TRIGGER docpatterns_created ON ddl_command_end WHEN TAG IN ('CREATE TRIGGER')
+CREATE EVENT TRIGGER docpatterns_created ON ddl_command_end WHEN TAG IN ('CREATE TRIGGER', 'CREATE TABLE', 'ALTER TABLE')
   EXECUTE FUNCTION _pattern_created();
-COMMENT ON EVENT TRIGGER docpatterns_created IS 'makes tables that belong together depend on each other, also after a restore';
+COMMENT ON EVENT TRIGGER docpatterns_created IS 'makes tables that belong together depend on each other, also after a restore, and keeps them together';

@@ -532,7 +532,8 @@ BEGIN
            WHERE t.tgfoid = '@extschema@.outlier_trigger'::regproc AND t.tgparentid = 0
              AND t.tgrelid IN (SELECT pt.relid FROM pg_partition_tree(rel) pt UNION SELECT rel)
              AND (t.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'outlier' AND d.name = _outlier_disable.name)
-                  OR t.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to(name, 'UTF8') || '\x00'::bytea) LOOP
+                  OR t.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to(name, 'UTF8') || '\x00'::bytea)
+           ORDER BY t.tgnargs DESC LOOP
     EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.tab);
   END LOOP;
   IF p.side IS NOT NULL THEN

@@ -7,6 +7,9 @@
  * either is refused without CASCADE, and with CASCADE leaves nothing behind.
  * pg_dump does not carry such dependencies, so they are recorded whenever a
  * trigger of ours is created, be it by _enable or by a restore.
+ *
+ * Tables that become partitions get the triggers that PostgreSQL does not hand
+ * down, and a new owner of a table also owns what patterns keep beside it.
  */
 #include "postgres.h"
 
@@ -16,47 +19,182 @@
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_type.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_trigger.h"
 #include "commands/event_trigger.h"
+#include "commands/tablecmds.h"
+#include "executor/spi.h"
 #include "nodes/parsenodes.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "bson/catalog.h"
 #include "bson/reader.h"
 #include "patterns/declaration.h"
+#include "patterns/sqlgen.h"
 
+static void trigger_created(CreateTrigStmt *stmt);
+static void table_altered(AlterTableStmt *stmt);
+static void partition_joined(Oid relid);
+static void owner_follow(Oid relid);
 static void depend_main(Oid relid);
+static void depend_others(Oid relid);
 static void depend_side(Oid relid);
-static void depend(Oid class, Oid object, Oid on);
+static void depend(Oid class, Oid object, Oid on_class, Oid on, DependencyType type);
 static bool has_guard(Oid relid);
+static bool is_ours(Form_pg_trigger form);
+static const char *first_argument(Relation rel, HeapTuple tuple);
 
 /*
- * _pattern_created(): event trigger at the end of CREATE TRIGGER.
+ * _pattern_created(): event trigger at the end of CREATE TRIGGER, CREATE TABLE
+ * and ALTER TABLE.
  */
 DP_FUNCTION(dp_pattern_created);
 Datum
 dp_pattern_created(PG_FUNCTION_ARGS)
 {
 	EventTriggerData *data = (EventTriggerData *) fcinfo->context;
-	CreateTrigStmt *stmt;
+
+	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
+		return (Datum) 0;
+	if (IsA(data->parsetree, CreateTrigStmt))
+		trigger_created((CreateTrigStmt *) data->parsetree);
+	else if (IsA(data->parsetree, CreateStmt))
+	{
+		CreateStmt *stmt = (CreateStmt *) data->parsetree;
+
+		if (stmt->partbound != NULL)
+			partition_joined(RangeVarGetRelid(stmt->relation, NoLock, true));
+	}
+	else if (IsA(data->parsetree, AlterTableStmt))
+		table_altered((AlterTableStmt *) data->parsetree);
+	return (Datum) 0;
+}
+
+/* A trigger of ours: the tables of its pattern depend on each other. */
+static void
+trigger_created(CreateTrigStmt *stmt)
+{
 	Oid			relid;
 
-	if (!CALLED_AS_EVENT_TRIGGER(fcinfo) || !IsA(data->parsetree, CreateTrigStmt))
-		return (Datum) 0;
-	stmt = (CreateTrigStmt *) data->parsetree;
 	if (strncmp(stmt->trigname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0)
-		return (Datum) 0;
+		return;
 	relid = RangeVarGetRelid(stmt->relation, NoLock, true);
 	if (!OidIsValid(relid))
-		return (Datum) 0;
+		return;
 	CommandCounterIncrement();
 	depend_main(relid);
 	depend_side(relid);
-	return (Datum) 0;
+}
+
+/* A table was altered: partitions come, owners change. */
+static void
+table_altered(AlterTableStmt *stmt)
+{
+	ListCell   *lc;
+
+	foreach(lc, stmt->cmds)
+	{
+		AlterTableCmd *cmd = lfirst(lc);
+
+		if (cmd->subtype == AT_AttachPartition)
+			partition_joined(RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, true));
+		else if (cmd->subtype == AT_ChangeOwner)
+			owner_follow(RangeVarGetRelid(stmt->relation, NoLock, true));
+	}
+}
+
+/*
+ * A table has become a partition.  It got the row triggers of its parent, but
+ * nobody gives it those for statements: _pattern_join_partition() does.
+ */
+static void
+partition_joined(Oid relid)
+{
+	Relation	rel;
+	bool		ours = false;
+	int			i;
+
+	if (!OidIsValid(relid))
+		return;
+	CommandCounterIncrement();
+	rel = table_open(relid, AccessShareLock);
+	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		const Trigger *trigger = &rel->trigdesc->triggers[i];
+
+		if (trigger->tgisclone && strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) == 0)
+			ours = true;
+	}
+	table_close(rel, NoLock);
+	if (!ours)
+		return;
+
+	{
+		StringInfoData sql;
+		Oid			type = REGCLASSOID;
+		Datum		value = ObjectIdGetDatum(relid);
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "SELECT ");
+		dp_sql_own_schema(&sql);
+		appendStringInfoString(&sql, "_pattern_join_partition($1)");
+		SPI_connect();
+		if (SPI_execute_with_args(sql.data, 1, &type, &value, NULL, false, 0) != SPI_OK_SELECT)
+			elog(ERROR, "_pattern_join_partition failed");
+		SPI_finish();
+	}
+}
+
+/*
+ * A table has another owner: the tables that patterns keep beside it follow,
+ * because they are written to with its owner's rights.
+ */
+static void
+owner_follow(Oid relid)
+{
+	List	   *sides = NIL;
+	ListCell   *lc;
+	Relation	rel;
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	Oid			owner;
+
+	if (!OidIsValid(relid))
+		return;
+	CommandCounterIncrement();
+	rel = table_open(relid, AccessShareLock);
+	owner = rel->rd_rel->relowner;
+	table_close(rel, NoLock);
+
+	/* those that were recorded to depend on it, not any that claim to belong to it */
+	rel = table_open(DependRelationId, AccessShareLock);
+	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(RelationRelationId));
+	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, DependReferenceIndexId, true, NULL, 2, keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
+
+		if (form->classid == RelationRelationId && form->deptype == DEPENDENCY_NORMAL &&
+			form->objsubid == 0 && form->refobjsubid == 0 &&
+			get_rel_relkind(form->objid) == RELKIND_RELATION)
+			sides = lappend_oid(sides, form->objid);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+
+	foreach(lc, sides)
+	{
+		if (has_guard(lfirst_oid(lc)))
+			ATExecChangeOwner(lfirst_oid(lc), owner, false, AccessExclusiveLock);
+	}
 }
 
 /*
@@ -69,24 +207,21 @@ depend_main(Oid relid)
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
+	ListCell   *lc;
 
 	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
 	scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
-		Datum		args;
-		bool		isnull;
 		const char *declared;
 		struct varlena *options;
 		DpValue		pair;
 		Oid			side;
 
-		if (form->tgnargs != 1 || OidIsValid(form->tgparentid) ||
-			strncmp(NameStr(form->tgname), DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0)
+		if (form->tgnargs != 1 || OidIsValid(form->tgparentid) || !is_ours(form))
 			continue;
-		args = heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(rel), &isnull);
-		declared = VARDATA_ANY(DatumGetByteaPP(args));
+		declared = first_argument(rel, tuple);
 		options = dp_declared_options(declared);
 		if (options == NULL ||
 			!dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "pair", 4, &pair) ||
@@ -95,11 +230,70 @@ depend_main(Oid relid)
 		side = dp_pair_side(DP_STRING_DATA(&pair), relid);
 		if (!OidIsValid(side))
 			continue;
-		depend(TriggerRelationId, form->oid, side);
+		depend(TriggerRelationId, form->oid, RelationRelationId, side, DEPENDENCY_NORMAL);
 		if (has_guard(side))
-			depend(RelationRelationId, side, relid);
+			depend(RelationRelationId, side, RelationRelationId, relid, DEPENDENCY_NORMAL);
 	}
 	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+
+	if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
+		depend_others(relid);
+	else
+		foreach(lc, find_all_inheritors(relid, NoLock, NULL))
+			depend_others(lfirst_oid(lc));
+}
+
+/*
+ * The other triggers of a declaration are of no use without the main one, and
+ * go with it.
+ */
+static void
+depend_others(Oid relid)
+{
+	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	List	   *triggers = NIL;
+	ListCell   *lc;
+
+	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
+
+		if (is_ours(form) && (form->tgnargs == 1 || (form->tgnargs == 2 && !OidIsValid(form->tgparentid))))
+			triggers = lappend(triggers, heap_copytuple(tuple));
+	}
+	systable_endscan(scan);
+
+	foreach(lc, triggers)
+	{
+		Form_pg_trigger other = (Form_pg_trigger) GETSTRUCT((HeapTuple) lfirst(lc));
+		const char *of = first_argument(rel, lfirst(lc));
+		const char *name = of + strlen(of) + 1;
+		ListCell   *lc2;
+
+		if (other->tgnargs != 2 || strcmp(of, "of") != 0)
+			continue;
+		foreach(lc2, triggers)
+		{
+			Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT((HeapTuple) lfirst(lc2));
+			const char *declared = first_argument(rel, lfirst(lc2));
+			struct varlena *options;
+			DpValue		value;
+
+			if (form->tgnargs != 1 || form->tgfoid != other->tgfoid)
+				continue;
+			options = dp_declared_options(declared);
+			if (options != NULL &&
+				dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "name", 4, &value) &&
+				value.type == DP_TYPE_STRING && strcmp(DP_STRING_DATA(&value), name) == 0)
+				depend(TriggerRelationId, other->oid, TriggerRelationId, form->oid, DEPENDENCY_AUTO);
+		}
+	}
 	table_close(rel, AccessShareLock);
 }
 
@@ -120,33 +314,29 @@ depend_side(Oid relid)
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
-		Datum		args;
-		bool		isnull;
 		const char *first;
 		Oid			main;
 
-		if (form->tgnargs != 3 || OidIsValid(form->tgparentid) ||
-			strncmp(NameStr(form->tgname), DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0)
+		if (form->tgnargs != 3 || OidIsValid(form->tgparentid) || !is_ours(form))
 			continue;
-		args = heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(rel), &isnull);
-		first = VARDATA_ANY(DatumGetByteaPP(args));
+		first = first_argument(rel, tuple);
 		if (strcmp(first, "side") != 0)
 			continue;
 		main = dp_pair_main(first + strlen("side") + 1, relid);
 		if (!OidIsValid(main))
 			continue;
 		depend_main(main);
-		depend(TriggerRelationId, form->oid, main);
+		depend(TriggerRelationId, form->oid, RelationRelationId, main, DEPENDENCY_NORMAL);
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 }
 
 /*
- * Record that an object depends on a table, unless that is known.
+ * Record that an object depends on another, unless that is known.
  */
 static void
-depend(Oid class, Oid object, Oid on)
+depend(Oid class, Oid object, Oid on_class, Oid on, DependencyType type)
 {
 	Relation	rel;
 	ScanKeyData keys[2];
@@ -164,7 +354,7 @@ depend(Oid class, Oid object, Oid on)
 	{
 		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
 
-		if (form->refclassid == RelationRelationId && form->refobjid == on && form->refobjsubid == 0)
+		if (form->refclassid == on_class && form->refobjid == on && form->refobjsubid == 0)
 			known = true;
 	}
 	systable_endscan(scan);
@@ -172,8 +362,9 @@ depend(Oid class, Oid object, Oid on)
 	if (known)
 		return;
 	ObjectAddressSet(depender, class, object);
-	ObjectAddressSet(referenced, RelationRelationId, on);
-	recordDependencyOn(&depender, &referenced, DEPENDENCY_NORMAL);
+	ObjectAddressSet(referenced, on_class, on);
+	recordDependencyOn(&depender, &referenced, type);
+	CommandCounterIncrement();
 }
 
 /* Whether the table belongs to a pattern: its writes are guarded. */
@@ -194,4 +385,22 @@ has_guard(Oid relid)
 	}
 	table_close(rel, AccessShareLock);
 	return result;
+}
+
+/* Whether a trigger has a name of ours and a function of this extension. */
+static bool
+is_ours(Form_pg_trigger form)
+{
+	return strncmp(NameStr(form->tgname), DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) == 0 &&
+		get_func_namespace(form->tgfoid) == dp_types()->schema;
+}
+
+/* A trigger's first argument; the others follow, each with its terminator. */
+static const char *
+first_argument(Relation rel, HeapTuple tuple)
+{
+	bool		isnull;
+	Datum		args = heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(rel), &isnull);
+
+	return isnull ? "" : VARDATA_ANY(DatumGetByteaPP(args));
 }

@@ -39,13 +39,15 @@
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
 
-static const char collected_moves, collected_links;
+static const char collected_moves, collected_leaving, collected_links;
 
 static HeapTuple outlier_before(Outlier *o, TriggerData *trigdata);
 static void outlier_after(Outlier *o, TriggerData *trigdata);
 static void outlier_changed(Outlier *o, struct varlena *before, struct varlena *after, const DpKey *key);
 static void outlier_replaced(Outlier *o, struct varlena *doc, const DpKey *key);
 static void outlier_statement(Outlier *o, TriggerData *trigdata);
+static void row_leaving(Outlier *o, const DpKey *key, HeapTuple tuple, TupleDesc desc);
+static bool row_left(Outlier *o, const DpKey *key, DpKey *to);
 static struct varlena *link_of_row(Outlier *o, HeapTuple tuple, TupleDesc desc);
 static struct varlena *row_document(Outlier *o, HeapTuple tuple, TupleDesc desc);
 static bool row_unchanged(Outlier *o, TriggerData *trigdata, TupleDesc desc);
@@ -260,6 +262,9 @@ outlier_before(Outlier *o, TriggerData *trigdata)
 		{
 			bool		has = dp_outlier_array(o, doc, &array);
 
+			if (trigdata->tg_relation->rd_rel->relispartition)
+				row_leaving(o, &key, tuple, desc);
+
 			had = dp_outlier_array(o, old, &was);
 			if (had == has && (!has || dp_value_identical(&was, &array)))
 				marked = dp_outlier_mark(o, doc, true, count_of(o, old));
@@ -333,13 +338,27 @@ outlier_after(Outlier *o, TriggerData *trigdata)
 
 	if (tuple == NULL)
 	{
-		if (had_extras)
+		DpKey		to;
+
+		if (!had_extras)
+			return;
+		SPI_connect();
+		if (marked == DP_MARK_NONE && row_left(o, &key, &to))
 		{
-			SPI_connect();
-			dp_outlier_drop(o, &key);
-			SPI_finish();
+			dp_outlier_move(o, &key, &to);
+			dp_collect(o->decl->target, &collected_moves, dp_key_to_value(o->decl, &to));
 		}
+		else
+			dp_outlier_drop(o, &key);
+		SPI_finish();
 		return;
+	}
+	if (before == NULL && trigdata->tg_relation->rd_rel->relispartition)
+	{
+		/* it has come from another partition, and is brought in order when its extras have come too */
+		dp_key_of_tuple(o->decl, tuple, desc, &key);
+		if (dp_collection_find(o->decl->target, &collected_moves, dp_key_to_value(o->decl, &key)) != NULL)
+			return;
 	}
 
 	if (had_extras)
@@ -490,6 +509,7 @@ outlier_statement(Outlier *o, TriggerData *trigdata)
 		return;
 	}
 	moved = dp_collected(o->decl->target, &collected_moves);
+	list_free(dp_collected(o->decl->target, &collected_leaving));
 	if (moved == NIL)
 		return;
 	SPI_connect();
@@ -511,6 +531,47 @@ outlier_statement(Outlier *o, TriggerData *trigdata)
 			dp_outlier_settle(o, &key, false);
 	}
 	SPI_finish();
+}
+
+/*
+ * The row of an outlier in a partition gets another key, which may take it to
+ * another partition.  PostgreSQL then deletes and inserts: what was an update
+ * is known only here, before.  Remembered is [key, new key].
+ */
+static void
+row_leaving(Outlier *o, const DpKey *key, HeapTuple tuple, TupleDesc desc)
+{
+	DpKey		to;
+	DpBuilder	b;
+	DpValue		value;
+
+	dp_key_of_tuple(o->decl, tuple, desc, &to);
+	if (dp_key_identical(o->decl, key, &to))
+		return;
+	dp_builder_init_value(&b, 0);
+	dp_builder_begin_array(&b);
+	value = dp_value_of_varlena(dp_key_to_value(o->decl, key));
+	dp_builder_append_value(&b, NULL, 0, &value);
+	value = dp_value_of_varlena(dp_key_to_value(o->decl, &to));
+	dp_builder_append_value(&b, NULL, 0, &value);
+	dp_builder_end(&b);
+	dp_collect(o->decl->target, &collected_leaving, dp_builder_finish_value(&b, DP_TYPE_ARRAY));
+}
+
+/* Whether the row that was deleted has gone to another partition, and its key there. */
+static bool
+row_left(Outlier *o, const DpKey *key, DpKey *to)
+{
+	struct varlena *pair = dp_collection_find(o->decl->target, &collected_leaving, dp_key_to_value(o->decl, key));
+	DpValue		value;
+	DpIter		iter;
+
+	if (pair == NULL)
+		return false;
+	value = dp_value_of_varlena(pair);
+	dp_iter_init_value(&iter, &value);
+	return dp_iter_next_value(&iter, &value) && dp_iter_next_value(&iter, &value) &&
+		dp_key_of_value(o->decl, &value, to);
 }
 
 /* The link that a row of the collection has, or NULL. */

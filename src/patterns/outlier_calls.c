@@ -14,6 +14,7 @@
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -37,6 +38,7 @@ static void values_argument(FunctionCallInfo fcinfo, int first, DpValueList *val
 static int64 push_values(FunctionCallInfo fcinfo, Outlier *o, int key_argno);
 static struct varlena *read_row(Outlier *o, const DpKey *key);
 static void write_as_user(Outlier *o, const DpKey *key, struct varlena *doc, bool in_order);
+static void require_update(Outlier *o);
 static void no_such_row(Outlier *o, const DpKey *key) pg_attribute_noreturn();
 
 static bool method_is_split(DpDecl *decl, struct varlena *stored);
@@ -88,6 +90,7 @@ dp_outlier_pull(PG_FUNCTION_ARGS)
 	int			i;
 
 	dp_key_of_argument(o->decl, fcinfo, 1, &key);
+	require_update(o);
 	SPI_connect();
 	doc = dp_outlier_lock(o, &key, false);
 	if (doc == NULL)
@@ -359,11 +362,17 @@ dp_outlier_spill(PG_FUNCTION_ARGS)
 {
 	Outlier    *o = outlier_argument(fcinfo, 0, 1);
 	int64		moved;
+	Oid			user;
+	int			sec;
 
+	/* triggers of the owner run: an error ends the transaction or subtransaction, which restores the user */
 	dp_require_owner(o->decl->target);
+	GetUserIdAndSecContext(&user, &sec);
+	SetUserIdAndSecContext(o->decl->owner, sec | SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
 	SPI_connect();
 	moved = dp_outlier_settle_flagged(o, true);
 	SPI_finish();
+	SetUserIdAndSecContext(user, sec);
 	PG_RETURN_INT64(moved);
 }
 
@@ -536,6 +545,7 @@ push_values(FunctionCallInfo fcinfo, Outlier *o, int key_argno)
 	dp_key_of_argument(o->decl, fcinfo, key_argno, &key);
 	values_argument(fcinfo, key_argno + 1, &values);
 
+	require_update(o);
 	SPI_connect();
 	doc = dp_outlier_lock(o, &key, false);
 	if (doc == NULL)
@@ -681,6 +691,20 @@ write_as_user(Outlier *o, const DpKey *key, struct varlena *doc, bool in_order)
 					  o->decl->target, o->decl->name, DP_MARK_INTERNAL);
 	else
 		dp_run(o->decl, plan, values, NULL, 0, 0, SPI_OK_UPDATE);
+}
+
+/*
+ * Raises INSUFFICIENT_PRIVILEGE unless the user may update the document: to
+ * lock its row, the right to update any other column would do.
+ */
+static void
+require_update(Outlier *o)
+{
+	Oid			table = o->decl->target;
+
+	if (pg_class_aclcheck(table, GetUserId(), ACL_UPDATE) != ACLCHECK_OK &&
+		pg_attribute_aclcheck(table, get_attnum(table, o->decl->doc_column), GetUserId(), ACL_UPDATE) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(table));
 }
 
 /* Raises NO_DATA_FOUND. */

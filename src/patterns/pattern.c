@@ -239,6 +239,53 @@ call_hook(Oid rel, const char *pattern, const char *verb, const char *name,
 	return SPI_processed;
 }
 
+/*
+ * _pattern_pending_keys(rel, pattern, name) -> (key record)
+ *
+ * Keys of the rows that pattern_build may have to bring in line, read as the
+ * table's owner.
+ */
+DP_FUNCTION(dp_pattern_pending_keys);
+Datum
+dp_pattern_pending_keys(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Oid			rel = PG_GETARG_OID(0);
+	char	   *query;
+	Portal		portal;
+	Oid			user;
+	int			sec;
+
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	dp_require_owner(rel);
+
+	SPI_connect();
+	if (call_hook(rel, text_argument(fcinfo, 1), "pending", text_argument(fcinfo, 2), 0, NULL, NULL, true) != 1)
+		elog(ERROR, "a pattern's function returned no row");
+	query = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+
+	/* an error ends the transaction or subtransaction, which restores the user */
+	GetUserIdAndSecContext(&user, &sec);
+	SetUserIdAndSecContext(relation_owner(rel), sec | SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
+	portal = SPI_cursor_open_with_args(NULL, query, 0, NULL, NULL, NULL, true, CURSOR_OPT_NO_SCROLL);
+	for (;;)
+	{
+		uint64		i;
+
+		CHECK_FOR_INTERRUPTS();
+		SPI_cursor_fetch(portal, true, 1000);
+		if (SPI_processed == 0)
+			break;
+		for (i = 0; i < SPI_processed; i++)
+			tuplestore_puttuple(rsinfo->setResult, SPI_tuptable->vals[i]);
+		SPI_freetuptable(SPI_tuptable);
+	}
+	SPI_cursor_close(portal);
+	SetUserIdAndSecContext(user, sec);
+	SPI_finish();
+	return (Datum) 0;
+}
+
 /* The owner of a relation. */
 static Oid
 relation_owner(Oid relid)

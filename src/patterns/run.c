@@ -253,6 +253,38 @@ dp_collect(Oid relid, const void *id, struct varlena *value)
 	MemoryContextSwitchTo(old);
 }
 
+/*
+ * Look for a collected value without taking it.
+ */
+struct varlena *
+dp_collection_find(Oid relid, const void *id, struct varlena *value)
+{
+	DpValue		wanted = dp_value_of_varlena(value);
+	ListCell   *lc;
+
+	foreach(lc, collections)
+	{
+		DpCollected *c = lfirst(lc);
+		DpValue		found;
+		DpIter		iter;
+
+		if (c->relid != relid || c->id != id)
+			continue;
+		found = dp_value_of_varlena(c->value);
+		if (dp_value_identical(&found, &wanted))
+			return c->value;
+		if (found.type != DP_TYPE_ARRAY)
+			continue;
+		dp_iter_init_value(&iter, &found);
+		if (dp_iter_next_value(&iter, &found) && dp_value_identical(&found, &wanted))
+			return c->value;
+	}
+	return NULL;
+}
+
+/*
+ * Take what was collected, sorted, each value once.
+ */
 List *
 dp_collected(Oid relid, const void *id)
 {

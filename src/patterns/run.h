@@ -95,6 +95,9 @@ typedef struct DpCollected
 
 extern void dp_collect(Oid relid, const void *id, struct varlena *value);
 
+/* Whether a value that is the same, or an array that begins with it, was collected; returns the collected one or NULL. */
+extern struct varlena *dp_collection_find(Oid relid, const void *id, struct varlena *value);
+
 /* Takes what was collected, sorted, each value once.  A list of bson_values in the current context. */
 extern List *dp_collected(Oid relid, const void *id);
 

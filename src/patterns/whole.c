@@ -58,7 +58,7 @@ static SPIPlanPtr key_plan(DpDecl *decl, const void *id, const char *before, con
  *
  * The document with everything that patterns of the table have split off.  The
  * parts are read as the owner of the table, and only if the invoker can see
- * the row.
+ * the row's document.
  */
 DP_FUNCTION(dp_pattern_whole);
 Datum
@@ -90,7 +90,8 @@ dp_pattern_whole(PG_FUNCTION_ARGS)
 	SPI_connect();
 	plan = dp_plan(decl, &plan_visible);
 	if (plan == NULL)
-		plan = key_plan(decl, &plan_visible, "SELECT 1 FROM", "");
+		plan = key_plan(decl, &plan_visible,
+						psprintf("SELECT %s IS NULL FROM", quote_identifier(decl->doc_column)), "");
 	if (dp_run(decl, plan, key.values, NULL, DP_RUN_SNAPSHOT, 1, SPI_OK_SELECT) == 0)
 	{
 		SPI_finish();
