@@ -37,7 +37,7 @@
  * documents too: this many of them are read as a whole, unless they are so
  * large that trying is cheaper than being wrong.
  */
-#define SLICE_MISSES		15
+#define SLICE_MISSES		31
 #define SLICE_ALWAYS		(64 * 1024)
 
 /* Small documents are fetched into the cache this far ahead of the search. */
