@@ -68,7 +68,10 @@ extern bool dp_expr_eval(const DpExpr *e, DpExprState *state, DpValue *result);
 /* The constant that the expression always gives, if it is a literal. */
 extern bool dp_expr_constant(const DpExpr *e, DpValue *result);
 
-/* Whether a value counts as true: all but missing, null, undefined, false and numbers equal to 0. */
-extern bool dp_value_is_true(const DpValue *v);
+/* Whether a value counts as true: all but missing (DP_TYPE_EOD), null, undefined, false and numbers equal to 0. */
+extern bool dp_expr_is_true(const DpValue *v);
+
+/* Raises PROGRAM_LIMIT_EXCEEDED if a computed value has more than 100 levels, for those who hand it out. */
+extern void dp_check_value_depth(const DpValue *v);
 
 #endif							/* DP_MQL_EXPRESSION_H */

@@ -1,0 +1,1010 @@
+/*
+ * expression.c
+ *		Compiling expressions, and evaluating what is not an operator: literals,
+ *		field paths, variables, arrays and objects.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "bson/sqltime.h"
+#include "mql/expression_node.h"
+
+struct DpExpr
+{
+	DpNode	   *root;
+	int			nvariables;
+};
+
+/* A field path: the steps after the variable that it begins at. */
+typedef struct FieldPath
+{
+	int			nsteps;
+	DpPathStep	steps[FLEXIBLE_ARRAY_MEMBER];
+} FieldPath;
+
+/* Slots that every state has */
+#define SLOT_ROOT	(-1)
+#define SLOT_NOW	(-2)
+#define SLOT_REMOVE	(-3)
+
+static const DpOperator *const families[] = {
+	dp_operators_logic,
+	dp_operators_arith,
+};
+
+static const DpOperator **sorted_operators;
+static int	nsorted_operators;
+
+static DpNode *compile_string(DpCompiler *c, const DpValue *spec);
+static DpNode *compile_variable(DpCompiler *c, const char *s, uint32 len);
+static DpNode *compile_object(DpCompiler *c, const DpValue *spec);
+static DpNode *compile_array(DpCompiler *c, const DpValue *spec);
+static DpNode *compile_operator(DpCompiler *c, const DpElement *element);
+static DpNode *compile_list(DpCompiler *c, const DpOperator *op, const DpValue *spec);
+static DpNode *compile_named(DpCompiler *c, const DpOperator *op, const DpValue *spec);
+static FieldPath *parse_field_path(DpCompiler *c, const char *s, uint32 len);
+static bool literal_eval(const DpNode *node, DpExprState *state, DpValue *result);
+static bool path_eval(const DpNode *node, DpExprState *state, DpValue *result);
+static bool array_eval(const DpNode *node, DpExprState *state, DpValue *result);
+static bool object_eval(const DpNode *node, DpExprState *state, DpValue *result);
+
+/* ---------------------------------------------------------------- entry points */
+
+DpExpr *
+dp_expr_compile(const DpValue *spec, int flags, const char *where)
+{
+	DpExpr	   *e = palloc(sizeof(DpExpr));
+	DpCompiler	c = {flags, NULL, NULL, 0};
+
+	if (where != NULL)
+	{
+		DpWhere    *w = palloc0(sizeof(DpWhere));
+
+		w->name = pstrdup(where);
+		w->namelen = strlen(where);
+		c.where = w;
+	}
+	e->root = dp_compile(&c, spec);
+	e->nvariables = c.nvariables;
+	return e;
+}
+
+void
+dp_expr_state_init(DpExprState *state, const DpValue *root)
+{
+	state->root = *root;
+	state->variables = NULL;
+	state->nvariables = 0;
+	state->now_known = false;
+}
+
+bool
+dp_expr_eval(const DpExpr *e, DpExprState *state, DpValue *result)
+{
+	DpValue		fixed[8];
+	bool		found;
+
+	/* the variables of this evaluation live as long as it takes */
+	if (e->nvariables == 0)
+		return e->root->eval(e->root, state, result);
+	state->variables = e->nvariables <= (int) lengthof(fixed) ? fixed :
+		palloc(sizeof(DpValue) * e->nvariables);
+	state->nvariables = e->nvariables;
+	found = e->root->eval(e->root, state, result);
+	state->variables = NULL;
+	state->nvariables = 0;
+	return found;
+}
+
+bool
+dp_expr_constant(const DpExpr *e, DpValue *result)
+{
+	return dp_node_is_literal(e->root, result) && result->type != DP_TYPE_EOD;
+}
+
+bool
+dp_expr_is_true(const DpValue *v)
+{
+	switch (v->type)
+	{
+		case DP_TYPE_EOD:
+		case DP_TYPE_NULL:
+		case DP_TYPE_UNDEFINED:
+			return false;
+		case DP_TYPE_BOOL:
+			return v->data[0] != 0;
+		case DP_TYPE_INT32:
+			return dp_get_int32(v->data) != 0;
+		case DP_TYPE_INT64:
+			return dp_get_int64(v->data) != 0;
+		case DP_TYPE_DOUBLE:
+			return dp_get_double(v->data) != 0;
+		case DP_TYPE_DECIMAL128:
+			return dp_decimal_is_nan(v->data) || dp_decimal_sign(v->data) != 0;
+		default:
+			return true;
+	}
+}
+
+/* Whether a container has no more than so many levels, itself included. */
+static bool
+depth_fits(const DpValue *v, int levels)
+{
+	DpIter		iter;
+	DpValue		element;
+
+	if (levels == 0)
+		return false;
+	dp_iter_init_value(&iter, v);
+	while (dp_iter_next_value(&iter, &element))
+		if (dp_type_is_container(element.type) && !depth_fits(&element, levels - 1))
+			return false;
+	return true;
+}
+
+void
+dp_check_value_depth(const DpValue *v)
+{
+	if (dp_type_is_container(v->type) && !depth_fits(v, DP_MAX_DEPTH))
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("document nested too deeply"),
+				 errdetail("The limit is %d levels.", DP_MAX_DEPTH)));
+}
+
+/* ---------------------------------------------------------------- errors */
+
+char *
+dp_where_text(const DpWhere *where)
+{
+	StringInfoData text;
+	const DpWhere *steps[2 * DP_MAX_DEPTH + 8];
+	int			n = 0;
+
+	initStringInfo(&text);
+	for (; where != NULL && n < (int) lengthof(steps); where = where->parent)
+		steps[n++] = where;
+	while (n-- > 0)
+	{
+		if (steps[n]->name == NULL)
+			appendStringInfo(&text, "[%u]", steps[n]->position);
+		else
+			appendStringInfo(&text, "%s%.*s", text.len > 0 ? "." : "",
+							 (int) Min(steps[n]->namelen, 200), steps[n]->name);
+	}
+	return text.data;
+}
+
+/* Raises the error of the two functions below. */
+static void
+compile_report(DpCompiler *c, int sqlerrcode, const char *fmt, va_list args) pg_attribute_noreturn();
+
+static void
+compile_report(DpCompiler *c, int sqlerrcode, const char *fmt, va_list args)
+{
+	char		message[1024];
+
+	vsnprintf(message, sizeof(message), fmt, args);
+	if (c->where != NULL)
+		ereport(ERROR,
+				(errcode(sqlerrcode),
+				 errmsg("%s", message),
+				 errdetail("The place in the specification is \"%s\".", dp_where_text(c->where))));
+	ereport(ERROR, (errcode(sqlerrcode), errmsg("%s", message)));
+}
+
+void
+dp_compile_error(DpCompiler *c, const char *fmt,...)
+{
+	va_list		args;
+
+	va_start(args, fmt);
+	compile_report(c, ERRCODE_INVALID_PARAMETER_VALUE, fmt, args);
+}
+
+void
+dp_compile_unsupported(DpCompiler *c, const char *fmt,...)
+{
+	va_list		args;
+
+	va_start(args, fmt);
+	compile_report(c, ERRCODE_FEATURE_NOT_SUPPORTED, fmt, args);
+}
+
+void
+dp_node_error(const DpNode *node, int sqlerrcode, const char *fmt,...)
+{
+	char		message[1024];
+	va_list		args;
+
+	va_start(args, fmt);
+	vsnprintf(message, sizeof(message), fmt, args);
+	va_end(args);
+	ereport(ERROR,
+			(errcode(sqlerrcode),
+			 errmsg("%s %s", node->op->name, message),
+			 errdetail("The place in the specification is \"%s\".", dp_where_text(node->where))));
+}
+
+void
+dp_node_type_error(const DpNode *node, const char *expected, const DpValue *v)
+{
+	dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs %s, not %s", expected,
+				  dp_operand_type(v));
+}
+
+const char *
+dp_operand_type(const DpValue *v)
+{
+	return v->type == DP_TYPE_EOD ? "missing" : dp_type_name(v->type);
+}
+
+/* ---------------------------------------------------------------- compiling */
+
+/*
+ * A new node with room for nargs arguments, all absent.
+ */
+DpNode *
+dp_node_make(DpCompiler *c, DpNodeEval eval, const DpOperator *op, int nargs)
+{
+	DpNode	   *node = palloc0(sizeof(DpNode) + sizeof(DpNode *) * nargs);
+
+	node->eval = eval;
+	node->op = op;
+	node->where = c->where;
+	node->nargs = nargs;
+	node->args = (DpNode **) (node + 1);
+	return node;
+}
+
+DpNode *
+dp_node_literal(DpCompiler *c, const DpValue *value)
+{
+	DpNode	   *node = dp_node_make(c, literal_eval, NULL, 0);
+
+	node->value = *value;
+	return node;
+}
+
+bool
+dp_node_is_literal(const DpNode *node, DpValue *value)
+{
+	if (node == NULL || node->eval != literal_eval)
+		return false;
+	*value = node->value;
+	return true;
+}
+
+/*
+ * The node for any expression.  Raises an error if it is not one.
+ */
+DpNode *
+dp_compile(DpCompiler *c, const DpValue *spec)
+{
+	check_stack_depth();
+	switch (spec->type)
+	{
+		case DP_TYPE_STRING:
+			return compile_string(c, spec);
+		case DP_TYPE_DOCUMENT:
+			return compile_object(c, spec);
+		case DP_TYPE_ARRAY:
+			return compile_array(c, spec);
+		default:
+			return dp_node_literal(c, spec);
+	}
+}
+
+DpNode *
+dp_compile_field(DpCompiler *c, const DpElement *element)
+{
+	const DpWhere *saved = c->where;
+	DpWhere    *where = palloc(sizeof(DpWhere));
+	DpNode	   *node;
+
+	where->parent = saved;
+	where->name = element->name;
+	where->namelen = element->namelen;
+	where->position = 0;
+	c->where = where;
+	node = dp_compile(c, &element->value);
+	c->where = saved;
+	return node;
+}
+
+DpNode *
+dp_compile_position(DpCompiler *c, const DpValue *value, uint32 position)
+{
+	const DpWhere *saved = c->where;
+	DpWhere    *where = palloc(sizeof(DpWhere));
+	DpNode	   *node;
+
+	where->parent = saved;
+	where->name = NULL;
+	where->namelen = 0;
+	where->position = position;
+	c->where = where;
+	node = dp_compile(c, value);
+	c->where = saved;
+	return node;
+}
+
+/*
+ * A string is a field path, a variable or itself.
+ */
+static DpNode *
+compile_string(DpCompiler *c, const DpValue *spec)
+{
+	const char *s = DP_STRING_DATA(spec);
+	uint32		len = DP_STRING_LEN(spec);
+
+	if (len == 0 || s[0] != '$')
+		return dp_node_literal(c, spec);
+	if (len > 1 && s[1] == '$')
+		return compile_variable(c, s + 2, len - 2);
+	return dp_node_path(c, s + 1, len - 1);
+}
+
+/*
+ * The slot of a variable, or that of the document if CURRENT was not given
+ * another meaning.  Returns false if there is no such variable.
+ */
+static bool
+scope_find(DpCompiler *c, const char *name, uint32 len, int *slot)
+{
+	for (const DpScope *scope = c->scope; scope != NULL; scope = scope->parent)
+	{
+		if (scope->namelen == len && memcmp(scope->name, name, len) == 0)
+		{
+			*slot = scope->slot;
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * "$$name.path" without its dollars.
+ */
+static DpNode *
+compile_variable(DpCompiler *c, const char *s, uint32 len)
+{
+	const char *dot = memchr(s, '.', len);
+	uint32		namelen = dot ? dot - s : len;
+	DpNode	   *node;
+	int			slot;
+
+#define IS(word) (namelen == strlen(word) && memcmp(s, word, namelen) == 0)
+	if (namelen == 0)
+		dp_compile_error(c, "the name of a variable is empty");
+	if (scope_find(c, s, namelen, &slot))
+		;
+	else if (IS("ROOT") || IS("CURRENT"))
+		slot = SLOT_ROOT;
+	else if (IS("REMOVE"))
+		slot = SLOT_REMOVE;
+	else if (IS("NOW"))
+	{
+		if (c->flags & DP_EXPR_IMMUTABLE)
+			dp_compile_unsupported(c, "$$NOW is not allowed here, because the result must not depend on the time");
+		slot = SLOT_NOW;
+	}
+	else if (s[0] >= 'A' && s[0] <= 'Z')
+		dp_compile_unsupported(c, "variable \"$$%.*s\" is not supported", (int) Min(namelen, 200), s);
+	else
+		dp_compile_error(c, "variable \"$$%.*s\" is not defined", (int) Min(namelen, 200), s);
+#undef IS
+
+	node = dp_node_make(c, path_eval, NULL, 0);
+	node->slot = slot;
+	node->extra = parse_field_path(c, dot ? dot + 1 : NULL, dot ? len - namelen - 1 : 0);
+	return node;
+}
+
+DpNode *
+dp_node_path(DpCompiler *c, const char *path, uint32 len)
+{
+	DpNode	   *node = dp_node_make(c, path_eval, NULL, 0);
+
+	if (!scope_find(c, "CURRENT", strlen("CURRENT"), &node->slot))
+		node->slot = SLOT_ROOT;
+	if (len == 0)
+		dp_compile_error(c, "a field path is empty");
+	node->extra = parse_field_path(c, path, len);
+	return node;
+}
+
+/*
+ * The steps of a dotted path; none if s is NULL.  Names are taken as they are:
+ * a number is the name of a field and never a position.
+ */
+static FieldPath *
+parse_field_path(DpCompiler *c, const char *s, uint32 len)
+{
+	const char *end = s ? s + len : NULL;
+	int			nsteps = 0;
+	FieldPath  *path;
+
+	if (s != NULL)
+	{
+		if (memchr(s, 0, len) != NULL)
+			dp_compile_error(c, "a field path holds a null character");
+		nsteps = 1;
+		for (uint32 i = 0; i < len; i++)
+			nsteps += s[i] == '.';
+	}
+	if (nsteps > 200)
+		dp_compile_error(c, "a field path has more than 200 parts");
+	path = palloc0(offsetof(FieldPath, steps) + sizeof(DpPathStep) * nsteps);
+	path->nsteps = nsteps;
+	for (int i = 0; i < nsteps; i++)
+	{
+		DpPathStep *step = &path->steps[i];
+		const char *dot = memchr(s, '.', end - s);
+
+		step->namelen = dot ? dot - s : end - s;
+		step->name = pnstrdup(s, step->namelen);
+		if (step->namelen == 0)
+			dp_compile_error(c, "a part of a field path is empty");
+		if (s[0] == '$')
+			dp_compile_error(c, "a part of a field path begins with a dollar: \"%.*s\"",
+							 (int) Min(step->namelen, 200), s);
+		dp_path_step_block(step);
+		s += step->namelen + 1;
+	}
+	return path;
+}
+
+void
+dp_scope_open(DpCompiler *c, DpScope *scope, const char *name, uint32 namelen)
+{
+	bool		ok = namelen > 0 &&
+		((name[0] >= 'a' && name[0] <= 'z') || (name[0] & 0x80) != 0);
+
+	for (uint32 i = 1; i < namelen && ok; i++)
+		ok = (name[i] >= 'a' && name[i] <= 'z') || (name[i] >= 'A' && name[i] <= 'Z') ||
+			(name[i] >= '0' && name[i] <= '9') || name[i] == '_' || (name[i] & 0x80) != 0;
+	if (!ok && !(namelen == 7 && memcmp(name, "CURRENT", 7) == 0))
+		dp_compile_error(c, "\"%.*s\" cannot be the name of a variable",
+						 (int) Min(namelen, 200), name);
+	scope->parent = c->scope;
+	scope->name = name;
+	scope->namelen = namelen;
+	scope->slot = c->nvariables++;
+	c->scope = scope;
+}
+
+/*
+ * Whether a node stands for the bytes of the specification themselves.
+ */
+static bool
+node_is_verbatim(const DpNode *node, const DpValue *spec)
+{
+	return node->eval == literal_eval && node->value.type == spec->type &&
+		node->value.data == spec->data;
+}
+
+/*
+ * A document is an operator with its arguments, or an object whose fields are
+ * expressions.
+ */
+static DpNode *
+compile_object(DpCompiler *c, const DpValue *spec)
+{
+	DpIter		iter;
+	DpElement	element;
+	DpNode	   *node;
+	uint32		n = dp_array_count(spec->data, spec->len);
+	bool		verbatim = true;
+	DpPathStep *names;
+
+	dp_iter_init_value(&iter, spec);
+	if (!dp_iter_next(&iter, &element))
+		return dp_node_literal(c, spec);
+	if (element.name[0] == '$')
+	{
+		if (n != 1)
+			dp_compile_error(c, "an operator must be the only field of its document, which has %u", n);
+		return compile_operator(c, &element);
+	}
+
+	node = dp_node_make(c, object_eval, NULL, n);
+	names = palloc0(sizeof(DpPathStep) * n);
+	node->extra = names;
+	for (uint32 i = 0; i < n; i++)
+	{
+		if (element.namelen == 0)
+			dp_compile_error(c, "the name of a field is empty");
+		if (element.name[0] == '$')
+			dp_compile_error(c, "an operator must be the only field of its document, but \"%.*s\" is not",
+							 (int) Min(element.namelen, 200), element.name);
+		if (memchr(element.name, '.', element.namelen) != NULL)
+			dp_compile_error(c, "the name of a field in an object cannot hold a dot: \"%.*s\"",
+							 (int) Min(element.namelen, 200), element.name);
+		for (uint32 j = 0; j < i; j++)
+			if (names[j].namelen == element.namelen &&
+				memcmp(names[j].name, element.name, element.namelen) == 0)
+				dp_compile_error(c, "the field \"%.*s\" is given twice",
+								 (int) Min(element.namelen, 200), element.name);
+		names[i].name = element.name;
+		names[i].namelen = element.namelen;
+		node->args[i] = dp_compile_field(c, &element);
+		verbatim = verbatim && node_is_verbatim(node->args[i], &element.value);
+		dp_iter_next(&iter, &element);
+	}
+	return verbatim ? dp_node_literal(c, spec) : node;
+}
+
+/*
+ * An array is an array of expressions.
+ */
+static DpNode *
+compile_array(DpCompiler *c, const DpValue *spec)
+{
+	DpIter		iter;
+	DpValue		value;
+	uint32		n = dp_array_count(spec->data, spec->len);
+	DpNode	   *node = dp_node_make(c, array_eval, NULL, n);
+	bool		verbatim = true;
+
+	dp_iter_init_value(&iter, spec);
+	for (uint32 i = 0; dp_iter_next_value(&iter, &value); i++)
+	{
+		node->args[i] = dp_compile_position(c, &value, i);
+		verbatim = verbatim && node_is_verbatim(node->args[i], &value);
+	}
+	return verbatim ? dp_node_literal(c, spec) : node;
+}
+
+/* For qsort and bsearch over the tables' rows. */
+static int
+operator_compare(const void *a, const void *b)
+{
+	return strcmp((*(const DpOperator *const *) a)->name, (*(const DpOperator *const *) b)->name);
+}
+
+/*
+ * The row of an operator, or NULL.
+ */
+static const DpOperator *
+operator_find(const char *name)
+{
+	DpOperator	key = {.name = name};
+	const DpOperator *keyp = &key;
+	const DpOperator **found;
+
+	if (sorted_operators == NULL)
+	{
+		const DpOperator **all;
+		int			n = 0;
+
+		for (int f = 0; f < (int) lengthof(families); f++)
+			for (const DpOperator *op = families[f]; op->name != NULL; op++)
+				n++;
+		all = MemoryContextAlloc(TopMemoryContext, sizeof(DpOperator *) * n);
+		n = 0;
+		for (int f = 0; f < (int) lengthof(families); f++)
+			for (const DpOperator *op = families[f]; op->name != NULL; op++)
+				all[n++] = op;
+		qsort(all, n, sizeof(DpOperator *), operator_compare);
+		nsorted_operators = n;
+		sorted_operators = all;
+	}
+	found = bsearch(&keyp, sorted_operators, nsorted_operators, sizeof(DpOperator *),
+					operator_compare);
+	return found ? *found : NULL;
+}
+
+/*
+ * {"$name": arguments}
+ */
+static DpNode *
+compile_operator(DpCompiler *c, const DpElement *element)
+{
+	const DpWhere *saved = c->where;
+	DpWhere    *where = palloc(sizeof(DpWhere));
+	const DpOperator *op = operator_find(element->name);
+	DpNode	   *node;
+
+	where->parent = saved;
+	where->name = element->name;
+	where->namelen = element->namelen;
+	where->position = 0;
+	c->where = where;
+	if (op == NULL)
+		dp_compile_unsupported(c, "expression operator \"%.*s\" is not supported",
+							   (int) Min(element->namelen, 200), element->name);
+	if (op->compile)
+		node = op->compile(c, op, &element->value);
+	else if (op->names)
+		node = compile_named(c, op, &element->value);
+	else
+		node = compile_list(c, op, &element->value);
+	if (op->prepare)
+		op->prepare(c, node);
+	c->where = saved;
+	return node;
+}
+
+/*
+ * Arguments that are a list; one of them may stand alone.
+ */
+static DpNode *
+compile_list(DpCompiler *c, const DpOperator *op, const DpValue *spec)
+{
+	bool		is_list = spec->type == DP_TYPE_ARRAY;
+	uint32		n = is_list ? dp_array_count(spec->data, spec->len) : 1;
+	DpNode	   *node;
+
+	if (n < (uint32) op->min || (op->max >= 0 && n > (uint32) op->max))
+	{
+		if (op->max < 0)
+			dp_compile_error(c, "%s needs at least %d arguments, not %u", op->name, op->min, n);
+		if (op->min != op->max)
+			dp_compile_error(c, "%s needs %d to %d arguments, not %u", op->name, op->min, op->max, n);
+		dp_compile_error(c, "%s needs %d argument%s, not %u", op->name, op->min,
+						 op->min == 1 ? "" : "s", n);
+	}
+	/* arguments that are not given are NULL */
+	node = dp_node_make(c, op->eval, op, Max(n, (uint32) Max(op->max, 0)));
+	node->nargs = n;
+	if (!is_list)
+		node->args[0] = dp_compile(c, spec);
+	else
+	{
+		DpIter		iter;
+		DpValue		value;
+
+		dp_iter_init_value(&iter, spec);
+		for (uint32 i = 0; dp_iter_next_value(&iter, &value); i++)
+			node->args[i] = dp_compile_position(c, &value, i);
+	}
+	return node;
+}
+
+/*
+ * Arguments that are the fields of a document.
+ */
+static DpNode *
+compile_named(DpCompiler *c, const DpOperator *op, const DpValue *spec)
+{
+	DpNode	   *node;
+	DpIter		iter;
+	DpElement	element;
+	int			n = 1;
+
+	for (const char *p = op->names; *p != '\0'; p++)
+		n += *p == ' ';
+	if (spec->type != DP_TYPE_DOCUMENT)
+		dp_compile_error(c, "%s needs a document with its arguments, not %s", op->name,
+						 dp_type_name(spec->type));
+	node = dp_node_make(c, op->eval, op, n);
+	dp_iter_init_value(&iter, spec);
+	while (dp_iter_next(&iter, &element))
+	{
+		const char *p = op->names;
+		int			i;
+
+		for (i = 0; i < n; i++)
+		{
+			size_t		len;
+
+			if (*p == '?')
+				p++;
+			len = strcspn(p, " ");
+			if (len == element.namelen && memcmp(p, element.name, len) == 0)
+				break;
+			p += len + 1;
+		}
+		if (i == n)
+			dp_compile_error(c, "%s has no argument \"%.*s\"", op->name,
+							 (int) Min(element.namelen, 200), element.name);
+		if (node->args[i] != NULL)
+			dp_compile_error(c, "%s has its argument \"%s\" twice", op->name, element.name);
+		node->args[i] = dp_compile_field(c, &element);
+	}
+	for (const char *p = op->names; n > 0; n--)
+	{
+		size_t		len = strcspn(p, " ");
+
+		if (*p != '?' && node->args[node->nargs - n] == NULL)
+			dp_compile_error(c, "%s needs the argument \"%.*s\"", op->name, (int) len, p);
+		p += len + 1;
+	}
+	return node;
+}
+
+/* ---------------------------------------------------------------- evaluating */
+
+static bool
+literal_eval(const DpNode *node, DpExprState *state, DpValue *result)
+{
+	*result = node->value;
+	return node->value.type != DP_TYPE_EOD;
+}
+
+/*
+ * Appends what the steps from step on lead to in each document of the array.
+ */
+static void
+path_through_array(DpBuilder *b, const FieldPath *path, int step, const DpValue *array)
+{
+	DpIter		iter;
+	DpValue		element;
+
+	dp_iter_init_value(&iter, array);
+	while (dp_iter_next_value(&iter, &element))
+	{
+		DpValue		value = element;
+		bool		found = element.type == DP_TYPE_DOCUMENT;
+
+		for (int i = step; i < path->nsteps && found; i++)
+		{
+			const uint8 *at;
+
+			if (value.type == DP_TYPE_ARRAY)
+			{
+				check_stack_depth();
+				dp_builder_begin_array_field(b, NULL, 0);
+				path_through_array(b, path, i, &value);
+				dp_builder_end(b);
+				break;
+			}
+			found = value.type == DP_TYPE_DOCUMENT &&
+				dp_step_find(&value, &path->steps[i], &at, &value);
+			if (found && i == path->nsteps - 1)
+				dp_builder_append_value(b, NULL, 0, &value);
+		}
+	}
+}
+
+/*
+ * A variable or the document, and a path from there.  Of an array on the way
+ * the path is followed in each element that is a document.
+ */
+static bool
+path_eval(const DpNode *node, DpExprState *state, DpValue *result)
+{
+	const FieldPath *path = node->extra;
+
+	if (node->slot == SLOT_ROOT)
+		*result = state->root;
+	else if (node->slot >= 0)
+		*result = state->variables[node->slot];
+	else if (node->slot == SLOT_NOW)
+	{
+		if (!state->now_known)
+		{
+			bool		rest;
+			int			infinite;
+
+			state->now = dp_time_of_timestamptz(GetCurrentTransactionStartTimestamp(),
+												&rest, &infinite);
+			state->now_known = true;
+		}
+		dp_result_date(result, state->now);
+	}
+	else
+		result->type = DP_TYPE_EOD;
+
+	for (int i = 0; i < path->nsteps; i++)
+	{
+		const uint8 *at;
+
+		if (result->type == DP_TYPE_ARRAY)
+		{
+			DpBuilder	b;
+
+			dp_builder_init_value(&b, 0);
+			dp_builder_begin_array(&b);
+			path_through_array(&b, path, i, result);
+			dp_builder_end(&b);
+			return dp_result_built(result, &b, DP_TYPE_ARRAY);
+		}
+		if (result->type != DP_TYPE_DOCUMENT || !dp_step_find(result, &path->steps[i], &at, result))
+		{
+			result->type = DP_TYPE_EOD;
+			return false;
+		}
+	}
+	return result->type != DP_TYPE_EOD;
+}
+
+/*
+ * An array of expressions; what is missing becomes null.
+ */
+static bool
+array_eval(const DpNode *node, DpExprState *state, DpValue *result)
+{
+	DpBuilder	b;
+
+	dp_builder_init_value(&b, 0);
+	dp_builder_begin_array(&b);
+	for (int i = 0; i < node->nargs; i++)
+	{
+		DpValue		v;
+
+		if (dp_arg(node, i, state, &v))
+			dp_builder_append_value(&b, NULL, 0, &v);
+		else
+			dp_builder_append_null(&b, NULL, 0);
+	}
+	dp_builder_end(&b);
+	return dp_result_built(result, &b, DP_TYPE_ARRAY);
+}
+
+/*
+ * An object whose fields are expressions; what is missing is left out.
+ */
+static bool
+object_eval(const DpNode *node, DpExprState *state, DpValue *result)
+{
+	const DpPathStep *names = node->extra;
+	DpBuilder	b;
+
+	dp_builder_init_value(&b, 0);
+	dp_builder_begin_document(&b);
+	for (int i = 0; i < node->nargs; i++)
+	{
+		DpValue		v;
+
+		if (dp_arg(node, i, state, &v))
+			dp_builder_append_value(&b, names[i].name, names[i].namelen, &v);
+	}
+	dp_builder_end(&b);
+	return dp_result_built(result, &b, DP_TYPE_DOCUMENT);
+}
+
+/* ---------------------------------------------------------------- results */
+
+bool
+dp_result_null(DpValue *result)
+{
+	result->type = DP_TYPE_NULL;
+	result->data = (const uint8 *) "";
+	result->len = 0;
+	return true;
+}
+
+bool
+dp_result_bool(DpValue *result, bool b)
+{
+	result->type = DP_TYPE_BOOL;
+	result->data = (const uint8 *) (b ? "\1" : "\0");
+	result->len = 1;
+	return true;
+}
+
+/* Room for the bytes of a result. */
+static uint8 *
+result_room(DpValue *result, uint8 type, uint32 len)
+{
+	uint8	   *p = palloc(len);
+
+	result->type = type;
+	result->data = p;
+	result->len = len;
+	return p;
+}
+
+bool
+dp_result_int32(DpValue *result, int32 i)
+{
+	dp_put_int32(result_room(result, DP_TYPE_INT32, 4), i);
+	return true;
+}
+
+bool
+dp_result_int64(DpValue *result, int64 i)
+{
+	dp_put_int64(result_room(result, DP_TYPE_INT64, 8), i);
+	return true;
+}
+
+bool
+dp_result_integer(DpValue *result, int64 i)
+{
+	if (i >= PG_INT32_MIN && i <= PG_INT32_MAX)
+		return dp_result_int32(result, (int32) i);
+	return dp_result_int64(result, i);
+}
+
+bool
+dp_result_double(DpValue *result, double d)
+{
+	dp_put_double(result_room(result, DP_TYPE_DOUBLE, 8), d);
+	return true;
+}
+
+bool
+dp_result_date(DpValue *result, int64 ms)
+{
+	dp_put_int64(result_room(result, DP_TYPE_DATE, 8), ms);
+	return true;
+}
+
+bool
+dp_result_decimal(DpValue *result, const uint8 *d)
+{
+	memcpy(result_room(result, DP_TYPE_DECIMAL128, DP_DECIMAL128_SIZE), d, DP_DECIMAL128_SIZE);
+	return true;
+}
+
+char *
+dp_result_string_room(DpValue *result, uint32 len)
+{
+	uint8	   *p = result_room(result, DP_TYPE_STRING, len + 5);
+
+	dp_put_int32(p, (int32) (len + 1));
+	p[4 + len] = 0;
+	return (char *) p + 4;
+}
+
+bool
+dp_result_string(DpValue *result, const char *s, uint32 len)
+{
+	memcpy(dp_result_string_room(result, len), s, len);
+	return true;
+}
+
+bool
+dp_result_built(DpValue *result, const DpBuilder *b, uint8 type)
+{
+	*result = dp_builder_view(b, type);
+	return true;
+}
+
+int
+dp_array_values(const DpValue *array, DpValue **values)
+{
+	int			n = dp_array_count(array->data, array->len);
+	DpIter		iter;
+	int			i = 0;
+
+	*values = palloc(sizeof(DpValue) * Max(n, 1));
+	dp_iter_init_value(&iter, array);
+	while (i < n && dp_iter_next_value(&iter, &(*values)[i]))
+		i++;
+	return i;
+}
+
+/* ---------------------------------------------------------------- loops */
+
+void
+dp_loop_begin(DpLoop *loop)
+{
+	loop->rounds = NULL;
+	loop->outside = CurrentMemoryContext;
+	loop->n = 0;
+}
+
+void
+dp_loop_round(DpLoop *loop)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (++loop->n < 32)
+		return;
+	if (loop->rounds == NULL)
+		loop->rounds = AllocSetContextCreate(loop->outside, "docpatterns expression loop",
+											 ALLOCSET_DEFAULT_SIZES);
+	else
+		MemoryContextReset(loop->rounds);
+	MemoryContextSwitchTo(loop->rounds);
+}
+
+void
+dp_loop_pause(DpLoop *loop)
+{
+	MemoryContextSwitchTo(loop->outside);
+}
+
+void
+dp_loop_end(DpLoop *loop)
+{
+	MemoryContextSwitchTo(loop->outside);
+	if (loop->rounds != NULL)
+		MemoryContextDelete(loop->rounds);
+}
