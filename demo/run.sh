@@ -19,7 +19,8 @@ trap 'exit 143' TERM HUP
 
 printf '%s\n' "${bold}docpatterns: the outlier pattern on Debian's package catalogue${plain}"
 echo
-echo "Building, and starting a private PostgreSQL under build/ ..."
+echo "Building, and starting a private PostgreSQL in"
+echo "$("$cluster" home) ..."
 started=1
 "$cluster" start
 echo "$("$cluster" run postgres --version), which nobody else uses."

@@ -9,6 +9,7 @@
 #   cluster.sh restart      stop it in good order and start it again
 #   cluster.sh crash        stop it as a crash would and start it again
 #   cluster.sh log          print where the server's log is
+#   cluster.sh home         print where all of it is
 #   cluster.sh status       exit status 0 when it runs
 #   cluster.sh destroy      stop it and delete its data
 #   cluster.sh clean        stop every cluster under build/ and delete build/ (the chroots of the matrix stay)
@@ -183,6 +184,7 @@ case $what in
   crash) stop immediate; start ;;
   status) running ;;
   log) echo "$log" ;;
+  home) echo "$home" ;;
   destroy) stop immediate; rm -rf "$data" "$sockets" ;;
   psql|run)
     # the copy's pg_config comes first in PATH; this script, called again from there, still copies the original
