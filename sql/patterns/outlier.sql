@@ -296,8 +296,7 @@ BEGIN
   threshold := @extschema@.bson_get_text(o, 'threshold');
   chunk := @extschema@.bson_get_text(o, 'chunk');
   IF p.side IS NULL THEN
-    key := NULL; what := 'extras table'; expected := 'present'; found := 'missing';
-    RETURN NEXT;
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'extras table'::text, 'present'::text, 'missing'::text;
   END IF;
 
   -- documents against their extras

@@ -67,7 +67,6 @@ static void decl_read_doc_column(DpDecl *decl, Relation rel);
 static bool decl_option(DpDecl *decl, const char *option, DpValue *value);
 static char *pattern_of_function(Oid function);
 static Oid	declared_on(Oid relid, bool isclone);
-static Oid	pair_find(const char *pair, bool main, Oid relid);
 static Oid	relation_owner(Oid relid);
 
 #define FUNCTION_SUFFIX "_trigger"
@@ -210,7 +209,7 @@ dp_pair_main(const char *pair, Oid relid)
 	if (last_generation == generation && last_relid == relid && strcmp(last_pair, pair) == 0)
 		return last_found;
 	last_generation = 0;
-	last_found = pair_find(pair, true, relid);
+	last_found = dp_pair_find(pair, true, relid);
 	if (OidIsValid(last_found) && strlen(pair) < sizeof(last_pair))
 	{
 		(void) dp_decls(last_found);	/* so that changes of the table are heard */
@@ -225,7 +224,7 @@ dp_pair_main(const char *pair, Oid relid)
 Oid
 dp_pair_side(const char *pair, Oid relid)
 {
-	return pair_find(pair, false, relid);
+	return dp_pair_find(pair, false, relid);
 }
 
 /*
@@ -700,8 +699,8 @@ declared_on(Oid relid, bool isclone)
  * relid, so that nobody can put a table of his own in the place of another.
  * Walks all triggers; what it finds is kept by the callers.
  */
-static Oid
-pair_find(const char *pair, bool main, Oid relid)
+Oid
+dp_pair_find(const char *pair, bool main, Oid relid)
 {
 	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
 	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);

@@ -26,8 +26,10 @@
 #include "catalog/pg_trigger.h"
 #include "commands/event_trigger.h"
 #include "commands/tablecmds.h"
+#include "common/hashfn.h"
 #include "executor/spi.h"
 #include "nodes/parsenodes.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -44,8 +46,10 @@ static void partition_joined(Oid relid);
 static void owner_follow(Oid relid);
 static void depend_main(Oid relid);
 static void depend_others(Oid relid);
+static void depend_triggers(Oid side, const char *pair, Oid main);
 static void depend_side(Oid relid);
 static void depend(Oid class, Oid object, Oid on_class, Oid on, DependencyType type);
+static void pair_lock(const char *pair);
 static bool has_guard(Oid relid);
 static bool is_ours(Form_pg_trigger form);
 static const char *first_argument(Relation rel, HeapTuple tuple);
@@ -227,12 +231,14 @@ depend_main(Oid relid)
 			!dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "pair", 4, &pair) ||
 			pair.type != DP_TYPE_STRING)
 			continue;
-		side = dp_pair_side(DP_STRING_DATA(&pair), relid);
+		pair_lock(DP_STRING_DATA(&pair));
+		side = dp_pair_find(DP_STRING_DATA(&pair), false, relid);
 		if (!OidIsValid(side))
 			continue;
 		depend(TriggerRelationId, form->oid, RelationRelationId, side, DEPENDENCY_NORMAL);
 		if (has_guard(side))
 			depend(RelationRelationId, side, RelationRelationId, relid, DEPENDENCY_NORMAL);
+		depend_triggers(side, DP_STRING_DATA(&pair), relid);
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
@@ -298,8 +304,35 @@ depend_others(Oid relid)
 }
 
 /*
- * The relation may be the side of declarations: then their tables are as above,
- * and the side's own triggers are of no use without the table.
+ * The triggers of the side of a pair are of no use without the main table.
+ */
+static void
+depend_triggers(Oid side, const char *pair, Oid main)
+{
+	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(side));
+	scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
+		const char *first;
+
+		if (form->tgnargs != 3 || OidIsValid(form->tgparentid) || !is_ours(form))
+			continue;
+		first = first_argument(rel, tuple);
+		if (strcmp(first, "side") == 0 && strcmp(first + strlen("side") + 1, pair) == 0)
+			depend(TriggerRelationId, form->oid, RelationRelationId, main, DEPENDENCY_NORMAL);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+}
+
+/*
+ * The relation may be the side of declarations: find their tables.
  */
 static void
 depend_side(Oid relid)
@@ -322,11 +355,10 @@ depend_side(Oid relid)
 		first = first_argument(rel, tuple);
 		if (strcmp(first, "side") != 0)
 			continue;
-		main = dp_pair_main(first + strlen("side") + 1, relid);
-		if (!OidIsValid(main))
-			continue;
-		depend_main(main);
-		depend(TriggerRelationId, form->oid, RelationRelationId, main, DEPENDENCY_NORMAL);
+		pair_lock(first + strlen("side") + 1);
+		main = dp_pair_find(first + strlen("side") + 1, true, relid);
+		if (OidIsValid(main))
+			depend_main(main);
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
@@ -365,6 +397,17 @@ depend(Oid class, Oid object, Oid on_class, Oid on, DependencyType type)
 	ObjectAddressSet(referenced, on_class, on);
 	recordDependencyOn(&depender, &referenced, type);
 	CommandCounterIncrement();
+}
+
+/*
+ * A restore may create the triggers of both tables at the same time: each then
+ * waits for the other, so that the second one sees the first.
+ */
+static void
+pair_lock(const char *pair)
+{
+	LockDatabaseObject(TriggerRelationId, hash_bytes((const unsigned char *) pair, strlen(pair)), 0,
+					   ExclusiveLock);
 }
 
 /* Whether the table belongs to a pattern: its writes are guarded. */
