@@ -39,7 +39,7 @@ COMMENT ON FUNCTION _pattern_side(text, regclass) IS 'the second table of a patt
 -- What a pattern needs of the table that it is declared on.
 CREATE FUNCTION _pattern_table(rel regclass, doc_column text,
                                OUT base text, OUT schema_name text, OUT table_name text, OUT owner oid, OUT doc text,
-                               OUT keys text[], OUT key_types text[], OUT key_list text, OUT key_value text)
+                               OUT keys text[], OUT key_types text[], OUT key_ops text[], OUT key_list text, OUT key_value text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   kind "char";
@@ -73,21 +73,57 @@ BEGIN
 
   SELECT array_agg(a.attname::text ORDER BY k.n), array_agg(format_type(a.atttypid, a.atttypmod) ||
            CASE WHEN a.attcollation <> 0 AND a.attcollation <> t.typcollation THEN ' COLLATE ' || a.attcollation::regcollation ELSE '' END ORDER BY k.n),
+         array_agg((SELECT format('OPERATOR(%I.%s)', n.nspname, o.oprname)
+                    FROM pg_opclass oc JOIN pg_amop ao ON ao.amopfamily = oc.opcfamily AND ao.amoplefttype = oc.opcintype
+                           AND ao.amoprighttype = oc.opcintype AND ao.amopstrategy = 3
+                      JOIN pg_operator o ON o.oid = ao.amopopr JOIN pg_namespace n ON n.oid = o.oprnamespace
+                    WHERE oc.oid = (i.indclass::oid[])[k.n - 1]) ORDER BY k.n),
          string_agg(quote_ident(a.attname), ', ' ORDER BY k.n)
-    INTO keys, key_types, key_list
+    INTO keys, key_types, key_ops, key_list
     FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k (attnum, n)
       JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
       JOIN pg_type t ON t.oid = a.atttypid
-    WHERE i.indrelid = rel AND i.indisprimary AND k.n <= i.indnkeyatts;
+    WHERE i.indrelid = rel AND i.indisprimary AND i.indimmediate AND k.n <= i.indnkeyatts;
   IF keys IS NULL THEN
     RAISE EXCEPTION 'table % has no primary key', base
-      USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'Patterns find rows by it.';
+      USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'Patterns find rows by it, and it must not be deferrable.';
   END IF;
   key_value := format(CASE WHEN cardinality(keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, key_list);
 END
 $$;
 COMMENT ON FUNCTION _pattern_table(regclass, text) IS
   'names, owner, document column and primary key of a table; errors 42P01, 42809, 42703, 42702, 55000 when it cannot carry a pattern';
+
+-- A declaration names its document column, but the column may have been renamed since.
+CREATE FUNCTION _pattern_doc_column(rel regclass, declared text) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = $1 AND a.attname = $2 AND a.attnum > 0 AND NOT a.attisdropped
+$$;
+COMMENT ON FUNCTION _pattern_doc_column(regclass, text) IS 'the column if the table still has it, else NULL: then the only one of type bson is meant';
+
+-- Whether two paths lead to the same field, or one to something inside the other's.
+CREATE FUNCTION _pattern_paths_overlap(a text, b text) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@.bson_exists(@extschema@.bson_set('{}'::@extschema@.bson, $1, 1), $2)
+      OR @extschema@.bson_exists(@extschema@.bson_set('{}'::@extschema@.bson, $2, 1), $1)
+$$;
+COMMENT ON FUNCTION _pattern_paths_overlap(text, text) IS 'whether two paths lead to the same field, or one leads into what the other leads to; NULL if one is null; error 22023 for a bad path';
+
+-- A name for a trigger that the table does not use yet: shortened names may collide.
+CREATE FUNCTION _pattern_trigger_name(rel regclass, stem text, name text, label text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  result text := @extschema@._pattern_object_name(stem, name, label);
+  n int := 0;
+BEGIN
+  WHILE EXISTS (SELECT FROM pg_trigger t WHERE t.tgname = result AND t.tgrelid IN (SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel)) LOOP
+    n := n + 1;
+    result := @extschema@._pattern_object_name(stem, name, concat(label, n));
+  END LOOP;
+  RETURN result;
+END
+$$;
+COMMENT ON FUNCTION _pattern_trigger_name(regclass, text, text, text) IS 'name of a generated trigger that neither the table nor a partition of it uses';
 
 -- The declaration of a name, or the only one.
 CREATE FUNCTION _pattern_find(target regclass, target_name text, OUT pattern text, OUT name text, OUT options bson)
@@ -130,7 +166,8 @@ BEGIN
       JOIN pg_class c ON c.oid = d.rel
       CROSS JOIN LATERAL @extschema@._pattern_check_one(d.rel, d.pattern, d.name) v
     WHERE (pattern_check.name IS NULL OR d.name = pattern_check.name)
-      AND pg_has_role(c.relowner, 'USAGE');
+      AND pg_has_role(c.relowner, 'USAGE') AND NOT pg_is_other_temp_schema(c.relnamespace)
+      AND to_regprocedure('@extschema@._' || d.pattern || '_check(regclass, text)') IS NOT NULL;
 END
 $$;
 COMMENT ON FUNCTION pattern_check(regclass, text) IS

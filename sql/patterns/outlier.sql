@@ -75,13 +75,25 @@ BEGIN
   IF flag IS NULL OR is_set IS NULL OR index_elements IS NULL THEN
     RAISE EXCEPTION 'flag, is_set and index_elements must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  IF flag = field OR count_field = field OR count_field = flag OR '_id' IN (field, flag, coalesce(count_field, '')) THEN
-    RAISE EXCEPTION 'field, flag and count_field must be three different fields, none of them _id' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
   -- a bad path is an error here, and the text goes into SQL as a literal later
-  PERFORM @extschema@.bson_exists('{}'::@extschema@.bson, p) FROM unnest(ARRAY[field, flag, count_field, on_field]) p WHERE p IS NOT NULL;
+  IF EXISTS (SELECT FROM (VALUES (1, field), (2, flag), (3, count_field), (4, '_id')) AS a (n, path), (VALUES (1, field), (2, flag), (3, count_field), (4, '_id')) AS b (n, path)
+             WHERE a.n < b.n AND @extschema@._pattern_paths_overlap(a.path, b.path)) THEN
+    RAISE EXCEPTION 'field, flag and count_field must be different fields, none inside another and none of them _id' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF on_field IS NOT NULL AND @extschema@._pattern_paths_overlap(on_field, '_id') THEN
+    RAISE EXCEPTION 'on_field must not be _id' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
   IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'outlier' AND d.name = _outlier_enable.name) THEN
     RAISE EXCEPTION 'table % has an outlier pattern named "%" already', t.base, name USING ERRCODE = 'duplicate_object';
+  END IF;
+
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d
+               CROSS JOIN (VALUES ('field'), ('flag'), ('count_field')) AS theirs (option)
+               CROSS JOIN (VALUES (field), (flag), (count_field)) AS ours (path)
+             WHERE d.pattern = 'outlier' AND @extschema@.bson_get_text(d.options, 'doc_column') = t.doc
+               AND @extschema@._pattern_paths_overlap(@extschema@.bson_get_text(d.options, theirs.option), ours.path)) THEN
+    RAISE EXCEPTION 'table % has an outlier pattern that keeps one of these fields already', t.base
+      USING ERRCODE = 'invalid_parameter_value', HINT = 'Each needs a field, a flag and a count_field of its own.';
   END IF;
 
   options := @extschema@.bson_build('name', name, 'field', field, 'threshold', threshold, 'keep', keep, 'chunk', chunk, 'flag', flag,
@@ -89,9 +101,7 @@ BEGIN
   IF count_field IS NOT NULL THEN
     options := @extschema@.bson_set(options, 'count_field', count_field);
   END IF;
-  IF doc_column IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'doc_column', doc_column);
-  END IF;
+  options := @extschema@.bson_set(options, 'doc_column', t.doc);
 
   IF on_field IS NOT NULL THEN
     options := @extschema@.bson_set(options, 'on_field', on_field);
@@ -104,8 +114,12 @@ BEGIN
       EXECUTE format('ALTER TABLE %s OWNER TO %s', extras_rel, t.owner::regrole);
     END IF;
     PERFORM @extschema@._pattern_require_owner(extras_rel);
-    IF (SELECT c.relowner FROM pg_class c WHERE c.oid = extras_rel) <> t.owner THEN
-      RAISE EXCEPTION 'table % and the collection % must have the same owner', t.base, extras_rel USING ERRCODE = 'insufficient_privilege';
+    IF (SELECT c.relowner <> t.owner FROM pg_class c WHERE c.oid = extras_rel) THEN
+      RAISE EXCEPTION 'tables % and % have different owners', t.base, extras_rel USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    IF (SELECT c.relkind <> 'r' OR c.relispartition FROM pg_class c WHERE c.oid = extras_rel) THEN
+      RAISE EXCEPTION '% is not an ordinary table', extras_rel
+        USING ERRCODE = 'wrong_object_type', DETAIL = 'A collection of extras must be neither partitioned nor a partition.';
     END IF;
     PERFORM @extschema@._outlier_link(rel, extras_rel, name, pair, on_field);
   ELSE
@@ -143,32 +157,46 @@ END
 $$;
 COMMENT ON FUNCTION _pattern_nonempty(regclass) IS 'whether a table has rows';
 
+-- The name of a trigger of a declaration, told apart by what it fires on: the one it has, or a new one.
+CREATE FUNCTION _outlier_trigger_name(rel regclass, name text, label text, type int) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT coalesce(
+    (SELECT t.tgname::text FROM pg_trigger t
+     WHERE t.tgrelid = $1 AND t.tgtype = $4 AND t.tgfoid = '@extschema@.outlier_trigger'::regproc
+       AND (t.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to($2, 'UTF8') || '\x00'::bytea
+            OR t.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations($1) d WHERE d.pattern = 'outlier' AND d.name = $2))),
+    @extschema@._pattern_trigger_name($1, 'zz_docpatterns_50_outlier', $2, $3))
+$$;
+COMMENT ON FUNCTION _outlier_trigger_name(regclass, text, text, int) IS 'name of a trigger of an outlier declaration; type as in pg_trigger';
+
 -- The triggers on the table, made anew when options change. The main one carries the declaration.
 CREATE FUNCTION _outlier_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
   irregular text;
+  statement_name text;
   part record;
 BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.outlier_trigger(%L)',
-                 @extschema@._pattern_object_name('zz_docpatterns_50_outlier', name, NULL), rel, options::text);
+                 @extschema@._outlier_trigger_name(rel, name, NULL, 25), rel, options::text);
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.outlier_trigger(%L, %L)',
-                 @extschema@._pattern_object_name('zz_docpatterns_50_outlier', name, 'before'), rel, 'of', name);
+                 @extschema@._outlier_trigger_name(rel, name, 'before', 19), rel, 'of', name);
   -- a typical new document passes the condition and costs no call and no entry in the queue of triggers
   irregular := format('@extschema@.outlier_irregular(NEW.%I, %L, %s, %L)',
-                      (SELECT t.doc FROM @extschema@._pattern_table(rel, @extschema@.bson_get_text(options, 'doc_column')) t),
+                      (SELECT t.doc FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) t),
                       @extschema@.bson_get_text(options, 'field'), @extschema@.bson_get_text(options, 'threshold'), @extschema@.bson_get_text(options, 'flag'));
   EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT ON %s FOR EACH ROW WHEN (%s) EXECUTE FUNCTION @extschema@.outlier_trigger(%L, %L)',
-                 @extschema@._pattern_object_name('zz_docpatterns_50_outlier', name, 'insert'), rel, irregular, 'of', name);
+                 @extschema@._outlier_trigger_name(rel, name, 'insert', 5), rel, irregular, 'of', name);
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT ON %s FOR EACH ROW %s EXECUTE FUNCTION @extschema@.outlier_trigger(%L, %L)',
-                 @extschema@._pattern_object_name('zz_docpatterns_50_outlier', name, 'before_insert'), rel,
+                 @extschema@._outlier_trigger_name(rel, name, 'before_insert', 7), rel,
                  CASE WHEN @extschema@.bson_exists(options, 'count_field') OR @extschema@.bson_get_text(options, 'is_set') = 'true' THEN ''
                       ELSE format('WHEN (%s)', irregular) END, 'of', name);
   -- statement triggers are not inherited by partitions
+  statement_name := @extschema@._outlier_trigger_name(rel, name, 'statement', 48);
   FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
     EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.outlier_trigger(%L, %L)',
-                   @extschema@._pattern_object_name('zz_docpatterns_50_outlier', name, 'statement'), part.relid::regclass, 'of', name);
+                   statement_name, part.relid::regclass, 'of', name);
   END LOOP;
 END
 $$;
@@ -186,8 +214,8 @@ BEGIN
   SELECT string_agg(format('%I %s NOT NULL', CASE WHEN cardinality(t.keys) = 1 THEN 'key' ELSE 'key' || n END, k), ', ' ORDER BY n),
          string_agg(CASE WHEN cardinality(t.keys) = 1 THEN 'key' ELSE 'key' || n END, ', ' ORDER BY n)
     INTO columns, key_list FROM unnest(t.key_types) WITH ORDINALITY AS u (k, n);
-  EXECUTE format('CREATE TABLE %s (%s, chunk bigint NOT NULL, n int NOT NULL, sealed boolean NOT NULL, elements @extschema@.bson_value NOT NULL, '
-                 'PRIMARY KEY (%s, chunk))', extras_name, columns, key_list);
+  EXECUTE format('CREATE TABLE %s (%s, chunk bigint NOT NULL, n int NOT NULL, sealed boolean NOT NULL, '
+                 'elements @extschema@.bson_value NOT NULL CHECK (@extschema@.bson_typeof(elements) OPERATOR(pg_catalog.=) ''array''), PRIMARY KEY (%s, chunk))', extras_name, columns, key_list);
   -- the chunk that grows is compressed at every push, and lz4 does that several times as fast
   BEGIN
     EXECUTE format('ALTER TABLE %s ALTER COLUMN elements SET COMPRESSION lz4', extras_name);
@@ -199,7 +227,7 @@ BEGIN
   EXECUTE format('COMMENT ON TABLE %s IS %L', extras_name, format('elements of "%s" that outliers of %s do not hold themselves', name, t.base));
   EXECUTE format('ALTER TABLE %s OWNER TO %s', extras_name, t.owner::regrole);
   EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_guard_trigger(%L, %L, %L)',
-                 @extschema@._pattern_object_name('zz_docpatterns_90_outlier', name, 'guard'), extras_name, 'side', pair, name);
+                 @extschema@._pattern_trigger_name(extras_name::regclass, 'zz_docpatterns_90_outlier', name, 'guard'), extras_name, 'side', pair, name);
 END
 $$;
 COMMENT ON FUNCTION _outlier_create_extras(regclass, text, text, text, text) IS 'table for the extras of an outlier pattern';
@@ -216,9 +244,9 @@ BEGIN
   SELECT p.* INTO side FROM @extschema@._pattern_table(extras_rel, NULL) p;
   EXECUTE format('CREATE INDEX ON %s ((%I OPERATOR(@extschema@.->) %L::text), (%2$I OPERATOR(@extschema@.->) ''_id''::text))', side.base, side.doc, on_field);
   EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.outlier_link_trigger(%L, %L, %L)',
-                 @extschema@._pattern_object_name('zz_docpatterns_70_outlier', name, 'link'), side.base, 'side', pair, name);
+                 @extschema@._pattern_trigger_name(extras_rel, 'zz_docpatterns_70_outlier', name, 'link'), side.base, 'side', pair, name);
   EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.outlier_link_trigger(%L, %L, %L)',
-                 @extschema@._pattern_object_name('zz_docpatterns_70_outlier', name, 'statement'), side.base, 'side', pair, name);
+                 @extschema@._pattern_trigger_name(extras_rel, 'zz_docpatterns_70_outlier', name, 'statement'), side.base, 'side', pair, name);
 END
 $$;
 COMMENT ON FUNCTION _outlier_link(regclass, regclass, text, text, text) IS 'index and triggers of a collection that holds the extras of an outlier pattern';
@@ -233,126 +261,122 @@ COMMENT ON FUNCTION _outlier_create_index(regclass, text, text) IS 'index on the
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
--- Names and options of a declaration, as the verbs below use them in generated SQL.
+-- Names and options of a declaration, as the verbs below use them in generated SQL: there "b" is a row of the table, "s" one of
+-- the store's. Rows are matched by the columns of the key themselves: as BSON two timestamps of one millisecond are the same.
 CREATE FUNCTION _outlier_parts(rel regclass, name text,
-                               OUT base text, OUT doc text, OUT keys text[], OUT key_list text, OUT key_value text, OUT side regclass, OUT side_doc text,
-                               OUT side_keys text, OUT side_key_value text, OUT joined text, OUT options bson, OUT owner oid, OUT schema_name text, OUT table_name text)
+                               OUT base text, OUT schema_name text, OUT table_name text, OUT options bson, OUT doc text,
+                               OUT key_row text, OUT key_list text, OUT key_value text, OUT side regclass, OUT side_doc text, OUT side_link text,
+                               OUT side_key_row text, OUT side_key_list text, OUT side_key_value text, OUT stored text, OUT matches text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
+  several boolean;
 BEGIN
   SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'outlier' AND d.name = _outlier_parts.name;
   IF options IS NULL THEN
     RAISE EXCEPTION 'table % has no outlier pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
   END IF;
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@.bson_get_text(options, 'doc_column')) p;
-  base := t.base; doc := quote_ident(t.doc); keys := t.keys; key_list := t.key_list; key_value := t.key_value;
-  owner := t.owner; schema_name := t.schema_name; table_name := t.table_name;
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  several := cardinality(t.keys) > 1;
+  base := t.base; schema_name := t.schema_name; table_name := t.table_name; doc := format('b.%I', t.doc);
+  SELECT string_agg(format('b.%I', k), ', ' ORDER BY n), string_agg(CASE WHEN several THEN format('s.key%s', n) ELSE 's.key' END, ', ' ORDER BY n),
+         string_agg(format('b.%I %s s.key%s', k, o, CASE WHEN several THEN n END), ' AND ' ORDER BY n)
+    INTO key_list, side_key_list, matches FROM unnest(t.keys, t.key_ops) WITH ORDINALITY AS u (k, o, n);
+  key_row := format('ROW(%s)', key_list);
+  key_value := format(CASE WHEN several THEN '@extschema@.bson_array(%s)' ELSE '@extschema@.to_bson(%s)' END, key_list);
   side := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
-  IF @extschema@.bson_exists(options, 'on_field') THEN
-    IF side IS NOT NULL THEN
-      SELECT quote_ident(p.doc) INTO side_doc FROM @extschema@._pattern_table(side, NULL) p;
-    END IF;
+  IF side IS NULL THEN
+    stored := format('SELECT %s, 0::bigint AS stored FROM %s AS b WHERE false', (SELECT string_agg(format('b.%I AS key%s', k, CASE WHEN several THEN n END), ', ' ORDER BY n)
+                       FROM unnest(t.keys) WITH ORDINALITY AS u (k, n)), base);
+  ELSIF @extschema@.bson_exists(options, 'on_field') THEN
+    SELECT format('s.%I', p.doc) INTO side_doc FROM @extschema@._pattern_table(side, NULL) p;
+    side_link := format('(%s OPERATOR(@extschema@.->) %L::text)', side_doc, @extschema@.bson_get_text(options, 'on_field'));
+    side_key_list := 's.key'; side_key_value := 's.key';
+    matches := format('s.key OPERATOR(@extschema@.=) %s', key_value);
+    stored := format('SELECT %1$s AS key, count(*) AS stored FROM %2$s AS s WHERE %1$s IS NOT NULL GROUP BY 1', side_link, side);
   ELSE
-    SELECT string_agg(CASE WHEN cardinality(keys) = 1 THEN 'key' ELSE 'key' || n END, ', ' ORDER BY n) INTO side_keys FROM generate_subscripts(keys, 1) n;
-    side_key_value := format(CASE WHEN cardinality(keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, side_keys);
+    side_key_row := format('ROW(%s)', side_key_list);
+    side_key_value := format(CASE WHEN several THEN '@extschema@.bson_array(%s)' ELSE '@extschema@.to_bson(%s)' END, side_key_list);
+    stored := format('SELECT %1$s, sum(s.n)::bigint AS stored FROM %2$s AS s GROUP BY %1$s', side_key_list, side);
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _outlier_parts(regclass, text) IS 'names and options of an outlier declaration';
-
--- Stored extras per key: (key bson_value, stored bigint).
-CREATE FUNCTION _outlier_stored_query(rel regclass, name text) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  p record;
-BEGIN
-  SELECT o.* INTO p FROM @extschema@._outlier_parts(rel, name) o;
-  IF p.side IS NULL THEN
-    RETURN 'SELECT NULL::@extschema@.bson_value AS key, 0::numeric AS stored WHERE false';
-  ELSIF p.side_doc IS NOT NULL THEN
-    RETURN format('SELECT %1$s OPERATOR(@extschema@.->) %2$L::text AS key, count(*)::numeric AS stored FROM %3$s WHERE (%1$s OPERATOR(@extschema@.->) %2$L::text) IS NOT NULL GROUP BY 1',
-                  p.side_doc, @extschema@.bson_get_text(p.options, 'on_field'), p.side);
-  END IF;
-  RETURN format('SELECT %s AS key, sum(n)::numeric AS stored FROM %s GROUP BY 1', p.side_key_value, p.side);
-END
-$$;
-COMMENT ON FUNCTION _outlier_stored_query(regclass, text) IS 'SQL text: how many extras each key has';
+COMMENT ON FUNCTION _outlier_parts(regclass, text) IS 'names and options of an outlier declaration, and pieces of SQL text about them';
 
 CREATE FUNCTION _outlier_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  o @extschema@.bson;
-  deferred boolean;
   field text;
-  threshold text;
-  chunk text;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
-  o := p.options;
-  deferred := @extschema@.bson_get_text(o, 'mode') = 'deferred';
-  field := @extschema@.bson_get_text(o, 'field');
-  threshold := @extschema@.bson_get_text(o, 'threshold');
-  chunk := @extschema@.bson_get_text(o, 'chunk');
+  field := @extschema@.bson_get_text(p.options, 'field');
   IF p.side IS NULL THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'extras table'::text, 'present'::text, 'missing'::text;
   END IF;
 
   -- documents against their extras
   RETURN QUERY EXECUTE format($q$
-    WITH stored AS (%1$s),
-    docs AS (
-      SELECT %2$s AS key,
-        coalesce(CASE WHEN @extschema@.bson_typeof(%3$s, %4$L) = 'array' THEN @extschema@.bson_array_length(%3$s, %4$L) END, 0) AS len,
-        coalesce(@extschema@.bson_typeof(%3$s, %5$L) = 'bool' AND @extschema@.bson_get_text(%3$s, %5$L) = 'true', false) AS flagged,
-        @extschema@.bson_exists(%3$s, %5$L) AS flag_there,
-        %6$s AS total
-      FROM %7$s),
-    joined AS (SELECT d.key, d.len, d.flagged, d.flag_there, d.total, coalesce(s.stored, 0) AS stored
-               FROM docs d LEFT JOIN stored s ON s.key OPERATOR(@extschema@.=) d.key)
-    SELECT key, 'elements that stay'::text, %8$L::text, len::text FROM joined WHERE stored > 0 AND len <> %8$s
-    UNION ALL SELECT key, 'elements of a document without extras', 'at most %9$s', len::text FROM joined
-      WHERE stored = 0 AND len > %9$s AND NOT (%10$L::boolean AND flagged)
-    UNION ALL SELECT key, 'flag', 'true', CASE WHEN flag_there THEN 'another value' ELSE 'absent' END FROM joined WHERE stored > 0 AND NOT flagged
-    UNION ALL SELECT key, 'flag', 'absent', CASE WHEN flagged THEN 'true' ELSE 'another value' END FROM joined
-      WHERE stored = 0 AND flag_there AND NOT (%10$L::boolean AND flagged AND len > %9$s)
-    UNION ALL SELECT key, 'count', (len + stored)::text, coalesce(total, 'absent') FROM joined
-      WHERE %11$L::boolean AND total IS DISTINCT FROM (len + stored)::text
-    $q$, @extschema@._outlier_stored_query(rel, name), p.key_value, p.doc, field, @extschema@.bson_get_text(o, 'flag'),
-    CASE WHEN @extschema@.bson_exists(o, 'count_field') THEN format('@extschema@.bson_get_text(%s, %L)', p.doc, @extschema@.bson_get_text(o, 'count_field')) ELSE 'NULL::text' END,
-    p.base, @extschema@.bson_get_text(o, 'keep'), threshold, deferred, @extschema@.bson_exists(o, 'count_field'));
+    SELECT %1$s, v.what, v.expected, v.found
+    FROM %2$s AS b LEFT JOIN (%3$s) AS s ON %4$s
+      CROSS JOIN LATERAL (
+        SELECT coalesce(CASE WHEN @extschema@.bson_typeof(%5$s, %6$L) = 'array' THEN @extschema@.bson_array_length(%5$s, %6$L) END, 0) AS len,
+               coalesce(CASE WHEN @extschema@.bson_typeof(%5$s, %7$L) = 'bool' THEN @extschema@.bson_get_text(%5$s, %7$L) = 'true' END, false) AS flagged,
+               @extschema@.bson_exists(%5$s, %7$L) AS flag_there, coalesce(s.stored, 0) AS extras, %8$s AS total
+        OFFSET 0) AS d
+      CROSS JOIN LATERAL (
+        SELECT 'elements that stay', %9$L, d.len::text WHERE d.extras > 0 AND d.len <> %9$s
+        UNION ALL SELECT 'field of a document that keeps nothing', 'absent', 'present' WHERE d.extras > 0 AND %9$s = 0 AND @extschema@.bson_exists(%5$s, %6$L)
+        UNION ALL SELECT 'elements of a document without extras', 'at most %10$s', d.len::text WHERE d.extras = 0 AND d.len > %10$s AND NOT (%11$L::boolean AND d.flagged)
+        UNION ALL SELECT 'flag', 'true', CASE WHEN d.flag_there THEN 'another value' ELSE 'absent' END WHERE d.extras > 0 AND NOT d.flagged
+        UNION ALL SELECT 'flag', 'absent', CASE WHEN d.flagged THEN 'true' ELSE 'another value' END
+          WHERE d.extras = 0 AND d.flag_there AND NOT (%11$L::boolean AND d.flagged AND d.len > %10$s)
+        UNION ALL SELECT 'count', (d.len + d.extras)::text, coalesce(d.total, 'absent') WHERE %12$L::boolean AND d.total IS DISTINCT FROM (d.len + d.extras)::text
+      ) AS v (what, expected, found)
+    WHERE %5$s IS NOT NULL
+    $q$, p.key_value, p.base, p.stored, p.matches, p.doc, field, @extschema@.bson_get_text(p.options, 'flag'),
+    CASE WHEN @extschema@.bson_exists(p.options, 'count_field')
+         THEN format('CASE WHEN @extschema@.bson_typeof(%1$s, %2$L) IN (''int'', ''long'') THEN @extschema@.bson_get_text(%1$s, %2$L) ELSE @extschema@.bson_typeof(%1$s, %2$L) END',
+                     p.doc, @extschema@.bson_get_text(p.options, 'count_field'))
+         ELSE 'NULL::text' END,
+    @extschema@.bson_get_text(p.options, 'keep'), @extschema@.bson_get_text(p.options, 'threshold'),
+    @extschema@.bson_get_text(p.options, 'mode') = 'deferred', @extschema@.bson_exists(p.options, 'count_field'));
+  IF p.side IS NULL THEN
+    RETURN;
+  END IF;
 
   -- extras without their document
   RETURN QUERY EXECUTE format($q$
-    SELECT s.key, 'document of extras'::text, 'present'::text, 'missing'::text FROM (%s) s
-    WHERE NOT EXISTS (SELECT FROM %s WHERE s.key OPERATOR(@extschema@.=) %s)
-    $q$, @extschema@._outlier_stored_query(rel, name), p.base, p.key_value);
+    SELECT %s, 'document of extras'::text, 'present'::text, 'missing'::text FROM (%s) AS s
+    WHERE NOT EXISTS (SELECT FROM %s AS b WHERE %s AND %s IS NOT NULL)
+    $q$, p.side_key_value, p.stored, p.base, p.matches, p.doc);
 
   -- chunks
-  IF p.side_doc IS NULL AND p.side IS NOT NULL THEN
+  IF p.side_doc IS NULL THEN
     RETURN QUERY EXECUTE format($q$
-      SELECT %1$s, 'elements of a chunk'::text, '1 to %3$s'::text, n::text FROM %2$s WHERE n < 1 OR n > %3$s
-      UNION ALL SELECT %1$s, 'number of elements that a chunk says', coalesce(@extschema@.bson_array_length(elements)::text, 'an array'), n::text FROM %2$s
-        WHERE @extschema@.bson_array_length(elements) IS DISTINCT FROM n
-      UNION ALL SELECT %1$s, 'number of a chunk', 'less', chunk::text FROM %2$s WHERE chunk >= %5$s
-      UNION ALL SELECT %1$s, 'elements of neighbouring chunks', 'more than %3$s', both_n::text
-        FROM (SELECT *, n + lead(n) OVER (PARTITION BY %4$s ORDER BY chunk) AS both_n FROM %2$s) c WHERE both_n <= %3$s
-      $q$, p.side_key_value, p.side, chunk, p.side_keys, 1::bigint << 61);
+      SELECT %1$s, v.what, v.expected, v.found
+      FROM (SELECT s.*, s.n + lead(s.n) OVER (PARTITION BY %3$s ORDER BY s.chunk) AS both_n FROM %2$s AS s) AS s
+        CROSS JOIN LATERAL (
+          SELECT 'elements of a chunk', '1 to %4$s', s.n::text WHERE s.n < 1 OR s.n > %4$s
+          UNION ALL SELECT 'elements that a chunk counts', @extschema@.bson_array_length(s.elements)::text, s.n::text WHERE @extschema@.bson_array_length(s.elements) <> s.n
+          UNION ALL SELECT 'number of a chunk', 'less than %5$s', s.chunk::text WHERE s.chunk >= %5$s
+          UNION ALL SELECT 'elements of neighbouring chunks', 'more than %4$s', s.both_n::text WHERE s.both_n <= %4$s
+        ) AS v (what, expected, found)
+      $q$, p.side_key_value, p.side, p.side_key_list, @extschema@.bson_get_text(p.options, 'chunk'), 1::bigint << 61);
   END IF;
 
-  IF @extschema@.bson_get_text(o, 'is_set') = 'true' THEN
+  IF @extschema@.bson_get_text(p.options, 'is_set') = 'true' THEN
     RETURN QUERY EXECUTE format($q$
-      SELECT key, 'elements of a set'::text, 'distinct'::text, format('%%s times one value', count(*))
-      FROM (SELECT %1$s AS key, e AS element FROM %2$s CROSS JOIN LATERAL @extschema@.bson_elements(%3$s OPERATOR(@extschema@.->) %4$L::text) e
-              WHERE @extschema@.bson_typeof(%3$s, %4$L) = 'array'
-            UNION ALL %5$s) a
-      GROUP BY key, element HAVING count(*) > 1
-      $q$, p.key_value, p.base, p.doc, field,
-      CASE WHEN p.side IS NULL THEN 'SELECT NULL, NULL WHERE false'
-           WHEN p.side_doc IS NOT NULL THEN format('SELECT %1$s OPERATOR(@extschema@.->) %2$L::text, @extschema@.to_bson(@extschema@.bson_unset(%1$s, %2$L)) FROM %3$s',
-                                                   p.side_doc, @extschema@.bson_get_text(o, 'on_field'), p.side)
-           ELSE format('SELECT %s, e FROM %s CROSS JOIN LATERAL @extschema@.bson_elements(elements) e', p.side_key_value, p.side) END);
+      SELECT %1$s, 'elements of a set'::text, 'distinct'::text, format('%%s times one value', count(*))
+      FROM (SELECT %2$s, e FROM %3$s AS b CROSS JOIN LATERAL @extschema@.bson_elements(%4$s OPERATOR(@extschema@.->) %5$L::text) e
+              WHERE @extschema@.bson_typeof(%4$s, %5$L) = 'array'
+            UNION ALL %6$s) AS s (%7$s, element)
+      GROUP BY %8$s, s.element HAVING count(*) > 1
+      $q$, p.side_key_value, CASE WHEN p.side_doc IS NULL THEN p.key_list ELSE p.key_value END, p.base, p.doc, field,
+      CASE WHEN p.side_doc IS NOT NULL THEN format('SELECT %s, @extschema@.to_bson(@extschema@.bson_unset(%s, %L)) FROM %s AS s WHERE %1$s IS NOT NULL',
+                                                   p.side_link, p.side_doc, @extschema@.bson_get_text(p.options, 'on_field'), p.side)
+           ELSE format('SELECT %s, e FROM %s AS s CROSS JOIN LATERAL @extschema@.bson_elements(s.elements) e', p.side_key_list, p.side) END,
+      replace(p.side_key_list, 's.', ''), p.side_key_list);
   END IF;
 END
 $$;
@@ -363,19 +387,19 @@ CREATE FUNCTION _outlier_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
+  length text;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
-  RETURN format($q$SELECT ROW(%1$s) AS key FROM %2$s
-    WHERE @extschema@.bson_exists(%3$s, %5$L)
-      OR (@extschema@.bson_typeof(%3$s, %4$L) OPERATOR(pg_catalog.=) 'array' AND @extschema@.bson_array_length(%3$s, %4$L) OPERATOR(pg_catalog.>) %6$s)
-      OR %7$s ORDER BY %1$s$q$,
-    p.key_list, p.base, p.doc, @extschema@.bson_get_text(p.options, 'field'), @extschema@.bson_get_text(p.options, 'flag'),
-    @extschema@.bson_get_text(p.options, 'threshold'),
-    CASE WHEN @extschema@.bson_get_text(p.options, 'is_set') = 'true' THEN 'true'
-         WHEN @extschema@.bson_exists(p.options, 'count_field') THEN
-           format('@extschema@.bson_get_text(%1$s, %2$L) IS DISTINCT FROM coalesce(CASE WHEN @extschema@.bson_typeof(%1$s, %3$L) OPERATOR(pg_catalog.=) ''array'' THEN @extschema@.bson_array_length(%1$s, %3$L) END, 0)::pg_catalog.text',
-                  p.doc, @extschema@.bson_get_text(p.options, 'count_field'), @extschema@.bson_get_text(p.options, 'field'))
-         ELSE 'false' END);
+  length := format('(CASE WHEN @extschema@.bson_typeof(%1$s, %2$L) OPERATOR(pg_catalog.=) ''array'' THEN @extschema@.bson_array_length(%1$s, %2$L) ELSE 0 END)',
+                   p.doc, @extschema@.bson_get_text(p.options, 'field'));
+  RETURN format('SELECT %s AS key FROM %s AS b WHERE %s IS NOT NULL AND (@extschema@.bson_exists(%3$s, %L) OR %s OPERATOR(pg_catalog.>) %s%s) ORDER BY %s',
+    p.key_row, p.base, p.doc, @extschema@.bson_get_text(p.options, 'flag'), length, @extschema@.bson_get_text(p.options, 'threshold'),
+    CASE WHEN @extschema@.bson_get_text(p.options, 'is_set') = 'true' THEN format(' OR %s OPERATOR(pg_catalog.>) 1', length) ELSE '' END ||
+    CASE WHEN @extschema@.bson_exists(p.options, 'count_field')
+         THEN format(' OR @extschema@.bson_get_text(%s, %L) IS DISTINCT FROM %s::pg_catalog.text OR @extschema@.bson_typeof(%1$s, %2$L) OPERATOR(pg_catalog.<>) ''int''',
+                     p.doc, @extschema@.bson_get_text(p.options, 'count_field'), length) ELSE '' END ||
+    CASE WHEN p.side_doc IS NOT NULL THEN format(' OR EXISTS (SELECT FROM %s AS s WHERE %s OPERATOR(@extschema@.=) %s)', p.side, p.side_link, p.key_value) ELSE '' END,
+    p.key_list);
 END
 $$;
 COMMENT ON FUNCTION _outlier_pending(regclass, text) IS 'SQL text: keys of rows that may not be in line with an outlier pattern';
@@ -384,9 +408,13 @@ CREATE FUNCTION _outlier_rejoin(rel regclass, name text, key record) RETURNS big
   AS 'MODULE_PATHNAME', 'dp_outlier_rejoin' LANGUAGE C STRICT;
 COMMENT ON FUNCTION _outlier_rejoin(regclass, text, record) IS 'puts the extras of a key back into its document; returns the size of that; does nothing when it would be too large';
 
-CREATE FUNCTION _outlier_rechunk(rel regclass, name text, key record) RETURNS void
+CREATE FUNCTION _outlier_drop_orphans(rel regclass, name text) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_outlier_drop_orphans_sql' LANGUAGE C STRICT;
+COMMENT ON FUNCTION _outlier_drop_orphans(regclass, text) IS 'forgets extras whose document does not exist';
+
+CREATE FUNCTION _outlier_rechunk(rel regclass, name text, key record) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_outlier_rechunk' LANGUAGE C STRICT;
-COMMENT ON FUNCTION _outlier_rechunk(regclass, text, record) IS 'arranges the extras of a key in chunks anew, or forgets them when there is no document';
+COMMENT ON FUNCTION _outlier_rechunk(regclass, text, record) IS 'arranges the extras of a key in chunks anew, or forgets them when there is no document; returns whether anything had to be written';
 
 CREATE FUNCTION _outlier_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -396,25 +424,33 @@ DECLARE
   done bigint := 0;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
+  PERFORM @extschema@._pattern_create_whole(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')));
   IF p.side IS NULL THEN
     IF @extschema@.bson_exists(p.options, 'on_field') THEN
       RAISE EXCEPTION 'the collection with the extras of the outlier pattern "%" on table % is missing', name, p.base
         USING ERRCODE = 'undefined_table', HINT = 'Restore it, or drop the pattern''s triggers and declare it again.';
     END IF;
-    PERFORM @extschema@._outlier_create_extras(rel, @extschema@.bson_get_text(p.options, 'doc_column'),
+    PERFORM @extschema@._outlier_create_extras(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')),
               format('%I.%I', p.schema_name, @extschema@._pattern_object_name(p.table_name, name, 'extras')), name, @extschema@.bson_get_text(p.options, 'pair'));
+    SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
   ELSIF p.side_doc IS NULL THEN
-    FOR r IN EXECUTE format('SELECT ROW(%1$s) AS key FROM (SELECT DISTINCT %1$s FROM (SELECT *, n + lead(n) OVER (PARTITION BY %1$s ORDER BY chunk) AS both_n FROM %2$s) c '
-                            'WHERE n < 1 OR n > %3$s OR both_n <= %3$s OR @extschema@.bson_array_length(elements) IS DISTINCT FROM n) k '
-                            'UNION SELECT ROW(%1$s) FROM (SELECT DISTINCT %1$s FROM %2$s) s WHERE NOT EXISTS (SELECT FROM %4$s WHERE %5$s OPERATOR(@extschema@.=) %6$s)',
-                            p.side_keys, p.side, @extschema@.bson_get_text(p.options, 'chunk'), p.base, p.key_value, p.side_key_value) LOOP
-      PERFORM @extschema@._outlier_rechunk(rel, name, r.key);
-      done := done + 1;
+    -- chunks that are not as they should be, chunks without a document; the chunks of a set may hold one value twice
+    FOR r IN EXECUTE format($q$
+        SELECT %1$s AS key FROM (SELECT DISTINCT %2$s FROM (SELECT s.*, s.n + lead(s.n) OVER (PARTITION BY %2$s ORDER BY s.chunk) AS both_n FROM %3$s AS s) AS s
+          WHERE s.n < 1 OR s.n > %4$s OR s.both_n <= %4$s OR s.chunk >= %5$s OR @extschema@.bson_array_length(s.elements) <> s.n OR %6$L::boolean
+            OR NOT EXISTS (SELECT FROM %7$s AS b WHERE %8$s AND %9$s IS NOT NULL)) AS s
+        $q$, p.side_key_row, p.side_key_list, p.side, @extschema@.bson_get_text(p.options, 'chunk'), 1::bigint << 61,
+        @extschema@.bson_get_text(p.options, 'is_set'), p.base, p.matches, p.doc) LOOP
+      IF @extschema@._outlier_rechunk(rel, name, r.key) THEN
+        done := done + 1;
+      END IF;
     END LOOP;
+  ELSE
+    PERFORM @extschema@._outlier_drop_orphans(rel, name);
   END IF;
   -- documents that have extras, whatever they say themselves, and those that are not in line without
-  FOR r IN EXECUTE format('SELECT ROW(%1$s) AS key FROM %2$s JOIN (%3$s) s ON s.key OPERATOR(@extschema@.=) %4$s UNION ALL SELECT key FROM (%5$s) p',
-                          p.key_list, p.base, @extschema@._outlier_stored_query(rel, name), p.key_value, @extschema@._outlier_pending(rel, name)) LOOP
+  FOR r IN EXECUTE format('SELECT %1$s AS key FROM %2$s AS b JOIN (%3$s) AS s ON %4$s UNION ALL SELECT key FROM (%5$s) p',
+                          p.key_row, p.base, p.stored, p.matches, @extschema@._outlier_pending(rel, name)) LOOP
     IF @extschema@._pattern_settle(rel, name, r.key) THEN
       done := done + 1;
     END IF;
@@ -441,7 +477,7 @@ BEGIN
       RAISE EXCEPTION 'option "%" of an outlier pattern cannot be changed', c.key
         USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are threshold, keep, chunk, is_set, mode and index_elements.';
     END IF;
-    IF @extschema@.bson_typeof(c.value) <> CASE WHEN c.key IN ('threshold', 'keep', 'chunk') THEN 'int' WHEN c.key = 'mode' THEN 'string' ELSE 'bool' END THEN
+    IF @extschema@.bson_typeof(c.value) <> (CASE WHEN c.key IN ('threshold', 'keep', 'chunk') THEN 'int' WHEN c.key = 'mode' THEN 'string' ELSE 'bool' END) THEN
       RAISE EXCEPTION 'option "%" cannot be a value of type %', c.key, @extschema@.bson_typeof(c.value) USING ERRCODE = 'invalid_parameter_value';
     END IF;
     o := @extschema@.bson_set(o, c.key, c.value);
@@ -458,15 +494,14 @@ BEGIN
   PERFORM @extschema@._outlier_create_triggers(rel, o);
   IF @extschema@.bson_get_text(o, 'index_elements') <> @extschema@.bson_get_text(p.options, 'index_elements') THEN
     IF @extschema@.bson_get_text(o, 'index_elements') = 'true' THEN
-      PERFORM @extschema@._outlier_create_index(rel, (SELECT t.doc FROM @extschema@._pattern_table(rel, @extschema@.bson_get_text(o, 'doc_column')) t), @extschema@.bson_get_text(o, 'field'));
+      PERFORM @extschema@._outlier_create_index(rel, (SELECT t.doc FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) t), @extschema@.bson_get_text(o, 'field'));
     ELSE
       PERFORM @extschema@._outlier_drop_index(rel, @extschema@.bson_get_text(o, 'field'));
     END IF;
   END IF;
 
   -- documents that have extras are arranged anew at once, because their triggers go by the new options
-  FOR r IN EXECUTE format('SELECT ROW(%1$s) AS key FROM %2$s JOIN (%3$s) s ON s.key OPERATOR(@extschema@.=) %4$s',
-                          p.key_list, p.base, @extschema@._outlier_stored_query(rel, name), p.key_value) LOOP
+  FOR r IN EXECUTE format('SELECT %s AS key FROM %s AS b JOIN (%s) AS s ON %s', p.key_row, p.base, p.stored, p.matches) LOOP
     IF p.side_doc IS NULL THEN
       PERFORM @extschema@._outlier_rechunk(rel, name, r.key);
     ELSE
@@ -502,7 +537,7 @@ DECLARE
   done bigint := 0;
   size bigint;
   too_large text[];
-  limit_size bigint := (SELECT s.setting FROM pg_settings s WHERE s.name = 'docpatterns.max_document_size')::bigint;
+  limit_size bigint := (SELECT s.setting::bigint FROM pg_settings s WHERE s.name = 'docpatterns.max_document_size');
   keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
   part record;
   view_rel regclass;
@@ -510,8 +545,8 @@ BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
   IF NOT keep_data AND p.side IS NOT NULL THEN
-    FOR r IN EXECUTE format('SELECT ROW(%1$s) AS key, %4$s AS value FROM %2$s JOIN (%3$s) s ON s.key OPERATOR(@extschema@.=) %4$s',
-                            p.key_list, p.base, @extschema@._outlier_stored_query(rel, name), p.key_value) LOOP
+    FOR r IN EXECUTE format('SELECT %1$s AS key, %2$s AS value FROM %3$s AS b LEFT JOIN (%4$s) AS s ON %5$s WHERE s.stored IS NOT NULL OR @extschema@.bson_exists(%6$s, %7$L) ORDER BY %8$s',
+                            p.key_row, p.key_value, p.base, p.stored, p.matches, p.doc, @extschema@.bson_get_text(p.options, 'flag'), p.key_list) LOOP
       size := @extschema@._outlier_rejoin(rel, name, r.key);
       IF size > limit_size THEN
         too_large := too_large || r.value::text;

@@ -67,6 +67,7 @@ static void decl_read_doc_column(DpDecl *decl, Relation rel);
 static bool decl_option(DpDecl *decl, const char *option, DpValue *value);
 static char *pattern_of_function(Oid function);
 static Oid	declared_on(Oid relid, bool isclone);
+static DpDecl *decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern, bool missing_ok);
 static Oid	relation_owner(Oid relid);
 
 #define FUNCTION_SUFFIX "_trigger"
@@ -152,6 +153,18 @@ dp_decl_find(Oid relid, const char *pattern, const char *name)
 DpDecl *
 dp_decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern)
 {
+	return decl_of_trigger(fcinfo, pattern, false);
+}
+
+DpDecl *
+dp_decl_of_trigger_if(FunctionCallInfo fcinfo, const char *pattern)
+{
+	return decl_of_trigger(fcinfo, pattern, true);
+}
+
+static DpDecl *
+decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern, bool missing_ok)
+{
 	TriggerCache *cache = fcinfo->flinfo->fn_extra;
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
 	const char *argument;
@@ -187,6 +200,8 @@ dp_decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern)
 		}
 	}
 
+	if (missing_ok)
+		return NULL;
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_OBJECT),
 			 errmsg("trigger \"%s\" belongs to no declaration of the %s pattern on table %s",
@@ -605,6 +620,8 @@ decl_read_doc_column(DpDecl *decl, Relation rel)
 {
 	char	   *wanted = dp_decl_text(decl, "doc_column");
 	Oid			bson = dp_types()->bson;
+	Form_pg_attribute found = NULL;
+	int			n = 0;
 	int			i;
 
 	for (i = 0; i < RelationGetNumberOfAttributes(rel); i++)
@@ -613,24 +630,29 @@ decl_read_doc_column(DpDecl *decl, Relation rel)
 
 		if (att->attisdropped || att->atttypid != bson)
 			continue;
-		if (wanted != NULL && strcmp(NameStr(att->attname), wanted) != 0)
-			continue;
-		if (decl->doc_column != NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_AMBIGUOUS_COLUMN),
-					 errmsg("table %s has more than one column of type bson",
-							dp_relation_name(decl->relid)),
-					 errhint("Say which one with the argument \"doc_column\".")));
-		decl->doc_column = pstrdup(NameStr(att->attname));
-		decl->doc_attnum = att->attnum;
+		found = att;
+		n++;
+		if (wanted != NULL && strcmp(NameStr(att->attname), wanted) == 0)
+		{
+			n = 1;
+			break;
+		}
 	}
-	if (decl->doc_column == NULL)
+	if (n == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("table %s has no column of type bson", dp_relation_name(decl->relid))));
+
+	/* the column may have been renamed: then it must be the only one */
+	if (n > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_AMBIGUOUS_COLUMN),
 				 wanted == NULL ?
-				 errmsg("table %s has no column of type bson", dp_relation_name(decl->relid)) :
-				 errmsg("table %s has no column \"%s\" of type bson",
+				 errmsg("table %s has more than one column of type bson", dp_relation_name(decl->relid)) :
+				 errmsg("table %s has no column \"%s\" and more than one other of type bson",
 						dp_relation_name(decl->relid), wanted)));
+	decl->doc_column = pstrdup(NameStr(found->attname));
+	decl->doc_attnum = found->attnum;
 }
 
 /* The option's value; false if it is absent or null. */

@@ -81,6 +81,12 @@ extern DpDecl *dp_decl_find(Oid relid, const char *pattern, const char *name);
 extern DpDecl *dp_decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern);
 
 /*
+ * The same, but NULL where no declaration is left: for triggers that may stay
+ * behind on a table that was a partition.
+ */
+extern DpDecl *dp_decl_of_trigger_if(FunctionCallInfo fcinfo, const char *pattern);
+
+/*
  * The two sides of a pair: the table whose main trigger names it, and the one
  * whose side triggers do; relid is the one that is known.  InvalidOid if there
  * is none with the same owner.  If there are several (a schema was copied),

@@ -39,18 +39,19 @@
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
 
-static const char collected_moves, collected_leaving, collected_links;
+static const char collected_links;
 
 static HeapTuple outlier_before(Outlier *o, TriggerData *trigdata);
 static void outlier_after(Outlier *o, TriggerData *trigdata);
 static void outlier_changed(Outlier *o, struct varlena *before, struct varlena *after, const DpKey *key);
 static void outlier_replaced(Outlier *o, struct varlena *doc, const DpKey *key);
 static void outlier_statement(Outlier *o, TriggerData *trigdata);
-static void row_leaving(Outlier *o, const DpKey *key, HeapTuple tuple, TupleDesc desc);
-static bool row_left(Outlier *o, const DpKey *key, DpKey *to);
 static struct varlena *link_of_row(Outlier *o, HeapTuple tuple, TupleDesc desc);
 static struct varlena *row_document(Outlier *o, HeapTuple tuple, TupleDesc desc);
 static bool row_unchanged(Outlier *o, TriggerData *trigdata, TupleDesc desc);
+static bool field_unchanged(const Outlier *o, struct varlena *before, struct varlena *after);
+static bool array_grown(const Outlier *o, struct varlena *before, struct varlena *after);
+static void append_rest(Outlier *o, const DpKey *key, struct varlena *doc);
 static bool array_begins_with(const DpValueList *longer, const DpValueList *shorter);
 static int64 count_of(const Outlier *o, struct varlena *doc);
 
@@ -61,10 +62,27 @@ DP_FUNCTION(dp_outlier_trigger);
 Datum
 dp_outlier_trigger(PG_FUNCTION_ARGS)
 {
-	DpDecl	   *decl = dp_decl_of_trigger(fcinfo, "outlier");
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	Outlier    *o = dp_outlier(decl);
+	DpDecl	   *decl;
+	Outlier    *o;
 
+	if (CALLED_AS_TRIGGER(fcinfo) && !TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
+	{
+		/* such a trigger stays behind when a partition is detached */
+		decl = dp_decl_of_trigger_if(fcinfo, "outlier");
+		if (decl == NULL)
+			return PointerGetDatum(NULL);
+	}
+	else
+		decl = dp_decl_of_trigger(fcinfo, "outlier");
+	o = dp_outlier(decl);
+
+	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) ||
+		(TRIGGER_FIRED_BEFORE(trigdata->tg_event) &&
+		 (!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) || TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"outlier_trigger\" is called by triggers that outlier_enable() makes only")));
 	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 		return PointerGetDatum(outlier_before(o, trigdata));
 
@@ -153,7 +171,8 @@ dp_outlier_link_trigger(PG_FUNCTION_ARGS)
 	Outlier    *o;
 	ListCell   *lc;
 
-	if (!CALLED_AS_TRIGGER(fcinfo) || trigdata->tg_trigger->tgnargs != 3)
+	if (!CALLED_AS_TRIGGER(fcinfo) || trigdata->tg_trigger->tgnargs != 3 ||
+		!TRIGGER_FIRED_AFTER(trigdata->tg_event))
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"outlier_link_trigger\" is called by triggers of the outlier pattern only")));
@@ -166,6 +185,11 @@ dp_outlier_link_trigger(PG_FUNCTION_ARGS)
 	if (!OidIsValid(base))
 		return PointerGetDatum(NULL);	/* the collection was restored alone */
 	o = dp_outlier(dp_decl_find(base, "outlier", name));
+	if (o->link == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the outlier pattern \"%s\" on table %s does not keep its extras in a collection",
+						name, dp_relation_name(base))));
 	if (!dp_decl_maintained(o->decl))
 		return PointerGetDatum(NULL);
 
@@ -205,7 +229,7 @@ dp_outlier_link_trigger(PG_FUNCTION_ARGS)
 		DpKey		key;
 
 		CHECK_FOR_INTERRUPTS();
-		if (!dp_key_of_value(o->decl, &link, &key) || dp_outlier_lock(o, &key, true) == NULL)
+		if (!dp_key_of_value(o->decl, &link, &key) || dp_outlier_lock(o, &key, true, NULL) == NULL)
 		{
 			/* documents that are gone, or going, need not name anybody */
 			if (dp_outlier_link_used(o, lfirst(lc)))
@@ -236,6 +260,7 @@ outlier_before(Outlier *o, TriggerData *trigdata)
 	struct varlena *doc;
 	struct varlena *marked;
 	struct varlena *old = NULL;
+	DpKey		key;
 	DpValue		array;
 	uint32		n = 0;
 
@@ -253,23 +278,27 @@ outlier_before(Outlier *o, TriggerData *trigdata)
 		old = row_document(o, trigdata->tg_trigtuple, desc);
 	if (old != NULL && dp_outlier_flagged(o, old))
 	{
-		DpKey		key;
-		DpValue		was;
-		bool		had;
-
 		dp_key_of_tuple(o->decl, trigdata->tg_trigtuple, desc, &key);
 		if (dp_outlier_has_extras(o, old, &key))
 		{
-			bool		has = dp_outlier_array(o, doc, &array);
-
 			if (trigdata->tg_relation->rd_rel->relispartition)
-				row_leaving(o, &key, tuple, desc);
+			{
+				DpKey		to;
 
-			had = dp_outlier_array(o, old, &was);
-			if (had == has && (!has || dp_value_identical(&was, &array)))
+				dp_key_of_tuple(o->decl, tuple, desc, &to);
+				if (!dp_key_identical(o->decl, &key, &to))
+					dp_outlier_move_announce(o, &key, &to, array_grown(o, old, doc));
+			}
+			if (field_unchanged(o, old, doc))
 				marked = dp_outlier_mark(o, doc, true, count_of(o, old));
 			goto done;			/* or elements move: that is done afterwards */
 		}
+	}
+	if (!is_update && dp_outlier_moving())
+	{
+		dp_key_of_tuple(o->decl, tuple, desc, &key);
+		if (dp_outlier_move_arriving(o, &key))
+			return tuple;
 	}
 
 	if (dp_outlier_array(o, doc, &array))
@@ -336,29 +365,16 @@ outlier_after(Outlier *o, TriggerData *trigdata)
 		had_extras = dp_outlier_has_extras(o, before, &key);
 	}
 
-	if (tuple == NULL)
+	if (after == NULL)
 	{
-		DpKey		to;
-
-		if (!had_extras)
-			return;
-		SPI_connect();
-		if (marked == DP_MARK_NONE && row_left(o, &key, &to))
+		if (had_extras)
 		{
-			dp_outlier_move(o, &key, &to);
-			dp_collect(o->decl->target, &collected_moves, dp_key_to_value(o->decl, &to));
+			SPI_connect();
+			if (tuple != NULL || !dp_outlier_moving() || !dp_outlier_move_leaving(o, &key))
+				dp_outlier_drop(o, &key);
+			SPI_finish();
 		}
-		else
-			dp_outlier_drop(o, &key);
-		SPI_finish();
 		return;
-	}
-	if (before == NULL && trigdata->tg_relation->rd_rel->relispartition)
-	{
-		/* it has come from another partition, and is brought in order when its extras have come too */
-		dp_key_of_tuple(o->decl, tuple, desc, &key);
-		if (dp_collection_find(o->decl->target, &collected_moves, dp_key_to_value(o->decl, &key)) != NULL)
-			return;
 	}
 
 	if (had_extras)
@@ -368,19 +384,21 @@ outlier_after(Outlier *o, TriggerData *trigdata)
 		dp_key_of_tuple(o->decl, tuple, desc, &to);
 		if (!dp_key_identical(o->decl, &key, &to))
 		{
-			/* the extras follow now, and arrive when the statement has ended */
 			SPI_connect();
-			dp_outlier_move(o, &key, &to);
+			if (marked == DP_MARK_WHOLE)
+				dp_outlier_drop(o, &key);
+			else
+				dp_outlier_move_start(o, &key, &to, array_grown(o, before, after));
 			SPI_finish();
 			if (marked != DP_MARK_WHOLE)
-			{
-				dp_collect(o->decl->target, &collected_moves, dp_key_to_value(o->decl, &to));
 				return;
-			}
-			SPI_connect();
-			dp_outlier_move_finish(o, &to);
-			SPI_finish();
 		}
+	}
+	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event) && dp_outlier_moving())
+	{
+		dp_key_of_tuple(o->decl, tuple, desc, &key);
+		if (dp_outlier_move_arriving(o, &key))
+			return;
 	}
 
 	if (marked == DP_MARK_WHOLE)
@@ -392,7 +410,7 @@ outlier_after(Outlier *o, TriggerData *trigdata)
 	if (!had_extras)
 	{
 		/* the typical document ends here */
-		if (after == NULL || !dp_outlier_array(o, after, &array) ||
+		if (!dp_outlier_array(o, after, &array) ||
 			!dp_outlier_exceeds(&array, o->threshold) ||
 			o->deferred)
 			return;
@@ -409,75 +427,71 @@ static void
 outlier_changed(Outlier *o, struct varlena *before, struct varlena *after, const DpKey *key)
 {
 	struct varlena *doc;
-	DpValueList was = {0};
-	DpValueList is = {0};
-	DpValue		array;
-	DpValue		now;
-	bool		has = after != NULL && dp_outlier_array(o, after, &array);
-	bool		has_now;
 
-	if (before != NULL)
-	{
-		DpValue		old;
-		bool		had = dp_outlier_array(o, before, &old);
-
-		if (had == has && (!has || dp_value_identical(&old, &array)))
-			return;
-		if (had)
-			dp_values_add_array(&was, &old);
-	}
+	if (before != NULL && field_unchanged(o, before, after))
+		return;
 
 	SPI_connect();
-	doc = dp_outlier_lock(o, key, true);
+	doc = dp_outlier_lock(o, key, true, NULL);
 	if (doc == NULL)
 	{
 		SPI_finish();			/* somebody's trigger has deleted it */
 		return;
 	}
 
-	has_now = dp_outlier_array(o, doc, &now);
-	if (has_now != has || (has && !dp_value_identical(&now, &array)))
-	{
-		/* somebody's trigger has changed it since: start from what is there */
-		dp_outlier_settle(o, key, false);
-		SPI_finish();
-		return;
-	}
-
-	if (has)
-		dp_values_add_array(&is, &array);
-	if (before != NULL && !o->stay_last && was.n == o->keep && array_begins_with(&is, &was))
-	{
-		/* what was added behind an unchanged beginning goes to the logical end */
-		DpValueList added = {0};
-		int			i;
-		int64		stored;
-
-		for (i = was.n; i < is.n; i++)
-			dp_values_add(&added, &is.v[i]);
-		if (o->is_set)
-		{
-			DpValueList all = {0};
-
-			/* equal to a kept one, to each other, or to a stored one: not added */
-			for (i = 0; i < is.n; i++)
-				dp_values_add(&all, &is.v[i]);
-			dp_values_distinct(&all);
-			added.n = 0;
-			for (i = was.n; i < all.n; i++)
-			{
-				if (!dp_outlier_holds(o, key, &all.v[i], true))
-					dp_values_add(&added, &all.v[i]);
-			}
-		}
-		dp_outlier_append(o, key, added.v, added.n);
-		is.n = was.n;
-		stored = o->count != NULL ? dp_outlier_stored(o, key, true) : 1;
-		dp_outlier_write(o, key, doc, dp_outlier_arrange(o, doc, &is, stored > 0, is.n + stored));
-	}
+	/* if somebody's trigger has changed it since: start from what is there */
+	if (before != NULL && field_unchanged(o, after, doc) && array_grown(o, before, after))
+		append_rest(o, key, doc);
 	else
 		dp_outlier_settle(o, key, false);
 	SPI_finish();
+}
+
+/*
+ * The extras have followed their row to this key: bring it in order.  grown:
+ * elements were added behind an unchanged beginning by the same statement.
+ */
+void
+dp_outlier_moved(Outlier *o, const DpKey *key, bool grown)
+{
+	bool		is_null;
+	struct varlena *doc = dp_outlier_lock(o, key, true, &is_null);
+
+	if (doc == NULL)
+	{
+		dp_outlier_drop(o, key);	/* somebody's trigger has deleted it */
+		return;
+	}
+	if (grown && !is_null)
+		append_rest(o, key, doc);
+	dp_outlier_settle(o, key, false);
+}
+
+/*
+ * What was added to the kept part of an outlier goes to the logical end.
+ */
+static void
+append_rest(Outlier *o, const DpKey *key, struct varlena *doc)
+{
+	DpValueList all = {0};
+	DpValueList added = {0};
+	DpValue		array;
+	int64		stored;
+	int			i;
+
+	if (dp_outlier_array(o, doc, &array))
+		dp_values_add_array(&all, &array);
+	if (o->is_set)
+		dp_values_distinct(&all);
+	for (i = o->keep; i < all.n; i++)
+	{
+		if (!o->is_set || !dp_outlier_holds(o, key, &all.v[i], true))
+			dp_values_add(&added, &all.v[i]);
+	}
+	dp_outlier_append(o, key, added.v, added.n);
+	all.n = Min(all.n, o->keep);
+	stored = o->count != NULL ? dp_outlier_stored(o, key, true) : 1;
+	dp_outlier_write(o, key, doc, dp_outlier_arrange(o, doc, &all, stored > 0, all.n + stored));
 }
 
 /*
@@ -498,80 +512,14 @@ outlier_replaced(Outlier *o, struct varlena *doc, const DpKey *key)
 static void
 outlier_statement(Outlier *o, TriggerData *trigdata)
 {
-	ListCell   *lc;
-	List	   *moved;
-
 	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
 	{
 		SPI_connect();
 		dp_outlier_drop_orphans(o);
 		SPI_finish();
-		return;
 	}
-	moved = dp_collected(o->decl->target, &collected_moves);
-	list_free(dp_collected(o->decl->target, &collected_leaving));
-	if (moved == NIL)
-		return;
-	SPI_connect();
-	foreach(lc, moved)
-	{
-		DpValue		value = dp_value_of_varlena(lfirst(lc));
-		DpKey		key;
-
-		if (dp_key_of_value(o->decl, &value, &key))
-			dp_outlier_move_finish(o, &key);
-	}
-	foreach(lc, moved)
-	{
-		DpValue		value = dp_value_of_varlena(lfirst(lc));
-		DpKey		key;
-
-		/* the array may have changed together with the key */
-		if (dp_key_of_value(o->decl, &value, &key))
-			dp_outlier_settle(o, &key, false);
-	}
-	SPI_finish();
-}
-
-/*
- * The row of an outlier in a partition gets another key, which may take it to
- * another partition.  PostgreSQL then deletes and inserts: what was an update
- * is known only here, before.  Remembered is [key, new key].
- */
-static void
-row_leaving(Outlier *o, const DpKey *key, HeapTuple tuple, TupleDesc desc)
-{
-	DpKey		to;
-	DpBuilder	b;
-	DpValue		value;
-
-	dp_key_of_tuple(o->decl, tuple, desc, &to);
-	if (dp_key_identical(o->decl, key, &to))
-		return;
-	dp_builder_init_value(&b, 0);
-	dp_builder_begin_array(&b);
-	value = dp_value_of_varlena(dp_key_to_value(o->decl, key));
-	dp_builder_append_value(&b, NULL, 0, &value);
-	value = dp_value_of_varlena(dp_key_to_value(o->decl, &to));
-	dp_builder_append_value(&b, NULL, 0, &value);
-	dp_builder_end(&b);
-	dp_collect(o->decl->target, &collected_leaving, dp_builder_finish_value(&b, DP_TYPE_ARRAY));
-}
-
-/* Whether the row that was deleted has gone to another partition, and its key there. */
-static bool
-row_left(Outlier *o, const DpKey *key, DpKey *to)
-{
-	struct varlena *pair = dp_collection_find(o->decl->target, &collected_leaving, dp_key_to_value(o->decl, key));
-	DpValue		value;
-	DpIter		iter;
-
-	if (pair == NULL)
-		return false;
-	value = dp_value_of_varlena(pair);
-	dp_iter_init_value(&iter, &value);
-	return dp_iter_next_value(&iter, &value) && dp_iter_next_value(&iter, &value) &&
-		dp_key_of_value(o->decl, &value, to);
+	else
+		dp_outlier_move_end(o);
 }
 
 /* The link that a row of the collection has, or NULL. */
@@ -634,6 +582,45 @@ row_unchanged(Outlier *o, TriggerData *trigdata, TupleDesc desc)
 	dp_key_of_tuple(o->decl, trigdata->tg_trigtuple, desc, &old_key);
 	dp_key_of_tuple(o->decl, trigdata->tg_newtuple, desc, &new_key);
 	return dp_key_identical(o->decl, &old_key, &new_key);
+}
+
+/* The field, whatever it holds; false if there is none. */
+static bool
+field_of(const Outlier *o, struct varlena *doc, DpValue *value)
+{
+	return dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->field, value);
+}
+
+/* Whether the field holds the same bytes in both documents. */
+static bool
+field_unchanged(const Outlier *o, struct varlena *before, struct varlena *after)
+{
+	DpValue		was;
+	DpValue		is;
+	bool		had = field_of(o, before, &was);
+	bool		has = field_of(o, after, &is);
+
+	return had == has && (!has || dp_value_identical(&was, &is));
+}
+
+/*
+ * Whether the kept part of an outlier is still there, and what follows it is
+ * new.  Only where the first elements stay.
+ */
+static bool
+array_grown(const Outlier *o, struct varlena *before, struct varlena *after)
+{
+	DpValueList was = {0};
+	DpValueList is = {0};
+	DpValue		array;
+
+	if (o->stay_last)
+		return false;
+	if (dp_outlier_array(o, before, &array))
+		dp_values_add_array(&was, &array);
+	if (dp_outlier_array(o, after, &array))
+		dp_values_add_array(&is, &array);
+	return was.n == o->keep && array_begins_with(&is, &was);
 }
 
 /* Whether the first values of one list are the other, byte for byte. */

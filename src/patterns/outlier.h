@@ -13,9 +13,10 @@
  * so the extras' end that touches the kept part (the near end) is their
  * beginning in the first case and their end in the second.
  *
- * outlier.c has the triggers, outlier_arrange.c says how a document should be,
- * outlier_store.c and the two stores know where extras lie, outlier_calls.c has
- * the functions that users call.
+ * outlier.c has the triggers, outlier_move.c follows changes of keys,
+ * outlier_arrange.c says how a document should be, outlier_store.c and the two
+ * stores know where extras lie, outlier_calls.c has the functions that users
+ * call.
  */
 #ifndef DP_PATTERNS_OUTLIER_H
 #define DP_PATTERNS_OUTLIER_H
@@ -25,6 +26,9 @@
 #include "bson/reader.h"
 #include "patterns/declaration.h"
 #include "patterns/rowkey.h"
+
+/* The most elements that a chunk may have */
+#define DP_OUTLIER_MAX_CHUNK	1000000
 
 typedef struct Outlier
 {
@@ -76,9 +80,10 @@ extern bool dp_outlier_has_extras(Outlier *o, struct varlena *doc, const DpKey *
 
 /*
  * Reads and locks the row; NULL if there is none (or it is not visible).  As
- * the current user, or as the owner.
+ * the current user, or as the owner.  An empty document stands for a null one;
+ * *is_null, if wanted, tells.
  */
-extern struct varlena *dp_outlier_lock(Outlier *o, const DpKey *key, bool as_owner);
+extern struct varlena *dp_outlier_lock(Outlier *o, const DpKey *key, bool as_owner, bool *is_null);
 
 /* Writes a document that is already in order, unless it is the same as before. */
 extern void dp_outlier_write(Outlier *o, const DpKey *key, struct varlena *before, struct varlena *doc);
@@ -101,6 +106,18 @@ extern int64 dp_outlier_settle_flagged(Outlier *o, bool spill_deferred);
 
 /* The whole document.  Reads the store with the caller's snapshot or the latest state. */
 extern struct varlena *dp_outlier_whole(Outlier *o, struct varlena *doc, const DpKey *key, bool latest);
+
+/* outlier.c: the extras have followed their row to this key, bring it in order. */
+extern void dp_outlier_moved(Outlier *o, const DpKey *key, bool grown);
+
+/* outlier_move.c */
+
+extern void dp_outlier_move_announce(Outlier *o, const DpKey *from, const DpKey *to, bool grown);
+extern void dp_outlier_move_start(Outlier *o, const DpKey *from, const DpKey *to, bool grown);
+extern bool dp_outlier_move_leaving(Outlier *o, const DpKey *from);
+extern bool dp_outlier_move_arriving(Outlier *o, const DpKey *to);
+extern bool dp_outlier_moving(void);
+extern void dp_outlier_move_end(Outlier *o);
 
 /*
  * A kind of store: outlier_chunks.c and outlier_links.c.  All functions run
@@ -138,6 +155,12 @@ typedef struct DpOutlierStore
 	/* append all to the array that is open in the builder */
 	void		(*read) (Outlier *o, const DpKey *key, DpBuilder *b, bool latest);
 
+	/* whether the extras of the key lie there in good order */
+	bool		(*in_order) (Outlier *o, const DpKey *key);
+
+	/* raises an error unless the table's columns are such a store's; its triggers could have been made by hand */
+	void		(*verify) (Outlier *o);
+
 	/* keys of documents that have the value among their extras: distinct DpKeys */
 	List	   *(*holders) (Outlier *o, const DpValue *value);
 } DpOutlierStore;
@@ -160,6 +183,7 @@ extern void dp_outlier_move(Outlier *o, const DpKey *from, const DpKey *to);
 extern void dp_outlier_move_finish(Outlier *o, const DpKey *to);
 extern void dp_outlier_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest);
 extern void dp_outlier_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest);
+extern bool dp_outlier_in_order(Outlier *o, const DpKey *key);
 extern List *dp_outlier_holders(Outlier *o, const DpValue *value);
 
 /* For the stores: whether so many more bytes still fit; a list of keys with one more */

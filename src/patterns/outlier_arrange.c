@@ -31,6 +31,8 @@ Outlier *
 dp_outlier(DpDecl *decl)
 {
 	Outlier    *o = decl->state;
+	char	   *stay;
+	char	   *mode;
 
 	if (likely(o != NULL))
 		return o;
@@ -43,13 +45,16 @@ dp_outlier(DpDecl *decl)
 	o->threshold = dp_decl_int(decl, "threshold", 0);
 	o->keep = dp_decl_int(decl, "keep", o->threshold);
 	o->chunk = dp_decl_int(decl, "chunk", 1000);
-	o->stay_last = strcmp(dp_decl_text(decl, "stay"), "last") == 0;
+	stay = dp_decl_text(decl, "stay");
+	o->stay_last = stay != NULL && strcmp(stay, "last") == 0;
 	o->is_set = dp_decl_bool(decl, "is_set", false);
-	o->deferred = strcmp(dp_decl_text(decl, "mode"), "deferred") == 0;
+	mode = dp_decl_text(decl, "mode");
+	o->deferred = mode != NULL && strcmp(mode, "deferred") == 0;
 	o->indexed = dp_decl_bool(decl, "index_elements", false);
 	o->pair = dp_decl_text(decl, "pair");
 	o->link = dp_decl_text(decl, "on_field");
-	if (o->field == NULL || o->flag == NULL || o->pair == NULL)
+	if (o->field == NULL || o->flag == NULL || o->pair == NULL || o->threshold < 1 ||
+		o->keep < 0 || o->keep > o->threshold || o->chunk < 1 || o->chunk > DP_OUTLIER_MAX_CHUNK)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("the declaration of the outlier pattern \"%s\" is incomplete", decl->name)));
@@ -98,7 +103,7 @@ dp_outlier_has_extras(Outlier *o, struct varlena *doc, const DpKey *key)
  * lock it.  The result is a detoasted copy in SPI's memory.
  */
 struct varlena *
-dp_outlier_lock(Outlier *o, const DpKey *key, bool as_owner)
+dp_outlier_lock(Outlier *o, const DpKey *key, bool as_owner, bool *is_null)
 {
 	SPIPlanPtr	plan = dp_plan(o->decl, &plan_lock);
 	Datum		value;
@@ -121,9 +126,10 @@ dp_outlier_lock(Outlier *o, const DpKey *key, bool as_owner)
 	if (dp_run(o->decl, plan, (Datum *) key->values, NULL, as_owner ? DP_RUN_AS_OWNER : DP_RUN_LOCK, 1, SPI_OK_SELECT) == 0)
 		return NULL;
 	value = dp_result(0, 1, &isnull);
+	if (is_null != NULL)
+		*is_null = isnull;
 	if (isnull)
 	{
-		/* a column that may be null: an empty document stands for it */
 		static const uint8 empty[DP_DOCUMENT_MIN_SIZE] = {DP_DOCUMENT_MIN_SIZE, 0, 0, 0, 0};
 
 		return dp_document_to_varlena(empty, sizeof(empty));
@@ -249,25 +255,37 @@ dp_outlier_mark(Outlier *o, struct varlena *doc, bool flag, int64 count)
 bool
 dp_outlier_settle(Outlier *o, const DpKey *key, bool spill_deferred)
 {
-	struct varlena *doc = dp_outlier_lock(o, key, true);
+	bool		is_null;
+	struct varlena *doc = dp_outlier_lock(o, key, true, &is_null);
 	struct varlena *arranged;
 	DpValueList kept = {0};
 	DpValue		array;
 	bool		has_extras;
 	bool		moved = false;
+	bool		fewer = false;
 	int64		stored = 0;
 
 	if (doc == NULL)
 		return false;
+	has_extras = dp_outlier_exists(o, key);
+	if (is_null)
+	{
+		/* no document, no extras */
+		if (has_extras)
+			dp_outlier_drop(o, key);
+		return has_extras;
+	}
 	if (dp_outlier_array(o, doc, &array))
 		dp_values_add_array(&kept, &array);
-	has_extras = dp_outlier_exists(o, key);
 
 	if (o->is_set)
 	{
+		int			n = kept.n;
+
 		if (has_extras)
 			drop_stored(o, key, &kept);
 		dp_values_distinct(&kept);
+		fewer = kept.n < n;
 	}
 	if (has_extras || kept.n > o->threshold)
 	{
@@ -275,7 +293,8 @@ dp_outlier_settle(Outlier *o, const DpKey *key, bool spill_deferred)
 
 		if (!has_extras && o->deferred && !spill_deferred)
 		{
-			arranged = dp_outlier_mark(o, doc, true, kept.n);
+			arranged = fewer ? dp_outlier_arrange(o, doc, &kept, false, kept.n) : doc;
+			arranged = dp_outlier_mark(o, arranged, true, kept.n);
 			dp_outlier_write(o, key, doc, arranged);
 			return arranged != doc;
 		}

@@ -92,7 +92,7 @@ dp_outlier_pull(PG_FUNCTION_ARGS)
 	dp_key_of_argument(o->decl, fcinfo, 1, &key);
 	require_update(o);
 	SPI_connect();
-	doc = dp_outlier_lock(o, &key, false);
+	doc = dp_outlier_lock(o, &key, false, NULL);
 	if (doc == NULL)
 		no_such_row(o, &key);
 
@@ -207,6 +207,10 @@ dp_outlier_page_sql(PG_FUNCTION_ARGS)
 	int64		position;
 	int			i;
 
+	if (PG_ARGISNULL(2) || PG_ARGISNULL(3))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("skip and take must not be null")));
 	if (skip < 0 || take < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -393,7 +397,7 @@ dp_outlier_rejoin(PG_FUNCTION_ARGS)
 	dp_require_owner(o->decl->target);
 	dp_key_of_argument(o->decl, fcinfo, 2, &key);
 	SPI_connect();
-	doc = dp_outlier_lock(o, &key, true);
+	doc = dp_outlier_lock(o, &key, true, NULL);
 	if (doc != NULL)
 	{
 		whole = dp_outlier_whole(o, doc, &key, true);
@@ -409,7 +413,9 @@ dp_outlier_rejoin(PG_FUNCTION_ARGS)
 }
 
 /*
- * _outlier_rechunk(rel, name, key): the extras in chunks of the declared size
+ * _outlier_rechunk(rel, name, key): the extras in chunks of the declared size,
+ * without duplicates if they are a set.  Returns whether the row was written or
+ * the extras were other than they should be.
  */
 DP_FUNCTION(dp_outlier_rechunk);
 Datum
@@ -418,19 +424,46 @@ dp_outlier_rechunk(PG_FUNCTION_ARGS)
 	Outlier    *o = outlier_argument(fcinfo, 0, 1);
 	DpKey		key;
 	DpValueList all = {0};
+	bool		is_null;
+	bool		changed = true;
 
 	dp_require_owner(o->decl->target);
 	dp_key_of_argument(o->decl, fcinfo, 2, &key);
 	SPI_connect();
-	if (dp_outlier_lock(o, &key, true) != NULL)
+	dp_outlier_move_finish(o, &key);
+	if (dp_outlier_lock(o, &key, true, &is_null) != NULL && !is_null)
 	{
+		int			duplicates = 0;
+
 		dp_outlier_page(o, &key, 0, PG_INT64_MAX, &all, true);
-		dp_outlier_drop(o, &key);
-		dp_outlier_append(o, &key, all.v, all.n);
-		dp_outlier_settle(o, &key, false);
+		if (o->is_set)
+			duplicates = dp_values_distinct(&all);
+		changed = !dp_outlier_in_order(o, &key) || duplicates > 0;
+		if (changed)
+		{
+			dp_outlier_drop(o, &key);
+			dp_outlier_append(o, &key, all.v, all.n);
+		}
+		changed = dp_outlier_settle(o, &key, false) || changed;
 	}
 	else
 		dp_outlier_drop(o, &key);
+	SPI_finish();
+	PG_RETURN_BOOL(changed);
+}
+
+/*
+ * _outlier_drop_orphans(rel, name)
+ */
+DP_FUNCTION(dp_outlier_drop_orphans_sql);
+Datum
+dp_outlier_drop_orphans_sql(PG_FUNCTION_ARGS)
+{
+	Outlier    *o = outlier_argument(fcinfo, 0, 1);
+
+	dp_require_owner(o->decl->target);
+	SPI_connect();
+	dp_outlier_drop_orphans(o);
 	SPI_finish();
 	PG_RETURN_VOID();
 }
@@ -547,7 +580,7 @@ push_values(FunctionCallInfo fcinfo, Outlier *o, int key_argno)
 
 	require_update(o);
 	SPI_connect();
-	doc = dp_outlier_lock(o, &key, false);
+	doc = dp_outlier_lock(o, &key, false, NULL);
 	if (doc == NULL)
 		no_such_row(o, &key);
 
@@ -606,34 +639,37 @@ push_values(FunctionCallInfo fcinfo, Outlier *o, int key_argno)
 	else
 	{
 		DpValue		array;
-		DpBuilder	b;
-		int			i;
-		DpValue		old;
 
 		/* like any other write: the triggers see to the rest */
-		dp_builder_init_value(&b, 0);
-		dp_builder_begin_array(&b);
-		if (dp_outlier_array(o, doc, &old))
-		{
-			DpIter		iter;
-			DpValue		value;
-
-			dp_iter_init_value(&iter, &old);
-			while (dp_iter_next_value(&iter, &value))
-				dp_builder_append_value(&b, NULL, 0, &value);
-		}
-		for (i = 0; i < values.n; i++)
-			dp_builder_append_value(&b, NULL, 0, &values.v[i]);
-		dp_builder_end(&b);
-		array = dp_builder_view(&b, DP_TYPE_ARRAY);
 		added = values.n;
-		write_as_user(o, &key, dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->field, &array), false);
+		if (o->is_set)
+		{
+			DpValueList all = {0};
+			bool		has_extras = dp_outlier_flagged(o, doc) && dp_outlier_exists(o, &key);
+			int			before;
+			int			i;
+
+			if (dp_outlier_array(o, doc, &array))
+				dp_values_add_array(&all, &array);
+			dp_values_distinct(&all);
+			before = all.n;
+			for (i = 0; i < values.n; i++)
+			{
+				if (!has_extras || !dp_outlier_holds(o, &key, &values.v[i], true))
+					dp_values_add(&all, &values.v[i]);
+			}
+			dp_values_distinct(&all);
+			added = values.n = all.n - before;
+			values.v = all.v + before;
+		}
+		if (added > 0)
+			write_as_user(o, &key, dp_document_append(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->field, values.v, values.n), false);
 	}
 	SPI_finish();
 	return added;
 }
 
-/* The document of a row as the user sees it, or NULL. */
+/* The document of a row as the user sees it, or NULL if he sees none; an empty one stands for null. */
 static struct varlena *
 read_row(Outlier *o, const DpKey *key)
 {
@@ -657,7 +693,13 @@ read_row(Outlier *o, const DpKey *key)
 	if (dp_run(o->decl, plan, (Datum *) key->values, NULL, DP_RUN_SNAPSHOT, 1, SPI_OK_SELECT) == 0)
 		return NULL;
 	value = dp_result(0, 1, &isnull);
-	return isnull ? NULL : (struct varlena *) DatumGetPointer(value);
+	if (isnull)
+	{
+		static const uint8 empty[DP_DOCUMENT_MIN_SIZE] = {DP_DOCUMENT_MIN_SIZE, 0, 0, 0, 0};
+
+		return dp_document_to_varlena(empty, sizeof(empty));
+	}
+	return (struct varlena *) DatumGetPointer(value);
 }
 
 /*

@@ -22,6 +22,7 @@
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "bson/cast.h"
@@ -63,6 +64,10 @@ static void	chunks_move(Outlier *o, const DpKey *from, const DpKey *to);
 static void	chunks_move_finish(Outlier *o, const DpKey *to);
 static void	chunks_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest);
 static void	chunks_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest);
+static bool	chunks_in_order(Outlier *o, const DpKey *key);
+static void	chunks_verify(Outlier *o);
+static void	verify_column(Outlier *o, const char *name, Oid type);
+static DpValue elements_of(Datum value);
 static List *chunks_holders(Outlier *o, const DpValue *value);
 static SPIPlanPtr chunks_plan(Outlier *o, const void *id, StringInfo sql, int nextra, const Oid *extra);
 static uint64 chunks_run(Outlier *o, SPIPlanPtr plan, const DpKey *key, int nextra, const Datum *extra, int flags, int expected);
@@ -90,6 +95,8 @@ const DpOutlierStore dp_outlier_chunks = {
 	.move_finish = chunks_move_finish,
 	.page = chunks_page,
 	.read = chunks_read,
+	.in_order = chunks_in_order,
+	.verify = chunks_verify,
 	.holders = chunks_holders
 };
 
@@ -107,6 +114,7 @@ chunks_exist(Outlier *o, const DpKey *key)
 		dp_sql_table(&sql, o->side);
 		appendStringInfoString(&sql, " WHERE ");
 		dp_sql_side_key_match(&sql, o->decl, 1);
+		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.<) " INT64_FORMAT, MOVING / 2);
 		plan = chunks_plan(o, &plan_exists, &sql, 0, NULL);
 	}
 	return dp_run(o->decl, plan, (Datum *) key->values, NULL, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) > 0;
@@ -128,6 +136,7 @@ chunks_count(Outlier *o, const DpKey *key, bool latest)
 		dp_sql_table(&sql, o->side);
 		appendStringInfoString(&sql, " WHERE ");
 		dp_sql_side_key_match(&sql, o->decl, 1);
+		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.<) " INT64_FORMAT, MOVING / 2);
 		plan = chunks_plan(o, &plan_count, &sql, 0, NULL);
 	}
 	chunks_run(o, plan, key, 0, NULL, RUN_FLAGS(latest), SPI_OK_SELECT);
@@ -144,7 +153,6 @@ chunks_append(Outlier *o, const DpKey *key, const DpValue *values, int n)
 	Chunk		tail;
 	int64		number = 0;
 	int			done = 0;
-
 
 	if (chunk_fetch(o, key, &plan_tail, 0, &tail))
 	{
@@ -168,7 +176,7 @@ chunks_append(Outlier *o, const DpKey *key, const DpValue *values, int n)
 }
 
 /*
- * Put values in front of the extras. 
+ * Put values in front of the extras.
  */
 static void
 chunks_prepend(Outlier *o, const DpKey *key, const DpValue *values, int n)
@@ -176,7 +184,6 @@ chunks_prepend(Outlier *o, const DpKey *key, const DpValue *values, int n)
 	Chunk		head;
 	int64		number;
 	int			room;
-
 
 	if (!chunk_fetch(o, key, &plan_head, 0, &head))
 	{
@@ -266,9 +273,10 @@ chunks_remove(Outlier *o, const DpKey *key, const DpValue *values, int n)
 
 	for (i = 0; i < n; i++)
 	{
+		List	   *candidates = chunk_candidates(o, key, &values[i], true);
 		ListCell   *lc;
 
-		foreach(lc, chunk_candidates(o, key, &values[i], true))
+		foreach(lc, candidates)
 		{
 			int64		number = *(int64 *) lfirst(lc);
 			Chunk		chunk;
@@ -290,12 +298,19 @@ chunks_remove(Outlier *o, const DpKey *key, const DpValue *values, int n)
 			if (kept == 0)
 				chunk_delete(o, key, number);
 			else
-			{
 				chunk_update(o, key, number, array_of(NULL, list.v, kept, NULL), kept, chunk.sealed);
+		}
+
+		/* only now, because joining carries elements to other numbers */
+		foreach(lc, candidates)
+		{
+			int64		number = *(int64 *) lfirst(lc);
+			Chunk		chunk;
+
+			if (chunk_fetch(o, key, &plan_chunk, number, &chunk))
 				chunk_join(o, key, number);
-			}
-			/* what stood on both sides of a chunk that is gone may fit together now */
-			if (kept == 0 && chunk_fetch(o, key, &plan_before, number, &chunk))
+			else if (chunk_fetch(o, key, &plan_before, number, &chunk))
+				/* what stood on both sides of a chunk that is gone may fit together now */
 				chunk_join(o, key, chunk.number);
 		}
 	}
@@ -452,12 +467,12 @@ chunks_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *p
 		DpValue		value;
 
 		CHECK_FOR_INTERRUPTS();
-		if (skip >= n)
+		if (skip > 0 && skip >= n)
 		{
 			skip -= n;
 			continue;
 		}
-		value = dp_value_of_varlena((struct varlena *) DatumGetPointer(dp_result(i, 4, &isnull)));
+		value = elements_of(dp_result(i, 4, &isnull));
 		dp_iter_init_value(&iter, &value);
 		while (take > 0 && dp_iter_next_value(&iter, &value))
 		{
@@ -488,7 +503,7 @@ chunks_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest)
 	{
 		Datum		stored = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 4, &isnull);
 		struct varlena *v = PG_DETOAST_DATUM_PACKED(stored);
-		DpValue		elements = dp_value_of_varlena(v);
+		DpValue		elements = elements_of(PointerGetDatum(v));
 		DpIter		iter;
 		DpValue		value;
 
@@ -500,6 +515,67 @@ chunks_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest)
 		if ((Pointer) v != DatumGetPointer(stored))
 			pfree(v);
 	}
+}
+
+/*
+ * Whether no chunk of the key is empty or too full, no neighbours fit into one,
+ * and each has as many elements as it says.
+ */
+static bool
+chunks_in_order(Outlier *o, const DpKey *key)
+{
+	int32		before = o->chunk;
+	uint64		rows = chunks_run(o, chunk_select(o, &plan_read, "", " ORDER BY chunk", false), key, 0, NULL,
+								  DP_RUN_AS_OWNER, SPI_OK_SELECT);
+	uint64		i;
+
+	for (i = 0; i < rows; i++)
+	{
+		bool		isnull;
+		int32		n = DatumGetInt32(dp_result(i, 2, &isnull));
+		DpValue		elements = elements_of(dp_result(i, 4, &isnull));
+
+		CHECK_FOR_INTERRUPTS();
+		if (n < 1 || n > o->chunk || n + before <= o->chunk ||
+			dp_document_count(elements.data, elements.len) != (uint32) n)
+			return false;
+		before = n;
+	}
+	return true;
+}
+
+/*
+ * Raises DATATYPE_MISMATCH unless the table's columns are those of a table of chunks.
+ */
+static void
+chunks_verify(Outlier *o)
+{
+	int			i;
+
+	verify_column(o, "chunk", INT8OID);
+	verify_column(o, "n", INT4OID);
+	verify_column(o, "sealed", BOOLOID);
+	verify_column(o, "elements", dp_types()->bson_value);
+	for (i = 0; i < o->decl->nkeys; i++)
+	{
+		StringInfoData name;
+
+		initStringInfo(&name);
+		dp_sql_side_key_name(&name, o->decl, i);
+		verify_column(o, name.data, o->decl->keys[i].type);
+	}
+}
+
+static void
+verify_column(Outlier *o, const char *name, Oid type)
+{
+	AttrNumber	attnum = get_attnum(o->side, name);
+
+	if (attnum == InvalidAttrNumber || get_atttype(o->side, attnum) != type)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("table %s cannot hold extras: it has no column \"%s\" of type %s",
+						dp_relation_name(o->side), name, format_type_be(type))));
 }
 
 /*
@@ -543,7 +619,7 @@ chunks_holders(Outlier *o, const DpValue *value)
 	rows = dp_run(o->decl, plan, args, NULL, DP_RUN_AS_OWNER | DP_RUN_SNAPSHOT, 0, SPI_OK_SELECT);
 	for (i = 0; i < rows; i++)
 	{
-		DpValue		elements = dp_value_of_varlena((struct varlena *) DatumGetPointer(dp_result(i, 1, &isnull)));
+		DpValue		elements = elements_of(dp_result(i, 1, &isnull));
 		DpKey	   *key;
 		int			j;
 
@@ -637,7 +713,7 @@ chunk_fetch(Outlier *o, const DpKey *key, const void *id, int64 number, Chunk *c
 	chunk->number = DatumGetInt64(dp_result(0, 1, &isnull));
 	chunk->n = DatumGetInt32(dp_result(0, 2, &isnull));
 	chunk->sealed = DatumGetBool(dp_result(0, 3, &isnull));
-	chunk->elements = dp_value_of_varlena((struct varlena *) DatumGetPointer(dp_result(0, 4, &isnull)));
+	chunk->elements = elements_of(dp_result(0, 4, &isnull));
 	return true;
 }
 
@@ -829,7 +905,7 @@ chunk_candidates(Outlier *o, const DpKey *key, const DpValue *value, bool latest
 	rows = chunks_run(o, plan, key, 1, extra, RUN_FLAGS(latest), SPI_OK_SELECT);
 	for (i = 0; i < rows; i++)
 	{
-		DpValue		elements = dp_value_of_varlena((struct varlena *) DatumGetPointer(dp_result(i, 2, &isnull)));
+		DpValue		elements = elements_of(dp_result(i, 2, &isnull));
 
 		if (array_holds(&elements, value))
 		{
@@ -840,6 +916,19 @@ chunk_candidates(Outlier *o, const DpKey *key, const DpValue *value, bool latest
 		}
 	}
 	return result;
+}
+
+/* The elements of a chunk.  Raises DATA_CORRUPTED if they are no array. */
+static DpValue
+elements_of(Datum value)
+{
+	DpValue		elements = dp_value_of_varlena((struct varlena *) DatumGetPointer(value));
+
+	if (elements.type != DP_TYPE_ARRAY)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("the elements of a chunk of extras are no array")));
+	return elements;
 }
 
 /* Whether an element of the array equals the value. */

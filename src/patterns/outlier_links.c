@@ -13,11 +13,14 @@
  */
 #include "postgres.h"
 
+#include "access/table.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 
 #include "bson/cast.h"
 #include "bson/catalog.h"
@@ -30,7 +33,7 @@
 #define RUN_FLAGS(latest) (DP_RUN_AS_OWNER | ((latest) ? 0 : DP_RUN_SNAPSHOT))
 
 /* Plans are known by the addresses of these */
-static const char plan_count, plan_insert, plan_take_first, plan_take_last, plan_drop,
+static const char plan_count, plan_remove, plan_holds, plan_insert, plan_take_first, plan_take_last, plan_drop,
 			plan_orphans, plan_move, plan_read, plan_used, plan_holders;
 
 static bool	links_exist(Outlier *o, const DpKey *key);
@@ -45,7 +48,11 @@ static void	links_move(Outlier *o, const DpKey *from, const DpKey *to);
 static void	links_move_finish(Outlier *o, const DpKey *to);
 static void	links_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest);
 static void	links_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest);
+static bool links_in_order(Outlier *o, const DpKey *key);
+static void	links_verify(Outlier *o);
 static List *links_holders(Outlier *o, const DpValue *value);
+static uint64 links_matching(Outlier *o, const void *id, const char *verb, const DpKey *key, const DpValue *value,
+							 int flags, int expected);
 static void	links_relink(Outlier *o, struct varlena *from, struct varlena *to);
 static uint64 links_select(Outlier *o, const DpKey *key, bool latest);
 static void	link_condition(Outlier *o, StringInfo sql, int parameter);
@@ -69,6 +76,8 @@ const DpOutlierStore dp_outlier_links = {
 	.move_finish = links_move_finish,
 	.page = links_page,
 	.read = links_read,
+	.in_order = links_in_order,
+	.verify = links_verify,
 	.holders = links_holders
 };
 
@@ -145,6 +154,7 @@ links_append(Outlier *o, const DpKey *key, const DpValue *values, int n)
 	for (i = 0; i < n; i++)
 	{
 		Datum		doc;
+		DpValue		own;
 
 		CHECK_FOR_INTERRUPTS();
 		if (values[i].type != DP_TYPE_DOCUMENT)
@@ -154,6 +164,13 @@ links_append(Outlier *o, const DpKey *key, const DpValue *values, int n)
 					 errdetail("Key %s has an element of type %s, and extras lie in the collection %s.",
 							   dp_key_to_text(o->decl, key), dp_type_name(values[i].type),
 							   dp_relation_name(o->side))));
+		if (dp_path_find(values[i].data, values[i].len, path, &own) && dp_value_compare(&own, &link) != 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_CHECK_VIOLATION),
+					 errmsg("an element of \"%s\" has a field \"%s\" of its own",
+							dp_decl_text(o->decl, "field"), o->link),
+					 errdetail("In the collection %s this field is the key of the document, which is %s.",
+							   dp_relation_name(o->side), dp_key_to_text(o->decl, key))));
 		doc = PointerGetDatum(dp_document_set(values[i].data, values[i].len, path, &link));
 		dp_run_marked(o->decl, plan, &doc, NULL, DP_RUN_AS_OWNER, SPI_OK_INSERT,
 					  o->side, o->decl->name, DP_MARK_INTERNAL);
@@ -212,38 +229,65 @@ links_take(Outlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *ta
 static int64
 links_remove(Outlier *o, const DpKey *key, const DpValue *values, int n)
 {
-	DpValueList all = {0};
-	int			kept = 0;
+	int64		removed = 0;
 	int			i;
-	int			j;
 
-	links_take(o, key, PG_INT64_MAX, false, &all);
-	for (i = 0; i < all.n; i++)
-	{
-		bool		gone = false;
-
-		for (j = 0; j < n && !gone; j++)
-			gone = link_matches(&all.v[i], &values[j]);
-		if (!gone)
-			all.v[kept++] = all.v[i];
-	}
-	links_append(o, key, all.v, kept);
-	return all.n - kept;
+	for (i = 0; i < n; i++)
+		removed += links_matching(o, &plan_remove, "DELETE FROM ", key, &values[i], DP_RUN_AS_OWNER, SPI_OK_DELETE);
+	return removed;
 }
 
 static bool
 links_hold(Outlier *o, const DpKey *key, const DpValue *value, bool latest)
 {
-	DpValueList all = {0};
-	int			i;
+	return links_matching(o, &plan_holds, "SELECT 1 FROM ", key, value, RUN_FLAGS(latest), SPI_OK_SELECT) > 0;
+}
 
-	links_page(o, key, 0, PG_INT64_MAX, &all, latest);
-	for (i = 0; i < all.n; i++)
+/*
+ * Run a statement about the documents of a key that are equal to the value as
+ * elements.  Returns the number of rows.
+ */
+static uint64
+links_matching(Outlier *o, const void *id, const char *verb, const DpKey *key, const DpValue *value,
+			   int flags, int expected)
+{
+	SPIPlanPtr	plan = dp_plan(o->decl, id);
+	DpValue		bson_id;
+	Datum		without[2];
+	Datum		values[3];
+	int			n = 0;
+
+	if (value->type != DP_TYPE_DOCUMENT)
+		return 0;
+	if (plan == NULL)
 	{
-		if (link_matches(&all.v[i], value))
-			return true;
+		StringInfoData sql;
+		Oid			types[3] = {dp_types()->bson_value, TEXTARRAYOID, dp_types()->bson};
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, verb);
+		dp_sql_table(&sql, o->side);
+		appendStringInfoString(&sql, " WHERE ");
+		link_condition(o, &sql, 1);
+		appendStringInfoString(&sql, " AND ");
+		dp_sql_own_schema(&sql);
+		appendStringInfo(&sql, "bson_unset(%s, VARIADIC $2)", quote_identifier(o->side_column));
+		dp_sql_own_operator(&sql, "=");
+		appendStringInfoString(&sql, "$3");
+		plan = dp_plan_make(o->decl, id, sql.data, 3, types);
 	}
-	return false;
+
+	/* an element is compared without the link, and without _id if the value has none */
+	without[n++] = CStringGetTextDatum(o->link);
+	if (!dp_document_find(value->data, value->len, "_id", 3, &bson_id))
+		without[n++] = CStringGetTextDatum("_id");
+	values[0] = PointerGetDatum(dp_key_to_value(o->decl, key));
+	values[1] = PointerGetDatum(construct_array(without, n, TEXTOID, -1, false, TYPALIGN_INT));
+	values[2] = PointerGetDatum(dp_document_to_varlena(value->data, value->len));
+	if (expected == SPI_OK_SELECT)
+		return dp_run(o->decl, plan, values, NULL, flags, 1, expected);
+	return dp_run_marked(o->decl, plan, values, NULL, flags, expected,
+						 o->side, o->decl->name, DP_MARK_INTERNAL);
 }
 
 static void
@@ -347,6 +391,34 @@ links_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest)
 		dp_outlier_check_whole(o, b, value.len);
 		dp_builder_append_value(b, NULL, 0, &value);
 	}
+}
+
+/* The order is the collection's own. */
+static bool
+links_in_order(Outlier *o, const DpKey *key)
+{
+	return true;
+}
+
+/* Finds the collection's document column. */
+static void
+links_verify(Outlier *o)
+{
+	Relation	rel = table_open(o->side, AccessShareLock);
+	int			i;
+
+	for (i = 0; i < RelationGetNumberOfAttributes(rel); i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
+
+		if (!att->attisdropped && att->atttypid == dp_types()->bson)
+			o->side_column = MemoryContextStrdup(o->decl->context, NameStr(att->attname));
+	}
+	table_close(rel, NoLock);
+	if (o->side_column == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("table %s has no column of type bson", dp_relation_name(o->side))));
 }
 
 /*

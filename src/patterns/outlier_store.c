@@ -7,11 +7,8 @@
  */
 #include "postgres.h"
 
-#include "access/table.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 
-#include "bson/catalog.h"
 #include "patterns/outlier.h"
 
 static const DpOutlierStore *store_of(Outlier *o);
@@ -96,6 +93,12 @@ dp_outlier_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest)
 	store_of(o)->read(o, key, b, latest);
 }
 
+bool
+dp_outlier_in_order(Outlier *o, const DpKey *key)
+{
+	return store_of(o)->in_order(o, key);
+}
+
 List *
 dp_outlier_holders(Outlier *o, const DpValue *value)
 {
@@ -157,23 +160,15 @@ store_of(Outlier *o)
 				 errmsg("the extras of the outlier pattern \"%s\" on table %s are missing",
 						o->decl->name, dp_relation_name(o->decl->target)),
 				 errhint("If the table was restored alone, restore its extras, or call pattern_repair() to start with none. If it has got another owner, its extras need the same one.")));
-	if (o->link != NULL)
+	PG_TRY();
 	{
-		Relation	rel = table_open(o->side, AccessShareLock);
-		int			i;
-
-		for (i = 0; i < RelationGetNumberOfAttributes(rel); i++)
-		{
-			Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
-
-			if (!att->attisdropped && att->atttypid == dp_types()->bson)
-				o->side_column = MemoryContextStrdup(o->decl->context, NameStr(att->attname));
-		}
-		table_close(rel, NoLock);
-		if (o->side_column == NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_UNDEFINED_COLUMN),
-					 errmsg("table %s has no column of type bson", dp_relation_name(o->side))));
+		store->verify(o);
 	}
+	PG_CATCH();
+	{
+		o->side = InvalidOid;
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 	return store;
 }

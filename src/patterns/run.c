@@ -21,7 +21,6 @@ static List *collections = NIL; /* of DpCollected, in TopTransactionContext */
 static bool callbacks_registered = false;
 
 static int	execute(SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxrows);
-static int	trigger_depth(void);
 static void plans_free(void *arg);
 static void collections_xact(XactEvent event, void *arg);
 static void collections_subxact(SubXactEvent event, SubTransactionId mine,
@@ -57,9 +56,20 @@ dp_plan(DpDecl *decl, const void *id)
 SPIPlanPtr
 dp_plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes)
 {
-	SPIPlanPtr	plan = SPI_prepare(sql, nargs, argtypes);
+	SPIPlanPtr	plan;
 	DpPlan	   *p;
+	Oid			user;
+	int			sec;
 
+	/*
+	 * Names are looked up as the owner, who may use the schema of his table
+	 * when somebody writes through a view who may not.  The rights to what is
+	 * named are checked when the plan runs.
+	 */
+	GetUserIdAndSecContext(&user, &sec);
+	SetUserIdAndSecContext(decl->owner, sec | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
+	plan = SPI_prepare(sql, nargs, argtypes);
+	SetUserIdAndSecContext(user, sec);
 	if (plan == NULL)
 		elog(ERROR, "SPI_prepare failed: %s: %s", SPI_result_code_string(SPI_result), sql);
 	SPI_keepplan(plan);
@@ -170,7 +180,7 @@ dp_mark_push(DpMark *mark, Oid relid, const char *name, DpMarkKind kind)
 	mark->relid = relid;
 	mark->name = name;
 	mark->kind = kind;
-	mark->depth = trigger_depth();
+	mark->depth = dp_trigger_depth();
 	mark->outer = marks;
 	marks = mark;
 }
@@ -191,7 +201,7 @@ dp_marked(Oid relid, const char *name)
 {
 	DpMark	   *mark;
 
-	int			depth = marks != NULL ? trigger_depth() : 0;
+	int			depth = marks != NULL ? dp_trigger_depth() : 0;
 
 	for (mark = marks; mark != NULL; mark = mark->outer)
 	{
@@ -246,6 +256,7 @@ dp_collect(Oid relid, const void *id, struct varlena *value)
 	}
 	c->relid = relid;
 	c->id = id;
+	c->depth = dp_trigger_depth();
 	c->nestlevel = GetCurrentTransactionNestLevel();
 	c->value = palloc(VARSIZE_ANY(value));
 	memcpy(c->value, value, VARSIZE_ANY(value));
@@ -253,51 +264,21 @@ dp_collect(Oid relid, const void *id, struct varlena *value)
 	MemoryContextSwitchTo(old);
 }
 
-/*
- * Look for a collected value without taking it.
- */
-struct varlena *
-dp_collection_find(Oid relid, const void *id, struct varlena *value)
-{
-	DpValue		wanted = dp_value_of_varlena(value);
-	ListCell   *lc;
-
-	foreach(lc, collections)
-	{
-		DpCollected *c = lfirst(lc);
-		DpValue		found;
-		DpIter		iter;
-
-		if (c->relid != relid || c->id != id)
-			continue;
-		found = dp_value_of_varlena(c->value);
-		if (dp_value_identical(&found, &wanted))
-			return c->value;
-		if (found.type != DP_TYPE_ARRAY)
-			continue;
-		dp_iter_init_value(&iter, &found);
-		if (dp_iter_next_value(&iter, &found) && dp_value_identical(&found, &wanted))
-			return c->value;
-	}
-	return NULL;
-}
-
-/*
- * Take what was collected, sorted, each value once.
- */
 List *
 dp_collected(Oid relid, const void *id)
 {
 	List	   *result = NIL;
 	List	   *distinct = NIL;
+	List	   *others = NIL;
 	struct varlena *last = NULL;
+	int			depth = collections != NIL ? dp_trigger_depth() : 0;
 	ListCell   *lc;
 
 	foreach(lc, collections)
 	{
 		DpCollected *c = lfirst(lc);
 
-		if (c->relid == relid && c->id == id)
+		if (c->relid == relid && c->id == id && c->depth == depth)
 		{
 			struct varlena *copy = palloc(VARSIZE_ANY(c->value));
 
@@ -305,9 +286,17 @@ dp_collected(Oid relid, const void *id)
 			result = lappend(result, copy);
 			pfree(c->value);
 			pfree(c);
-			collections = foreach_delete_current(collections, lc);
+		}
+		else
+		{
+			MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+
+			others = lappend(others, c);
+			MemoryContextSwitchTo(old);
 		}
 	}
+	list_free(collections);
+	collections = others;
 
 	list_sort(result, collected_compare);
 	foreach(lc, result)
@@ -324,8 +313,8 @@ dp_collected(Oid relid, const void *id)
 }
 
 /* The number of triggers that are running, one inside the other. */
-static int
-trigger_depth(void)
+int
+dp_trigger_depth(void)
 {
 	return DatumGetInt32(DirectFunctionCall1(pg_trigger_depth, (Datum) 0));
 }

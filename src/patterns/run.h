@@ -78,6 +78,9 @@ extern uint64 dp_run_marked(DpDecl *decl, SPIPlanPtr plan, Datum *values, const 
 							int flags, int expected,
 							Oid relid, const char *name, DpMarkKind kind);
 
+/* The number of triggers that are running, one inside the other. */
+extern int	dp_trigger_depth(void);
+
 /* The user who acts: the one before dp_run() switched to an owner. */
 extern Oid	dp_acting_user(void);
 
@@ -89,16 +92,14 @@ typedef struct DpCollected
 {
 	Oid			relid;
 	const void *id;				/* which collection */
+	int			depth;			/* of the statement's triggers */
 	int			nestlevel;
 	struct varlena *value;		/* a bson_value */
 } DpCollected;
 
 extern void dp_collect(Oid relid, const void *id, struct varlena *value);
 
-/* Whether a value that is the same, or an array that begins with it, was collected; returns the collected one or NULL. */
-extern struct varlena *dp_collection_find(Oid relid, const void *id, struct varlena *value);
-
-/* Takes what was collected, sorted, each value once.  A list of bson_values in the current context. */
+/* Takes what this statement's row triggers have collected, sorted, each value once.  A list of bson_values in the current context. */
 extern List *dp_collected(Oid relid, const void *id);
 
 #endif							/* DP_PATTERNS_RUN_H */

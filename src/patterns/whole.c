@@ -15,14 +15,18 @@
 #include "access/table.h"
 #include "commands/trigger.h"
 #include "executor/spi.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteHandler.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/rls.h"
 
 #include "bson/catalog.h"
 #include "bson/reader.h"
@@ -30,7 +34,7 @@
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
 
-static const char plan_visible, plan_current, plan_update_doc, plan_insert_doc, plan_delete;
+static const char plan_visible, plan_current, plan_update_doc, plan_insert_doc, plan_insert_returning, plan_read, plan_delete;
 
 /* How the columns of the view and of its table correspond. */
 typedef struct WholeView
@@ -43,9 +47,11 @@ typedef struct WholeView
 } WholeView;
 
 static void view_read(Relation view, WholeView *w);
+static void view_foreign(Relation view) pg_attribute_noreturn();
 static void view_key(WholeView *w, HeapTuple tuple, TupleDesc desc, DpKey *key);
 static struct varlena *view_document(WholeView *w, HeapTuple tuple, TupleDesc desc);
 static HeapTuple whole_insert(WholeView *w, TriggerData *trigdata);
+static HeapTuple inserted_row(WholeView *w, TupleDesc desc, HeapTuple tuple, TupleDesc tupdesc);
 static HeapTuple whole_update(WholeView *w, TriggerData *trigdata);
 static HeapTuple whole_delete(WholeView *w, TriggerData *trigdata);
 static bool is_split(List *decls, struct varlena *doc);
@@ -90,6 +96,7 @@ dp_pattern_whole(PG_FUNCTION_ARGS)
 	SPI_connect();
 	plan = dp_plan(decl, &plan_visible);
 	if (plan == NULL)
+		/* whoever may not read the column may not read the rest of it */
 		plan = key_plan(decl, &plan_visible,
 						psprintf("SELECT %s IS NULL FROM", quote_identifier(decl->doc_column)), "");
 	if (dp_run(decl, plan, key.values, NULL, DP_RUN_SNAPSHOT, 1, SPI_OK_SELECT) == 0)
@@ -145,6 +152,9 @@ whole_insert(WholeView *w, TriggerData *trigdata)
 {
 	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
 	Relation	base = table_open(w->base, AccessShareLock);
+	StringInfoData returning;
+	bool		returns;
+	uint64		rows;
 	Datum	   *values = palloc(sizeof(Datum) * (w->ncolumns + 1));
 	Oid		   *types = palloc(sizeof(Oid) * (w->ncolumns + 1));
 	StringInfoData columns;
@@ -153,13 +163,18 @@ whole_insert(WholeView *w, TriggerData *trigdata)
 	SPIPlanPtr	plan = NULL;
 	int			i;
 
+	/* RETURNING needs rights that writing does not */
+	returns = pg_class_aclcheck(w->base, GetUserId(), ACL_SELECT) == ACLCHECK_OK &&
+		check_enable_rls(w->base, InvalidOid, true) != RLS_ENABLED;
 	initStringInfo(&columns);
+	initStringInfo(&returning);
 	for (i = 0; i < w->ncolumns; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(base), w->base_attnum[i] - 1);
 		bool		isnull;
 		Datum		value = heap_getattr(trigdata->tg_trigtuple, i + 1, desc, &isnull);
 
+		appendStringInfo(&returning, "%s%s", i > 0 ? ", " : " RETURNING ", quote_identifier(NameStr(att->attname)));
 		if (isnull || att->attgenerated)
 			continue;
 		only_doc = only_doc && i == w->doc_column;
@@ -171,7 +186,7 @@ whole_insert(WholeView *w, TriggerData *trigdata)
 
 	only_doc = only_doc && n == 1;
 	if (only_doc)
-		plan = dp_plan(w->decl, &plan_insert_doc);
+		plan = dp_plan(w->decl, returns ? &plan_insert_returning : &plan_insert_doc);
 	if (plan == NULL)
 	{
 		StringInfoData sql;
@@ -187,13 +202,62 @@ whole_insert(WholeView *w, TriggerData *trigdata)
 			dp_sql_parameters(&sql, 1, n);
 			appendStringInfoChar(&sql, ')');
 		}
+		if (returns)
+			appendStringInfoString(&sql, returning.data);
 		if (only_doc)
-			plan = dp_plan_make(w->decl, &plan_insert_doc, sql.data, n, types);
+			plan = dp_plan_make(w->decl, returns ? &plan_insert_returning : &plan_insert_doc, sql.data, n, types);
 		else
 			plan = SPI_prepare(sql.data, n, types);
 	}
-	dp_run(w->decl, plan, values, NULL, 0, 0, SPI_OK_INSERT);
-	return trigdata->tg_trigtuple;
+	rows = dp_run(w->decl, plan, values, NULL, 0, 0, returns ? SPI_OK_INSERT_RETURNING : SPI_OK_INSERT);
+	if (!returns)
+		return trigdata->tg_trigtuple;
+	if (rows == 0)
+		return NULL;			/* a trigger of the table has refused it */
+	return inserted_row(w, desc, SPI_tuptable->vals[0], SPI_tuptable->tupdesc);
+}
+
+/*
+ * The row of the view that stands for a row that was just inserted, with the
+ * defaults of its columns.  The document is read again if it was split.
+ */
+static HeapTuple
+inserted_row(WholeView *w, TupleDesc desc, HeapTuple tuple, TupleDesc tupdesc)
+{
+	Datum	   *values = palloc(sizeof(Datum) * w->ncolumns);
+	bool	   *nulls = palloc(sizeof(bool) * w->ncolumns);
+	List	   *decls = dp_decls(w->base);
+	int			i;
+
+	heap_deform_tuple(tuple, tupdesc, values, nulls);
+	if (!nulls[w->doc_column])
+	{
+		struct varlena *doc = PG_DETOAST_DATUM_PACKED(values[w->doc_column]);
+		DpKey		key;
+
+		if (is_split(decls, doc))
+		{
+			SPIPlanPtr	plan = dp_plan(w->decl, &plan_read);
+			bool		isnull;
+
+			view_key(w, tuple, tupdesc, &key);
+			if (plan == NULL)
+				plan = key_plan(w->decl, &plan_read, psprintf("SELECT %s FROM", quote_identifier(w->decl->doc_column)), "");
+			if (dp_run(w->decl, plan, key.values, NULL, 0, 1, SPI_OK_SELECT) > 0)
+			{
+				Datum		stored = dp_result(0, 1, &isnull);
+
+				if (!isnull)
+					values[w->doc_column] = PointerGetDatum(join_document(decls, (struct varlena *) DatumGetPointer(stored), &key, true));
+			}
+		}
+	}
+	for (i = 0; i < w->ncolumns; i++)
+	{
+		if (!nulls[i] && TupleDescAttr(desc, i)->attlen == -1)
+			values[i] = PointerGetDatum(PG_DETOAST_DATUM_PACKED(values[i]));
+	}
+	return SPI_copytuple(heap_form_tuple(desc, values, nulls));
 }
 
 /*
@@ -349,12 +413,26 @@ whole_delete(WholeView *w, TriggerData *trigdata)
 static void
 view_read(Relation view, WholeView *w)
 {
-	Query	   *query = get_view_query(view);
-	RangeTblRef *ref = linitial(query->jointree->fromlist);
+	Query	   *query;
+	RangeTblRef *ref = NULL;
+	RangeTblEntry *rte = NULL;
 	List	   *decls;
 	ListCell   *lc;
+	int			i;
 
-	w->base = rt_fetch(ref->rtindex, query->rtable)->relid;
+	/* the trigger could have been put on any view */
+	query = view->rd_rel->relkind == RELKIND_VIEW ? get_view_query(view) : NULL;
+	if (query != NULL && query->setOperations == NULL && list_length(query->jointree->fromlist) == 1 &&
+		IsA(linitial(query->jointree->fromlist), RangeTblRef))
+	{
+		ref = linitial(query->jointree->fromlist);
+		rte = rt_fetch(ref->rtindex, query->rtable);
+	}
+	if (rte == NULL || rte->rtekind != RTE_RELATION ||
+		(rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_PARTITIONED_TABLE))
+		view_foreign(view);
+
+	w->base = rte->relid;
 	decls = dp_decls(w->base);
 	if (decls == NIL)
 		ereport(ERROR,
@@ -371,15 +449,41 @@ view_read(Relation view, WholeView *w)
 
 		if (tle->resjunk)
 			continue;
-		if (IsA(tle->expr, Var))
+		if (IsA(tle->expr, Var) && ((Var *) tle->expr)->varattno > 0)
 			w->base_attnum[w->ncolumns] = ((Var *) tle->expr)->varattno;
-		else
+		else if (w->doc_column < 0 && exprType((Node *) tle->expr) == dp_types()->bson)
 		{
 			w->base_attnum[w->ncolumns] = w->decl->doc_attnum;
 			w->doc_column = w->ncolumns;
 		}
+		else
+			view_foreign(view);
 		w->ncolumns++;
 	}
+	if (w->doc_column < 0)
+		view_foreign(view);
+
+	/* rows are found by the key, so all of it must be there */
+	for (i = 0; i < w->decl->nkeys; i++)
+	{
+		bool		found = false;
+		int			j;
+
+		for (j = 0; j < w->ncolumns; j++)
+			found = found || w->base_attnum[j] == w->decl->keys[i].attnum;
+		if (!found)
+			view_foreign(view);
+	}
+}
+
+/* Raises OBJECT_NOT_IN_PREREQUISITE_STATE. */
+static void
+view_foreign(Relation view)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("view %s takes no writes", dp_relation_name(RelationGetRelid(view))),
+			 errdetail("It is not, or no longer, as a pattern makes its _whole view.")));
 }
 
 /* The key of a row of the view. */
