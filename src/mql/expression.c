@@ -180,7 +180,8 @@ dp_where_text(const DpWhere *where)
 
 /* Raises the error of the two functions below. */
 static void
-compile_report(DpCompiler *c, int sqlerrcode, const char *fmt, va_list args) pg_attribute_noreturn();
+compile_report(DpCompiler *c, int sqlerrcode, const char *fmt, va_list args)
+			pg_attribute_printf(3, 0) pg_attribute_noreturn();
 
 static void
 compile_report(DpCompiler *c, int sqlerrcode, const char *fmt, va_list args)

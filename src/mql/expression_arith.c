@@ -253,12 +253,12 @@ abs_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	switch (v.type)
 	{
 		case DP_TYPE_INT32:
-			return dp_result_integer(result, Abs((int64) dp_get_int32(v.data)));
+			return dp_result_integer(result, llabs((int64) dp_get_int32(v.data)));
 		case DP_TYPE_INT64:
 			if (dp_get_int64(v.data) == PG_INT64_MIN)
 				dp_node_error(node, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
 							  "gives a number that is too large for a long");
-			return dp_result_int64(result, Abs(dp_get_int64(v.data)));
+			return dp_result_int64(result, llabs(dp_get_int64(v.data)));
 		case DP_TYPE_DOUBLE:
 			return dp_result_double(result, fabs(dp_get_double(v.data)));
 		case DP_TYPE_DECIMAL128:
