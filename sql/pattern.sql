@@ -153,6 +153,8 @@ COMMENT ON FUNCTION _pattern_check_one(regclass, text, text) IS 'pattern_check f
 
 CREATE FUNCTION pattern_check(rel regclass DEFAULT NULL, name text DEFAULT NULL) RETURNS SETOF pattern_violation
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  d record;
 BEGIN
   IF pattern_check.rel IS NOT NULL THEN
     PERFORM @extschema@._pattern_require_owner(pattern_check.rel);
@@ -160,14 +162,25 @@ BEGIN
       PERFORM @extschema@._pattern_find(pattern_check.rel, pattern_check.name);
     END IF;
   END IF;
-  RETURN QUERY
-    SELECT v.*
-    FROM @extschema@._pattern_declarations(pattern_check.rel) d
-      JOIN pg_class c ON c.oid = d.rel
-      CROSS JOIN LATERAL @extschema@._pattern_check_one(d.rel, d.pattern, d.name) v
-    WHERE (pattern_check.name IS NULL OR d.name = pattern_check.name)
+  FOR d IN
+    SELECT q.rel, q.pattern, q.name
+    FROM @extschema@._pattern_declarations(pattern_check.rel) q
+      JOIN pg_class c ON c.oid = q.rel
+    WHERE (pattern_check.name IS NULL OR q.name = pattern_check.name)
       AND pg_has_role(c.relowner, 'USAGE') AND NOT pg_is_other_temp_schema(c.relnamespace)
-      AND to_regprocedure('@extschema@._' || d.pattern || '_check(regclass, text)') IS NOT NULL;
+      AND to_regprocedure('@extschema@._' || q.pattern || '_check(regclass, text)') IS NOT NULL
+    ORDER BY q.rel::text, q.pattern, q.name
+  LOOP
+    BEGIN
+      RETURN QUERY SELECT v.* FROM @extschema@._pattern_check_one(d.rel, d.pattern, d.name) v;
+    EXCEPTION WHEN OTHERS THEN
+      -- one table that cannot be checked must not hide what is wrong with the others
+      IF pattern_check.rel IS NOT NULL THEN
+        RAISE;
+      END IF;
+      RETURN QUERY SELECT d.rel, d.pattern, d.name, NULL::@extschema@.bson_value, 'declaration'::text, 'can be checked'::text, SQLERRM;
+    END;
+  END LOOP;
 END
 $$;
 COMMENT ON FUNCTION pattern_check(regclass, text) IS
@@ -206,7 +219,7 @@ CREATE FUNCTION _pattern_settle(rel regclass, name text, key record) RETURNS boo
 COMMENT ON FUNCTION _pattern_settle(regclass, text, record) IS 'brings one row in line with a declaration, as the owner of the table; error 42501 unless the caller owns it';
 
 CREATE FUNCTION _pattern_pending_keys(rel regclass, pattern text, name text) RETURNS SETOF record
-  AS 'MODULE_PATHNAME', 'dp_pattern_pending_keys' LANGUAGE C STABLE STRICT;
+  AS 'MODULE_PATHNAME', 'dp_pattern_pending_keys' LANGUAGE C STABLE STRICT SET search_path = pg_catalog, pg_temp;
 COMMENT ON FUNCTION _pattern_pending_keys(regclass, text, text) IS
   'keys (key record) of rows that may not be in line with a declaration, read as the owner of the table; error 42501 unless the caller owns it';
 
