@@ -44,7 +44,6 @@
 #define PREFETCH_BYTES		1024
 #define CACHE_LINE			64
 
-static struct varlena *fetch_first(struct varlena *stored);
 static struct varlena *fetch_first_lz4(struct varlena *stored);
 static bool find_in_stored(struct varlena *stored, bool is_value, DpPath *path,
 						   bool whole, DpValue *value);
@@ -83,6 +82,12 @@ prefetch_document(const uint8 *doc, uint32 size)
 			PREFETCH(doc + i);
 	for (uint32 i = 0; i < n + CACHE_LINE; i += CACHE_LINE)
 		PREFETCH(doc - CACHE_LINE - i);
+}
+
+void
+dp_fetch_ahead(const uint8 *doc, uint32 size)
+{
+	prefetch_document(doc, size);
 }
 
 bool
@@ -159,7 +164,7 @@ find_in_stored(struct varlena *stored, bool is_value, DpPath *path,
 	DpFind		found;
 
 	if (path->misses == 0 || size > SLICE_ALWAYS)
-		part = fetch_first(stored);
+		part = dp_fetch_first(stored);
 	else
 		path->misses--;
 	if (part != NULL)
@@ -203,8 +208,8 @@ find_in(struct varlena *part, uint32 size, bool is_value, DpPath *path,
  * The first bytes of a stored value, or all of it if it is small or stands
  * plain in its row.  Returns NULL if there is no cheap way to get them.
  */
-static struct varlena *
-fetch_first(struct varlena *stored)
+struct varlena *
+dp_fetch_first(struct varlena *stored)
 {
 	if (VARATT_IS_EXTERNAL_ONDISK(stored))
 	{

@@ -27,6 +27,16 @@ extern bool dp_fetch_value_path(Datum bson_value, DpPath *path, bool whole, DpVa
 /* The element of a bson_value that is an array; false if it is not one, or has no such position. */
 extern bool dp_fetch_element(Datum bson_value, int32 position, bool whole, DpValue *value);
 
+/*
+ * The first bytes of a stored value, or all of it if it is small or stands
+ * plain in its row; NULL if there is no cheap way to get them.  What is not
+ * the stored value itself is palloc'd.
+ */
+extern struct varlena *dp_fetch_first(struct varlena *stored);
+
+/* Tells the processor that a document, and the one stored next to it, will be read soon. */
+extern void dp_fetch_ahead(const uint8 *doc, uint32 size);
+
 /* The number of bytes of a bson or bson_value, known without reading it. */
 extern uint32 dp_datum_size(Datum d);
 

@@ -1,0 +1,8 @@
+-- Filters: MongoDB's query language (src/mql/filter*.c).
+
+CREATE FUNCTION bson_match(doc bson, filter bson) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_bson_match' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2;
+COMMENT ON FUNCTION bson_match(bson, bson) IS 'whether the document matches the filter, in MongoDB''s query language; 0A000 for an unknown operator, 22023 for a bad argument, 2201B for a bad regular expression; a filter that is a constant is compiled once per query';
+
+CREATE OPERATOR @@ (LEFTARG = bson, RIGHTARG = bson, FUNCTION = bson_match, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+COMMENT ON OPERATOR @@ (bson, bson) IS 'the document on the left matches the filter on the right';

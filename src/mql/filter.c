@@ -1,0 +1,491 @@
+/*
+ * filter.c
+ *		Running filters over documents.
+ *
+ * A path is followed through documents without looking back; where it meets an
+ * array, MongoDB's rule holds: each element that is a document is tried with
+ * the rest of the path, and a whole number also leads to the element at that
+ * position.  At its end an array is tried element by element and then itself.
+ * A path that leads nowhere gives one missing value, but an array on the way
+ * without documents in it gives nothing at all.
+ */
+#include "postgres.h"
+
+#include "access/detoast.h"
+#include "miscadmin.h"
+
+#include "bson/fetch.h"
+#include "mql/filter_node.h"
+
+/* What is asked for beside the answer: the position that $ stands for. */
+typedef struct FilterWatch
+{
+	const char *array_path;		/* NULL: any array */
+	uint32		pathlen;
+	int32		index;
+} FilterWatch;
+
+/* Where a path ended */
+typedef enum FilterEnd
+{
+	END_MISSING,
+	END_VALUE,
+	END_ARRAY					/* in an array, with steps left */
+} FilterEnd;
+
+/* What is known when only a part of the document is at hand */
+typedef enum FilterAnswer
+{
+	ANSWER_NO,
+	ANSWER_YES,
+	ANSWER_UNKNOWN
+} FilterAnswer;
+
+/* The elements of an array, one after the other. */
+typedef struct ArrayWalk
+{
+	const uint8 *next;
+	const uint8 *end;
+} ArrayWalk;
+
+static bool tree_match(const FilterNode *node, const DpValue *doc, FilterWatch *watch);
+static bool condition_match(const FilterNode *node, FilterEnd end, const DpValue *value,
+							int step, FilterWatch *watch);
+static bool array_match(const FilterNode *node, const DpValue *array, int step, FilterWatch *watch);
+static bool elements_match(const FilterNode *node, const DpValue *array, FilterWatch *watch);
+static FilterAnswer partial_match(const FilterNode *node, const DpValue *doc, uint32 avail);
+
+static inline void
+walk_init(ArrayWalk *walk, const DpValue *array)
+{
+	DpIter		iter;
+
+	dp_iter_init_value(&iter, array);
+	walk->next = iter.next;
+	walk->end = iter.end;
+}
+
+/*
+ * The next element.  As dp_iter_next_value(), but names are short here.
+ */
+static inline bool
+walk_next(ArrayWalk *walk, DpValue *value)
+{
+	const uint8 *p = walk->next;
+	const uint8 *nul;
+
+	if (p >= walk->end)
+		return false;
+	value->type = *p++;
+	nul = p;
+	if (likely(walk->end - p >= 8))
+	{
+		int			i = 0;
+
+		while (i < 7 && nul[i] != 0)
+			i++;
+		nul += i;
+	}
+	if (unlikely(*nul != 0 || nul >= walk->end))
+	{
+		nul = memchr(p, 0, walk->end - p);
+		if (nul == NULL)
+			dp_corrupted("the name of a field does not end");
+	}
+	value->data = nul + 1;
+	value->len = dp_value_size(value->type, nul + 1, walk->end);
+	walk->next = value->data + value->len;
+	return true;
+}
+
+/*
+ * Follows a path from a step on through documents.  *at begins as where the
+ * path starts and becomes where it ended, *step the first step not taken.
+ */
+static inline FilterEnd
+path_follow(const DpPath *path, DpValue *at, int *step)
+{
+	const uint8 *element;
+
+	while (*step < path->nsteps)
+	{
+		if (at->type == DP_TYPE_ARRAY)
+			return END_ARRAY;
+		if (at->type != DP_TYPE_DOCUMENT ||
+			!dp_step_find(at, &path->steps[*step], &element, at))
+			return END_MISSING;
+		(*step)++;
+	}
+	return END_VALUE;
+}
+
+/*
+ * Notes that the condition was met by the element of the array to which the
+ * first steps of its path lead.  The outermost array comes last and counts.
+ */
+static void
+watch_note(FilterWatch *watch, const FilterPath *path, int steps, int32 index)
+{
+	if (watch->array_path != NULL)
+	{
+		uint32		len = 0;
+
+		for (int i = 0; i < steps; i++)
+			len += path->path->steps[i].namelen + (i > 0);
+		if (len != watch->pathlen || memcmp(path->name, watch->array_path, len) != 0)
+			return;
+	}
+	watch->index = index;
+}
+
+/*
+ * Whether a document matches.
+ */
+static bool
+tree_match(const FilterNode *node, const DpValue *doc, FilterWatch *watch)
+{
+	DpValue		at = *doc;
+	int			step = 0;
+	FilterEnd	end;
+
+	switch (node->op)
+	{
+		case FILTER_TRUE:
+			return true;
+
+		case FILTER_FALSE:
+			return false;
+
+		case FILTER_AND:
+			{
+				const FilterPath *path = NULL;
+
+				check_stack_depth();
+				end = END_MISSING;
+				for (int i = 0; i < node->u.children.n; i++)
+				{
+					const FilterNode *child = node->u.children.nodes[i];
+					bool		met;
+
+					if (child->op < FILTER_FIRST_CONDITION)
+						met = tree_match(child, doc, watch);
+					else
+					{
+						/* conditions on one field follow each other */
+						if (child->path != path)
+						{
+							path = child->path;
+							at = *doc;
+							step = 0;
+							end = path_follow(path->path, &at, &step);
+						}
+						met = condition_match(child, end, &at, step, watch);
+					}
+					if (!met)
+					{
+						if (watch != NULL)
+							watch->index = -1;
+						return false;
+					}
+				}
+				return true;
+			}
+
+		case FILTER_OR:
+			check_stack_depth();
+			for (int i = 0; i < node->u.children.n; i++)
+				if (tree_match(node->u.children.nodes[i], doc, watch))
+					return true;
+			return false;
+
+		case FILTER_NOR:
+			check_stack_depth();
+			for (int i = 0; i < node->u.children.n; i++)
+				if (tree_match(node->u.children.nodes[i], doc, NULL))
+					return false;
+			return true;
+
+		default:
+			end = path_follow(node->path->path, &at, &step);
+			return condition_match(node, end, &at, step, watch);
+	}
+}
+
+/*
+ * Whether a condition is met, given where its path ended.
+ */
+static bool
+condition_match(const FilterNode *node, FilterEnd end, const DpValue *value, int step,
+				FilterWatch *watch)
+{
+	switch (end)
+	{
+		case END_MISSING:
+			return dp_filter_test(node, NULL);
+		case END_ARRAY:
+			return array_match(node, value, step, watch);
+		case END_VALUE:
+			break;
+	}
+	if (value->type == DP_TYPE_ARRAY)
+		return elements_match(node, value, watch);
+	return dp_filter_test(node, value);
+}
+
+/*
+ * Whether an array at the end of the path, or an element of it, meets the
+ * condition.
+ */
+static bool
+elements_match(const FilterNode *node, const DpValue *array, FilterWatch *watch)
+{
+	ArrayWalk	walk;
+	DpValue		value;
+	int32		index = 0;
+
+	if (node->op == FILTER_ELEM_OBJECT || node->op == FILTER_ELEM_VALUE)
+	{
+		CHECK_FOR_INTERRUPTS();
+		walk_init(&walk, array);
+		for (; walk_next(&walk, &value); index++)
+			if (dp_filter_test_element(node, &value))
+				goto met;
+		return false;
+	}
+	if (node->op == FILTER_SIZE || node->path->alone)
+		return dp_filter_test(node, array);
+
+	CHECK_FOR_INTERRUPTS();
+	walk_init(&walk, array);
+	for (; walk_next(&walk, &value); index++)
+		if (dp_filter_test(node, &value))
+			goto met;
+	return dp_filter_test(node, array);
+
+met:
+	if (watch != NULL)
+		watch_note(watch, node->path, node->path->path->nsteps, index);
+	return true;
+}
+
+/*
+ * Whether something in an array on the way meets the condition, from the given
+ * step of the path on.
+ */
+static bool
+array_match(const FilterNode *node, const DpValue *array, int step, FilterWatch *watch)
+{
+	const DpPath *path = node->path->path;
+	const DpPathStep *s = &path->steps[step];
+	int32		wanted = s->is_index && s->index >= 0 ? s->index : -1;
+	ArrayWalk	walk;
+	DpValue		value;
+
+	check_stack_depth();
+	CHECK_FOR_INTERRUPTS();
+	walk_init(&walk, array);
+	for (int32 index = 0; walk_next(&walk, &value); index++)
+	{
+		DpValue		at = value;
+		int			next = step;
+		FilterEnd	end;
+
+		if (value.type == DP_TYPE_DOCUMENT)
+		{
+			end = path_follow(path, &at, &next);
+			if (condition_match(node, end, &at, next, watch))
+				goto met;
+		}
+		if (likely(index != wanted))
+			continue;
+		if (step + 1 == path->nsteps)
+		{
+			/* the element itself: its own elements are not tried */
+			if (dp_filter_test(node, &value))
+				goto met;
+			continue;
+		}
+		at = value;
+		next = step + 1;
+		if (value.type == DP_TYPE_DOCUMENT)
+		{
+			end = path_follow(path, &at, &next);
+			if (condition_match(node, end, &at, next, watch))
+				goto met;
+		}
+		else if (value.type == DP_TYPE_ARRAY && array_match(node, &value, step + 1, watch))
+			goto met;
+		continue;
+
+met:
+		if (watch != NULL)
+			watch_note(watch, node->path, step, index);
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Whether an element meets the conditions of an $elemMatch.
+ */
+bool
+dp_filter_test_element(const FilterNode *node, const DpValue *element)
+{
+	DpValue		value = *element;
+
+	if (node->op == FILTER_ELEM_OBJECT)
+	{
+		/* an array is a document of its elements here */
+		if (!dp_type_is_container(value.type))
+			return false;
+		value.type = DP_TYPE_DOCUMENT;
+	}
+	for (int i = 0; i < node->u.children.n; i++)
+		if (!tree_match(node->u.children.nodes[i], &value, NULL))
+			return false;
+	return true;
+}
+
+bool
+dp_filter_match(DpFilter *filter, const DpValue *doc)
+{
+	return doc->type == DP_TYPE_DOCUMENT && tree_match(filter->root, doc, NULL);
+}
+
+bool
+dp_filter_match_value(DpFilter *filter, const DpValue *value)
+{
+	if (filter->mode == DP_FILTER_DOCUMENT)
+		return dp_filter_match(filter, value);
+	if (filter->mode == DP_FILTER_ELEMENT)
+		return dp_filter_test_element(filter->root, value);
+	return tree_match(filter->root, value, NULL);
+}
+
+bool
+dp_filter_match_position(DpFilter *filter, const DpValue *doc,
+						 const char *array_path, uint32 pathlen, int32 *index)
+{
+	FilterWatch watch = {array_path, pathlen, -1};
+	bool		matched;
+
+	matched = doc->type == DP_TYPE_DOCUMENT && tree_match(filter->root, doc, &watch);
+	*index = watch.index;
+	return matched;
+}
+
+const char *
+dp_filter_identifier(const DpFilter *filter, uint32 *len)
+{
+	*len = filter->idlen;
+	return filter->identifier;
+}
+
+/* ---------------------------------------------------------------- stored documents */
+
+/* See fetch.c: after a slice that did not do, so many documents are read as a whole. */
+#define SLICE_MISSES		15
+#define SLICE_ALWAYS		(64 * 1024)
+
+bool
+dp_filter_match_datum(DpFilter *filter, Datum datum)
+{
+	struct varlena *stored = (struct varlena *) DatumGetPointer(datum);
+	DpValue		doc;
+	bool		matched;
+
+	doc.type = DP_TYPE_DOCUMENT;
+	if (likely(!VARATT_IS_EXTERNAL(stored) && !VARATT_IS_COMPRESSED(stored)))
+	{
+		doc.data = DP_DOC_DATA(stored);
+		doc.len = DP_DOC_SIZE(stored);
+		dp_fetch_ahead(doc.data, doc.len);
+		return tree_match(filter->root, &doc, NULL);
+	}
+
+	doc.len = dp_datum_size(datum);
+	if (filter->misses == 0 || doc.len > SLICE_ALWAYS)
+	{
+		struct varlena *part = dp_fetch_first(stored);
+
+		if (part != NULL)
+		{
+			FilterAnswer answer;
+
+			doc.data = (const uint8 *) VARDATA_ANY(part);
+			answer = partial_match(filter->root, &doc, VARSIZE_ANY_EXHDR(part));
+			if (part != stored)
+				pfree(part);
+			if (answer != ANSWER_UNKNOWN)
+				return answer == ANSWER_YES;
+			filter->misses = SLICE_MISSES;
+		}
+	}
+	else
+		filter->misses--;
+
+	stored = pg_detoast_datum_packed(stored);
+	doc.data = DP_DOC_DATA(stored);
+	matched = tree_match(filter->root, &doc, NULL);
+	pfree(stored);
+	return matched;
+}
+
+/*
+ * What can be told about a document from its first avail bytes.
+ */
+static FilterAnswer
+partial_match(const FilterNode *node, const DpValue *doc, uint32 avail)
+{
+	FilterAnswer result;
+	FilterAnswer decisive;
+	DpValue		at;
+	int			step = 1;
+	FilterEnd	end;
+
+	switch (node->op)
+	{
+		case FILTER_TRUE:
+			return ANSWER_YES;
+		case FILTER_FALSE:
+			return ANSWER_NO;
+		case FILTER_EXPR:
+			return ANSWER_UNKNOWN;
+
+		case FILTER_AND:
+		case FILTER_OR:
+		case FILTER_NOR:
+			check_stack_depth();
+			decisive = node->op == FILTER_AND ? ANSWER_NO : ANSWER_YES;
+			result = node->op == FILTER_AND ? ANSWER_YES : ANSWER_NO;
+			for (int i = 0; i < node->u.children.n; i++)
+			{
+				FilterAnswer answer = partial_match(node->u.children.nodes[i], doc, avail);
+
+				if (answer == ANSWER_UNKNOWN)
+					result = ANSWER_UNKNOWN;
+				else if (answer == decisive)
+				{
+					result = answer;
+					break;
+				}
+			}
+			if (node->op == FILTER_NOR && result != ANSWER_UNKNOWN)
+				result = result == ANSWER_YES ? ANSWER_NO : ANSWER_YES;
+			return result;
+
+		default:
+			switch (dp_path_find_partial(doc, avail, node->path->first, true, &at))
+			{
+				case DP_FIND_SHORT:
+					return ANSWER_UNKNOWN;
+				case DP_FIND_ABSENT:
+					end = END_MISSING;
+					break;
+				default:
+					end = path_follow(node->path->path, &at, &step);
+					break;
+			}
+			return condition_match(node, end, &at, step, NULL) ? ANSWER_YES : ANSWER_NO;
+	}
+}

@@ -1,0 +1,366 @@
+/*
+ * filter_compile.c
+ *		From a filter, a document, to the nodes that filter.c runs: the trees
+ *		($and, $or, ...), fields and paths, and which operator is compiled how.
+ *		filter_operand.c reads the operators' arguments.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+
+#include "mql/filter_compile.h"
+
+typedef FilterNode *(*TreeParser) (FilterCompiler *c, FilterOp op, const DpElement *field,
+								   const DpPlace *place);
+
+static FilterNode *parse_document(FilterCompiler *c, const DpValue *spec, const DpPlace *place);
+static void parse_field(FilterCompiler *c, FilterNodes *nodes, const DpElement *field,
+						const DpPlace *place);
+static FilterPath *make_path(FilterCompiler *c, const DpElement *field, const DpPlace *place);
+static const char *named_rest(FilterCompiler *c, const DpElement *field, const DpPlace *place,
+							  uint32 *len);
+static FilterNode *parse_tree(FilterCompiler *c, FilterOp op, const DpElement *field,
+							  const DpPlace *place);
+static FilterNode *parse_constant(FilterCompiler *c, FilterOp op, const DpElement *field,
+								  const DpPlace *place);
+static FilterNode *parse_comment(FilterCompiler *c, FilterOp op, const DpElement *field,
+								 const DpPlace *place);
+
+/* Operators that stand where the name of a field may stand. */
+static const struct
+{
+	const char *name;
+	TreeParser	parse;
+	FilterOp	op;
+}			tree_operators[] = {
+	{"$and", parse_tree, FILTER_AND},
+	{"$or", parse_tree, FILTER_OR},
+	{"$nor", parse_tree, FILTER_NOR},
+	{"$comment", parse_comment, FILTER_TRUE},
+	{"$alwaysTrue", parse_constant, FILTER_TRUE},
+	{"$alwaysFalse", parse_constant, FILTER_FALSE}
+};
+
+/* ---------------------------------------------------------------- entry points */
+
+DpFilter *
+dp_filter_compile(const DpValue *spec, int flags, const DpPlace *place)
+{
+	DpFilter   *filter = palloc0(sizeof(DpFilter));
+	FilterCompiler c = {flags};
+
+	filter->mode = flags & DP_FILTER_MODE;
+	c.mode = filter->mode;
+	switch (filter->mode)
+	{
+		case DP_FILTER_VALUE:
+			{
+				FilterNodes nodes = {0};
+				FilterPath *path = dp_filter_value_path(false);
+
+				dp_filter_parse_predicate(&c, &nodes, path, spec, place);
+				filter->root = dp_filter_make_tree(FILTER_AND, &nodes);
+				break;
+			}
+		case DP_FILTER_ELEMENT:
+			filter->root = dp_filter_parse_element(&c, dp_filter_value_path(false), spec, place);
+			break;
+		default:
+			if (spec->type != DP_TYPE_DOCUMENT)
+				dp_bad_spec_type(place, "a document", spec);
+			filter->root = parse_document(&c, spec, place);
+			if (filter->mode == DP_FILTER_NAMED && c.identifier == NULL)
+				dp_bad_spec(place, "an array filter needs the name of a value");
+			break;
+	}
+	filter->identifier = c.identifier;
+	filter->idlen = c.idlen;
+	return filter;
+}
+
+void *
+dp_filter_compile_spec(const DpValue *spec, void *arg)
+{
+	return dp_filter_compile(spec, arg != NULL ? *(int *) arg : DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL);
+}
+
+static void
+each_equal(const FilterNode *node, DpFilterVisit visit, void *arg)
+{
+	if (node->op == FILTER_AND)
+		for (int i = 0; i < node->u.children.n; i++)
+			each_equal(node->u.children.nodes[i], visit, arg);
+	else if (node->op == FILTER_EQ)
+		visit(node->path->name, node->path->namelen, &node->value, arg);
+}
+
+void
+dp_filter_each_equal(const DpFilter *filter, DpFilterVisit visit, void *arg)
+{
+	each_equal(filter->root, visit, arg);
+}
+
+/* ---------------------------------------------------------------- nodes */
+
+/* A new node, put on the list. */
+FilterNode *
+dp_filter_add_node(FilterNodes *nodes, FilterOp op, const FilterPath *path)
+{
+	FilterNode *node = palloc0(sizeof(FilterNode));
+
+	node->op = op;
+	node->path = path;
+	dp_filter_add(nodes, node);
+	return node;
+}
+
+void
+dp_filter_add(FilterNodes *nodes, FilterNode *node)
+{
+	if (nodes->n == nodes->room)
+	{
+		nodes->room = Max(4, nodes->room * 2);
+		if (nodes->nodes == NULL)
+			nodes->nodes = palloc(nodes->room * sizeof(FilterNode *));
+		else
+			nodes->nodes = repalloc(nodes->nodes, nodes->room * sizeof(FilterNode *));
+	}
+	nodes->nodes[nodes->n++] = node;
+}
+
+/*
+ * The nodes as one: a conjunction or disjunction of one is that one.
+ */
+FilterNode *
+dp_filter_make_tree(FilterOp op, FilterNodes *nodes)
+{
+	FilterNode *node;
+
+	if (nodes->n == 1 && (op == FILTER_AND || op == FILTER_OR))
+		return nodes->nodes[0];
+	node = palloc0(sizeof(FilterNode));
+	node->op = nodes->n == 0 && op == FILTER_AND ? FILTER_TRUE : op;
+	node->u.children.nodes = nodes->nodes;
+	node->u.children.n = nodes->n;
+	return node;
+}
+
+/*
+ * The path of a value by itself.  alone: an array is not tried element by
+ * element.
+ */
+FilterPath *
+dp_filter_value_path(bool alone)
+{
+	FilterPath *path = palloc0(sizeof(FilterPath));
+
+	path->path = dp_path_of_names(0, NULL, NULL);
+	path->name = "";
+	path->alone = alone;
+	return path;
+}
+
+/* ---------------------------------------------------------------- documents */
+
+/*
+ * A filter that is a document: all of its fields must hold.
+ */
+static FilterNode *
+parse_document(FilterCompiler *c, const DpValue *spec, const DpPlace *place)
+{
+	FilterNodes nodes = {0};
+	DpIter		iter;
+	DpElement	field;
+
+	check_stack_depth();
+	dp_iter_init_value(&iter, spec);
+	while (dp_iter_next(&iter, &field))
+	{
+		DpPlace		here = dp_place_field(place, &field);
+		int			i;
+
+		if (field.name[0] != '$' || dp_filter_is_reference_name(field.name))
+		{
+			parse_field(c, &nodes, &field, &here);
+			continue;
+		}
+		for (i = 0; i < lengthof(tree_operators); i++)
+			if (strcmp(field.name, tree_operators[i].name) == 0)
+				break;
+		if (i == lengthof(tree_operators))
+			dp_unknown_operator(&here, "top-level filter operator");
+		dp_filter_add(&nodes, tree_operators[i].parse(c, tree_operators[i].op, &field, &here));
+	}
+	return dp_filter_make_tree(FILTER_AND, &nodes);
+}
+
+/*
+ * The conditions of $elemMatch on the elements of the array at a path, either
+ * form.
+ */
+FilterNode *
+dp_filter_parse_element(FilterCompiler *c, const FilterPath *path, const DpValue *spec,
+						const DpPlace *place)
+{
+	FilterNodes children = {0};
+	FilterNodes one = {0};
+	FilterCompiler inner = {c->flags, DP_FILTER_DOCUMENT};
+	FilterNode *node;
+	DpIter		iter;
+	DpElement	first;
+	bool		of_value = false;
+
+	if (spec->type != DP_TYPE_DOCUMENT)
+		dp_bad_spec_type(place, "a document", spec);
+
+	/* operators other than those of whole documents speak of the element itself */
+	dp_iter_init_value(&iter, spec);
+	if (dp_filter_is_operators(spec) && dp_iter_next(&iter, &first))
+	{
+		of_value = true;
+		for (int i = 0; i < lengthof(tree_operators); i++)
+			if (strcmp(first.name, tree_operators[i].name) == 0 &&
+				strcmp(first.name, "$comment") != 0)
+				of_value = false;
+	}
+	if (of_value)
+		dp_filter_parse_predicate(&inner, &children, dp_filter_value_path(true), spec, place);
+	else
+		dp_filter_add(&children, parse_document(&inner, spec, place));
+
+	node = dp_filter_add_node(&one, of_value ? FILTER_ELEM_VALUE : FILTER_ELEM_OBJECT, path);
+	node->u.children.nodes = children.nodes;
+	node->u.children.n = children.n;
+	return node;
+}
+
+/*
+ * A field or a path and what is asked of it.
+ */
+static void
+parse_field(FilterCompiler *c, FilterNodes *nodes, const DpElement *field, const DpPlace *place)
+{
+	dp_filter_parse_predicate(c, nodes, make_path(c, field, place), &field->value, place);
+}
+
+/*
+ * The path that is the name of a field.  Its parts are separated by dots and
+ * taken as they are; they may be empty.
+ */
+static FilterPath *
+make_path(FilterCompiler *c, const DpElement *field, const DpPlace *place)
+{
+	FilterPath *path = palloc0(sizeof(FilterPath));
+	const char *name = field->name;
+	uint32		len = field->namelen;
+	const char **names;
+	uint32	   *lens;
+	int			n = 1;
+
+	if (c->mode == DP_FILTER_NAMED)
+	{
+		name = named_rest(c, field, place, &len);
+		if (name == NULL)
+			return dp_filter_value_path(false);
+	}
+	for (uint32 i = 0; i < len; i++)
+		n += name[i] == '.';
+	names = palloc(n * sizeof(char *));
+	lens = palloc(n * sizeof(uint32));
+	for (int i = 0; i < n; i++)
+	{
+		const char *dot = i < n - 1 ? memchr(name, '.', len) : name + len;
+
+		names[i] = name;
+		lens[i] = dot - name;
+		len -= lens[i] + (i < n - 1);
+		name = dot + 1;
+	}
+	path->path = dp_path_of_names(n, names, lens);
+	path->first = dp_path_of_name(names[0], lens[0]);
+	path->name = names[0];
+	path->namelen = names[n - 1] + lens[n - 1] - names[0];
+	path->is_id = c->mode == DP_FILTER_DOCUMENT && n == 1 && strcmp(field->name, "_id") == 0;
+	pfree(names);
+	pfree(lens);
+	return path;
+}
+
+/*
+ * In an array filter: takes the first part of the path, the name by which it
+ * calls its value, and returns the rest, or NULL if there is none.
+ */
+static const char *
+named_rest(FilterCompiler *c, const DpElement *field, const DpPlace *place, uint32 *len)
+{
+	const char *dot = memchr(field->name, '.', field->namelen);
+	uint32		idlen = dot ? dot - field->name : field->namelen;
+
+	if (idlen == 0 || !(field->name[0] >= 'a' && field->name[0] <= 'z'))
+		dp_bad_spec(place, "the name of a value in an array filter must begin with a lower-case letter");
+	for (uint32 i = 1; i < idlen; i++)
+		if (!isalnum((unsigned char) field->name[i]))
+			dp_bad_spec(place, "the name of a value in an array filter consists of letters and digits");
+	if (c->identifier != NULL &&
+		(c->idlen != idlen || memcmp(c->identifier, field->name, idlen) != 0))
+		dp_bad_spec(place, "an array filter speaks of one value, not of \"%.*s\" and \"%.*s\"",
+					(int) c->idlen, c->identifier, (int) idlen, field->name);
+	c->identifier = field->name;
+	c->idlen = idlen;
+	if (dot == NULL)
+		return NULL;
+	*len = field->namelen - idlen - 1;
+	return dot + 1;
+}
+
+/* ---------------------------------------------------------------- operators of documents */
+
+/*
+ * $and, $or and $nor.
+ */
+static FilterNode *
+parse_tree(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace *place)
+{
+	FilterNodes nodes = {0};
+	DpIter		iter;
+	DpValue		value;
+	uint32		index = 0;
+
+	if (field->value.type != DP_TYPE_ARRAY)
+		dp_bad_spec_type(place, "an array", &field->value);
+	dp_iter_init_value(&iter, &field->value);
+	while (dp_iter_next_value(&iter, &value))
+	{
+		DpPlace		here = dp_place_index(place, index++);
+
+		if (value.type != DP_TYPE_DOCUMENT)
+			dp_bad_spec(&here, "\"%s\" needs an array of documents", field->name);
+		dp_filter_add(&nodes, parse_document(c, &value, &here));
+	}
+	if (nodes.n == 0)
+		dp_bad_spec(place, "\"%s\" needs an array that is not empty", field->name);
+	return dp_filter_make_tree(op, &nodes);
+}
+
+/*
+ * $alwaysTrue and $alwaysFalse, whose argument is 1.
+ */
+static FilterNode *
+parse_constant(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace *place)
+{
+	FilterNodes one = {0};
+	int64		number;
+
+	if (!dp_value_to_whole(&field->value, &number) || number != 1)
+		dp_bad_spec(place, "\"%s\" needs the number 1", field->name);
+	return dp_filter_add_node(&one, op, NULL);
+}
+
+/* A comment says nothing. */
+static FilterNode *
+parse_comment(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace *place)
+{
+	FilterNodes one = {0};
+
+	return dp_filter_add_node(&one, op, NULL);
+}

@@ -1,0 +1,138 @@
+/*
+ * filter_node.h
+ *		What a filter is compiled into.  For the files filter*.c only.
+ */
+#ifndef DP_MQL_FILTER_NODE_H
+#define DP_MQL_FILTER_NODE_H
+
+#include "bson/path.h"
+#include "mql/filter.h"
+#include "mql/regex.h"
+#include "mql/schema.h"
+#include "mql/typeset.h"
+
+typedef enum FilterOp
+{
+	/* of a whole document */
+	FILTER_TRUE,
+	FILTER_FALSE,
+	FILTER_AND,
+	FILTER_OR,
+	FILTER_NOR,					/* also $not: of one */
+	FILTER_SCHEMA,
+	FILTER_EXPR,
+
+	/* conditions on what a path leads to */
+	FILTER_EQ,
+	FILTER_LT,
+	FILTER_LTE,
+	FILTER_GT,
+	FILTER_GTE,
+	FILTER_IN,
+	FILTER_REGEX,
+	FILTER_EXISTS,
+	FILTER_TYPE,
+	FILTER_MOD,
+	FILTER_BITS_ALL_SET,
+	FILTER_BITS_ANY_SET,
+	FILTER_BITS_ALL_CLEAR,
+	FILTER_BITS_ANY_CLEAR,
+
+	/* the same, on arrays */
+	FILTER_SIZE,
+	FILTER_ELEM_OBJECT,
+	FILTER_ELEM_VALUE
+} FilterOp;
+
+#define FILTER_FIRST_CONDITION	FILTER_EQ
+
+/* A field or a path, shared by the conditions that are put on it. */
+typedef struct FilterPath
+{
+	DpPath	   *path;			/* no steps: the value itself */
+	DpPath	   *first;			/* its first step */
+	const char *name;			/* as it was written */
+	uint32		namelen;
+	bool		is_id;			/* _id: missing is not null */
+	bool		alone;			/* inside $elemMatch of a value: elements of arrays are not tried */
+} FilterPath;
+
+typedef struct FilterNumber
+{
+	bool		is_integer;		/* i is its value */
+	bool		is_double;		/* d is its value, exactly, and not NaN */
+	int64		i;
+	double		d;
+} FilterNumber;
+
+typedef struct FilterIn
+{
+	DpValue    *values;			/* in order, each once */
+	int			nvalues;
+	bool		has_null;
+	DpRegex   **regexes;
+	DpValue    *regex_values;	/* what they were in the filter */
+	int			nregexes;
+} FilterIn;
+
+typedef struct FilterBits
+{
+	uint32	   *positions;
+	int			npositions;
+	uint64		mask;			/* of the positions below 64 */
+	bool		beyond;			/* there are others */
+} FilterBits;
+
+typedef struct FilterNode
+{
+	FilterOp	op;
+	const FilterPath *path;		/* of a condition */
+	DpValue		value;			/* what it compares with */
+	union
+	{
+		struct
+		{
+			struct FilterNode **nodes;
+			int			n;
+		}			children;	/* AND, OR, NOR, ELEM_... */
+		FilterNumber number;	/* EQ to GTE */
+		FilterIn    in;
+		struct
+		{
+			DpRegex    *regex;
+			const char *pattern;
+			uint32		len;
+			const char *options;
+			uint32		optlen;
+		}			regex;
+		DpTypeSet	types;
+		struct
+		{
+			int64		divisor;
+			int64		remainder;
+		}			mod;
+		FilterBits	bits;
+		int64		size;
+		DpSchema   *schema;
+	}			u;
+} FilterNode;
+
+struct DpFilter
+{
+	FilterNode *root;
+	int			mode;
+	int			misses;			/* documents to be read without trying a slice first */
+	const char *identifier;		/* NAMED: what it calls its value */
+	uint32		idlen;
+};
+
+/* Whether a value meets a condition on it; NULL stands for a missing field. */
+extern bool dp_filter_test(const FilterNode *node, const DpValue *value);
+
+/* Whether the four bit operators hold. */
+extern bool dp_filter_test_bits(const FilterNode *node, const DpValue *value);
+
+/* Whether an element of an array meets the argument of $elemMatch. */
+extern bool dp_filter_test_element(const FilterNode *node, const DpValue *element);
+
+#endif							/* DP_MQL_FILTER_NODE_H */
