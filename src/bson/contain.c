@@ -18,12 +18,14 @@
 #include "miscadmin.h"
 
 #include "bson/compare.h"
-#include "bson/path.h"
+#include "bson/fetch.h"
 
+static bool stored_contains(Datum document, const DpValue *b);
 static bool value_contains(const DpValue *a, const DpValue *b);
 static bool document_contains(const DpValue *a, const DpValue *b);
 static bool array_contains(const DpValue *a, const DpValue *b);
 static bool array_contains_element(const DpValue *a, const DpValue *element);
+static bool field_counts(const DpValue *document, const DpElement *element);
 
 /*
  * bson @> bson: whether the left document contains the right one.
@@ -32,10 +34,9 @@ DP_FUNCTION(dp_bson_contains);
 Datum
 dp_bson_contains(PG_FUNCTION_ARGS)
 {
-	DpValue		a = dp_value_of_document(DP_GETARG_VARLENA(0));
 	DpValue		b = dp_value_of_document(DP_GETARG_VARLENA(1));
 
-	PG_RETURN_BOOL(document_contains(&a, &b));
+	PG_RETURN_BOOL(stored_contains(PG_GETARG_DATUM(0), &b));
 }
 
 /*
@@ -46,9 +47,56 @@ Datum
 dp_bson_contained(PG_FUNCTION_ARGS)
 {
 	DpValue		a = dp_value_of_document(DP_GETARG_VARLENA(0));
-	DpValue		b = dp_value_of_document(DP_GETARG_VARLENA(1));
 
-	PG_RETURN_BOOL(document_contains(&b, &a));
+	PG_RETURN_BOOL(stored_contains(PG_GETARG_DATUM(1), &a));
+}
+
+/*
+ * Whether a stored document contains b.  If all fields of b are found near its
+ * front, or one of them is there with another value, no more than that is read.
+ */
+static bool
+stored_contains(Datum document, const DpValue *b)
+{
+	DpValue		a;
+	uint32		avail;
+	DpIter		iter;
+	DpElement	element;
+
+	dp_fetch_document(document, false, &a, &avail);
+	if (avail < a.len)
+	{
+		dp_iter_init_value(&iter, b);
+		for (;;)
+		{
+			DpValue		found;
+			DpFind		there;
+
+			if (!dp_iter_next(&iter, &element))
+				return true;
+			there = dp_field_find_partial(&a, avail, element.name, element.namelen, &found);
+			if (there == DP_FIND_FOUND && value_contains(&found, &element.value))
+				continue;
+			if (there != DP_FIND_SHORT && field_counts(b, &element))
+				return false;
+			if (there == DP_FIND_SHORT)
+				break;
+		}
+		dp_fetch_document(document, true, &a, &avail);
+	}
+	return document_contains(&a, b);
+}
+
+/*
+ * Whether no earlier field of the document hides this one.
+ */
+static bool
+field_counts(const DpValue *document, const DpElement *element)
+{
+	DpValue		first;
+
+	return dp_field_find(document->data, document->len, element->name, element->namelen, &first) &&
+		first.data == element->value.data;
 }
 
 /*
@@ -119,8 +167,7 @@ document_contains(const DpValue *a, const DpValue *b)
 		if (dp_field_find(a->data, a->len, element.name, element.namelen, &found) &&
 			value_contains(&found, &element.value))
 			continue;
-		if (dp_field_find(b->data, b->len, element.name, element.namelen, &found) &&
-			found.data == element.value.data)
+		if (field_counts(b, &element))
 			return false;
 	}
 	return true;

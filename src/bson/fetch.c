@@ -131,6 +131,20 @@ dp_fetch_element(Datum bson_value, int32 position, bool whole, DpValue *value)
 	return dp_fetch_value_path(bson_value, &p.path, whole, value);
 }
 
+void
+dp_fetch_document(Datum document, bool whole, DpValue *start, uint32 *avail)
+{
+	struct varlena *stored = (struct varlena *) DatumGetPointer(document);
+	struct varlena *part = whole ? NULL : dp_fetch_first(stored);
+
+	start->type = DP_TYPE_DOCUMENT;
+	start->len = dp_datum_size(document);
+	if (part == NULL)
+		part = pg_detoast_datum_packed(stored);
+	start->data = DP_DOC_DATA(part);
+	*avail = DP_DOC_SIZE(part);
+}
+
 uint32
 dp_datum_size(Datum d)
 {

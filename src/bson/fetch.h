@@ -37,6 +37,13 @@ extern struct varlena *dp_fetch_first(struct varlena *stored);
 /* Tells the processor that a document, and the one stored next to it, will be read soon. */
 extern void dp_fetch_ahead(const uint8 *doc, uint32 size);
 
+/*
+ * The first part of a bson as it is stored, for searches other than by path:
+ * start becomes the whole document as a value, of whose bytes the first avail
+ * are at hand.  With whole, or where there is no cheap part, all of them are.
+ */
+extern void dp_fetch_document(Datum document, bool whole, DpValue *start, uint32 *avail);
+
 /* The number of bytes of a bson or bson_value, known without reading it. */
 extern uint32 dp_datum_size(Datum d);
 

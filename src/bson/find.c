@@ -537,6 +537,23 @@ dp_field_find(const uint8 *doc, uint32 size, const char *name, uint32 namelen, D
 	return find_name(doc, size, doc + size, &step, value) == DP_FIND_FOUND;
 }
 
+DpFind
+dp_field_find_partial(const DpValue *document, uint32 avail, const char *name, uint32 namelen,
+					  DpValue *value)
+{
+	const uint8 *limit = document->data + avail;
+	DpPathStep	step;
+	DpFind		found;
+
+	step.name = name;
+	step.namelen = namelen;
+	dp_path_step_block(&step);
+	found = find_name(document->data, document->len, limit, &step, value);
+	if (found == DP_FIND_FOUND && value->len > limit - value->data)
+		return DP_FIND_SHORT;
+	return found;
+}
+
 /*
  * The element of an array at a position.
  */

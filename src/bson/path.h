@@ -101,6 +101,10 @@ extern DpFind dp_path_find_partial(const DpValue *start, uint32 avail, const DpP
 extern bool dp_field_find(const uint8 *doc, uint32 size, const char *name, uint32 namelen,
 						  DpValue *value);
 
+/* The same in the first avail bytes of a document: see dp_path_find_partial(), with whole. */
+extern DpFind dp_field_find_partial(const DpValue *document, uint32 avail, const char *name,
+									uint32 namelen, DpValue *value);
+
 /* The element of an array at a position, negative positions from the end. */
 extern bool dp_array_element(const uint8 *array, uint32 size, int64 position, DpValue *value);
 

@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(77);
+SELECT plan(79);
 
 -- ---------------------------------------------------------------- signatures
 
@@ -138,6 +138,10 @@ SELECT is((SELECT count(*) FROM everything WHERE bson_size(doc) <> octet_length(
   OR bson_size(value) <> bson_size(doc)), 0::bigint, 'sizes and types too');
 SELECT is((SELECT count(*) FROM everything WHERE doc['x']['z'][1] ->> '{}' IS NOT NULL OR (doc['x']['z'][1])::text IS DISTINCT FROM (doc -> 'x.z.1')::text),
   0::bigint, 'subscripts find what paths find');
+SELECT is((SELECT count(*) FROM everything, LATERAL (SELECT bson_build(p, doc -> p) AS part, bson_build(p, 'other') AS other FROM paths WHERE p !~ '[.]' AND doc ? p OFFSET 0) x
+  WHERE NOT doc @> part OR NOT part <@ doc OR doc @> other OR other <@ doc), 0::bigint, 'they contain their fields and no others');
+SELECT is((SELECT count(*) FROM everything WHERE NOT doc @> '{}' OR doc @> '{none: null}' OR doc @> bson_build('x', bson_build('y', 'needle ' || n, 'none', 1))
+  OR how <> 'pglz runs' AND how <> 'lz4 runs' AND NOT doc @> bson_build('last', n, 'x', bson_build('y', 'needle ' || n))), 0::bigint, 'and several at once');
 -- arrays of their own
 CREATE TABLE lists (v bson_value);
 ALTER TABLE lists ALTER v SET STORAGE EXTERNAL;
