@@ -58,7 +58,6 @@ static struct varlena *merge(const uint8 *a, uint32 asize, const uint8 *b, uint3
 static uint32 *merge_find(MergeTable *table, const DpElement *element);
 static struct varlena *edit_unset(const DpValue *root, bool is_value, const DpPath *path);
 static int	value_depth(const DpValue *value);
-static void check_depth(int parents, const DpValue *value);
 static struct varlena *edit_splice(const EditPlace *place, const uint8 *at, uint32 removed,
 								   const DpBuilder *b);
 static struct varlena *edit_replace(const EditPlace *place, const DpValue *value);
@@ -97,7 +96,7 @@ dp_document_set_own(struct varlena *doc, const DpPath *path, const DpValue *valu
 	{
 		uint8	   *bytes = (uint8 *) VARDATA_ANY(doc);
 
-		check_depth(place.nparents, value);
+		dp_check_depth(place.nparents, value);
 		bytes[place.element - bytes] = value->type;
 		memcpy(bytes + (place.value.data - bytes), value->data, value->len);
 		return doc;
@@ -214,7 +213,7 @@ dp_document_append(const uint8 *doc, uint32 size, const DpPath *path,
 				 errdetail("The field has the type %s.", dp_type_name(place.value.type))));
 	}
 	if (place.nparents >= DP_MAX_DEPTH)
-		check_depth(place.nparents, &place.value);
+		dp_check_depth(place.nparents, &place.value);
 	place.parents[place.nparents++] = place.value;
 
 	dp_builder_init(&b, 0);
@@ -224,7 +223,7 @@ dp_document_append(const uint8 *doc, uint32 size, const DpPath *path,
 		char		digits[12];
 		uint32		n = dp_index_name(count + i, digits);
 
-		check_depth(place.nparents, &values[i]);
+		dp_check_depth(place.nparents, &values[i]);
 		dp_builder_append_value(&b, digits, n, &values[i]);
 	}
 	result = edit_splice(&place, place.value.data + place.value.len - 1, 0, &b);
@@ -388,7 +387,7 @@ dp_array_concat(const DpValue *a, const DpValue *b)
 	}
 	else
 	{
-		check_depth(1, a);
+		dp_check_depth(1, a);
 		dp_builder_append_value(&out, NULL, 0, a);
 	}
 	if (b->type == DP_TYPE_ARRAY)
@@ -399,7 +398,7 @@ dp_array_concat(const DpValue *a, const DpValue *b)
 	}
 	else
 	{
-		check_depth(1, b);
+		dp_check_depth(1, b);
 		dp_builder_append_value(&out, NULL, 0, b);
 	}
 	dp_builder_end(&out);
@@ -505,8 +504,8 @@ value_depth(const DpValue *value)
  * containers.  A level takes at least seven bytes, so that a small value need
  * not be looked into.
  */
-static void
-check_depth(int parents, const DpValue *value)
+void
+dp_check_depth(int parents, const DpValue *value)
 {
 	if (likely(parents + value->len / 7 + 1 <= DP_MAX_DEPTH))
 		return;
@@ -580,7 +579,7 @@ edit_replace(const EditPlace *place, const DpValue *value)
 	struct varlena *result;
 	uint8	   *out;
 
-	check_depth(place->nparents, value);
+	dp_check_depth(place->nparents, value);
 	result = edit_new(place, (Size) place->root.len - place->value.len + value->len, &out);
 	memcpy(out, place->root.data, before);
 	out[place->element - place->root.data] = value->type;
@@ -612,7 +611,7 @@ edit_insert(const EditPlace *place, const DpPath *path, const DpValue *value)
 	if (step < path->nsteps - 1 && dp_step_find(parent, missing, &element, &there))
 		path_blocked(path, step + 1, there.type);
 
-	check_depth(path->nsteps, value);
+	dp_check_depth(path->nsteps, value);
 	dp_builder_init(&b, 64 + value->len);
 	if (parent->type == DP_TYPE_ARRAY)
 	{

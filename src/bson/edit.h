@@ -65,4 +65,7 @@ extern struct varlena *dp_array_concat(const DpValue *a, const DpValue *b);
 /* A new bson_value: the array without the element at a position (negative: from the end); NULL if there is none. */
 extern struct varlena *dp_array_remove(const DpValue *array, int64 position);
 
+/* Raises PROGRAM_LIMIT_EXCEEDED if the value may not stand inside that many containers. */
+extern void dp_check_depth(int parents, const DpValue *value);
+
 #endif							/* DP_BSON_EDIT_H */

@@ -1,0 +1,41 @@
+/*
+ * update.h
+ *		Updates: MongoDB's update language, compiled and applied to documents as
+ *		they are stored.
+ *
+ * docs/update.md has the language.  An update with operators is compiled into
+ * a tree of paths; applying it walks the document once along that tree and
+ * copies the bytes between the changes as they are.
+ */
+#ifndef DP_MQL_UPDATE_H
+#define DP_MQL_UPDATE_H
+
+#include "bson/reader.h"
+
+typedef struct DpUpdate DpUpdate;
+
+/*
+ * Compiles an update into the current memory context.  update is a document of
+ * operators, a whole document or an array of stages; filter is the query that
+ * found the document (a DOCUMENT), array_filters an array, either may be NULL.
+ * The result points into their bytes, which must live as long.  Raises
+ * FEATURE_NOT_SUPPORTED for an operator that there is not and
+ * INVALID_PARAMETER_VALUE for what is wrong, with the place in errdetail.
+ */
+extern DpUpdate *dp_update_compile(const DpValue *update, const DpValue *filter,
+								   const DpValue *array_filters);
+
+/*
+ * The new document, in the current memory context, or NULL if nothing changes.
+ * With own the document's bytes belong to the caller and may be changed in
+ * place, in which case doc itself is returned.
+ */
+extern struct varlena *dp_update_apply(DpUpdate *update, struct varlena *doc, bool own);
+
+/*
+ * The document that an upsert inserts: what the filter says that fields are
+ * equal to, then the update, $setOnInsert included.
+ */
+extern struct varlena *dp_update_insert(DpUpdate *update);
+
+#endif							/* DP_MQL_UPDATE_H */

@@ -1,0 +1,594 @@
+/*
+ * update_compile.c
+ *		From an update to a tree of paths.
+ *
+ * Each part of each path is a node; paths that begin alike share nodes, and
+ * the operators are the leaves.  Two operators whose paths are the same, or of
+ * which one leads through the other, conflict and are refused.  The children of
+ * a node are in the order in which fields that are missing are made: whole
+ * numbers first, by value, then the other names by their bytes.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+
+#include "mql/update_tree.h"
+
+static const UpdateOperator *find_operator(const char *name);
+static void compile_operators(DpUpdate *update, const DpValue *spec);
+static void compile_rename(DpUpdate *update, const UpdateOperator *op, const DpElement *field,
+						   const DpPlace *place);
+static UpdateNode *add_path(DpUpdate *update, const char *path, uint32 len, const DpPlace *place);
+static UpdateNode *add_part(DpUpdate *update, UpdateNode *node, const char *path, uint32 start,
+							uint32 end, const DpPlace *place);
+static UpdateArrayFilter *find_array_filter(DpUpdate *update, const char *name, uint32 len,
+											const DpPlace *place);
+static void compile_array_filters(DpUpdate *update, const DpValue *spec);
+static void check_array_filters_used(DpUpdate *update, const DpValue *spec);
+static void insert_child(UpdateNode *node, UpdateNode *child, int at);
+static UpdateNode *merge_nodes(const UpdateNode *a, const UpdateNode *b);
+static void conflict(const char *path, uint32 len, const DpPlace *place) pg_attribute_noreturn();
+
+/* Two nodes that met at the same element, and what came of it */
+typedef struct UpdateMerge
+{
+	const UpdateNode *a;
+	const UpdateNode *b;
+	UpdateNode *result;
+} UpdateMerge;
+
+/*
+ * Compiles an update: see update.h.
+ */
+DpUpdate *
+dp_update_compile(const DpValue *spec, const DpValue *filter, const DpValue *array_filters)
+{
+	DpUpdate   *update = palloc0(sizeof(DpUpdate));
+	DpPlace		top = {NULL, "update", 6, 0};
+	DpIter		iter;
+	DpElement	first;
+
+	update->context = CurrentMemoryContext;
+	if (filter != NULL)
+		update->filter = dp_filter_compile(filter, DP_FILTER_DOCUMENT, NULL);
+	if (array_filters != NULL)
+		compile_array_filters(update, array_filters);
+
+	if (spec->type == DP_TYPE_ARRAY)
+		update->pipeline = dp_update_pipeline_compile(spec);
+	else if (spec->type != DP_TYPE_DOCUMENT)
+		dp_bad_spec_type(&top, "a document or an array of stages", spec);
+	else
+	{
+		dp_iter_init_value(&iter, spec);
+		if (dp_iter_next(&iter, &first) && first.name[0] == '$')
+			compile_operators(update, spec);
+		else
+		{
+			DpValue    *copy = palloc(sizeof(DpValue));
+
+			dp_iter_init_value(&iter, spec);
+			while (dp_iter_next(&iter, &first))
+				if (first.name[0] == '$')
+				{
+					DpPlace		place = dp_place_field(NULL, &first);
+
+					dp_bad_spec(&place, "a document that replaces another one cannot have the field \"%s\"",
+								first.name);
+				}
+			*copy = *spec;
+			update->replacement = copy;
+		}
+	}
+	if (array_filters != NULL)
+		check_array_filters_used(update, array_filters);
+	return update;
+}
+
+/*
+ * A document of operators.
+ */
+static void
+compile_operators(DpUpdate *update, const DpValue *spec)
+{
+	DpIter		operators;
+	DpElement	element;
+
+	update->root = palloc0(sizeof(UpdateNode));
+	update->root->path = "";
+	update->root->kind = UPDATE_FIELDS;
+	dp_iter_init_value(&operators, spec);
+	while (dp_iter_next(&operators, &element))
+	{
+		DpPlace		place = dp_place_field(NULL, &element);
+		const UpdateOperator *op;
+		DpIter		fields;
+		DpElement	field;
+
+		if (element.name[0] != '$')
+			dp_bad_spec(&place, "the field \"%s\" stands beside operators", element.name);
+		op = find_operator(element.name);
+		if (op == NULL)
+			dp_unknown_operator(&place, "update operator");
+		if (element.value.type != DP_TYPE_DOCUMENT)
+			dp_bad_spec_type(&place, "a document of fields", &element.value);
+
+		dp_iter_init_value(&fields, &element.value);
+		while (dp_iter_next(&fields, &field))
+		{
+			DpPlace		inner = dp_place_field(&place, &field);
+
+			CHECK_FOR_INTERRUPTS();
+			if (op->flags & UPDATE_MOVES)
+				compile_rename(update, op, &field, &inner);
+			else
+			{
+				UpdateNode *leaf = add_path(update, field.name, field.namelen, &inner);
+
+				leaf->op = op;
+				leaf->operand = field.value;
+				if (op->compile)
+					op->compile(leaf, &inner);
+			}
+		}
+	}
+	for (int i = 0; i < update->root->nchildren; i++)
+		if (strcmp(update->root->children[i]->step.name, "_id") == 0)
+			update->touches_id = true;
+}
+
+/*
+ * An update that sets fields, none at first, and one more of them.  The bytes
+ * of the value must live as long as the update.
+ */
+DpUpdate *
+dp_update_of_fields(void)
+{
+	DpUpdate   *update = palloc0(sizeof(DpUpdate));
+
+	update->context = CurrentMemoryContext;
+	update->root = palloc0(sizeof(UpdateNode));
+	update->root->path = "";
+	update->root->kind = UPDATE_FIELDS;
+	return update;
+}
+
+void
+dp_update_add_field(DpUpdate *update, const char *path, uint32 len, const DpValue *value)
+{
+	DpPlace		place = {NULL, "filter", 6, 0};
+	UpdateNode *leaf = add_path(update, path, len, &place);
+
+	leaf->op = find_operator("$set");
+	leaf->operand = *value;
+}
+
+/*
+ * The operator of that name, or NULL.
+ */
+static const UpdateOperator *
+find_operator(const char *name)
+{
+	const UpdateOperator *tables[] = {dp_update_operators, dp_update_array_operators};
+
+	for (int i = 0; i < lengthof(tables); i++)
+		for (const UpdateOperator *op = tables[i]; op->name != NULL; op++)
+			if (strcmp(op->name, name) == 0)
+				return op;
+	return NULL;
+}
+
+/*
+ * $rename is two leaves: one takes the field away, the other one puts its
+ * value where it goes.
+ */
+static void
+compile_rename(DpUpdate *update, const UpdateOperator *op, const DpElement *field,
+			   const DpPlace *place)
+{
+	UpdateNode *source;
+	UpdateNode *target;
+	const char *name;
+	uint32		len;
+
+	if (field->value.type != DP_TYPE_STRING)
+		dp_bad_spec_type(place, "the new name, a string,", &field->value);
+	name = DP_STRING_DATA(&field->value);
+	len = DP_STRING_LEN(&field->value);
+	if (memchr(name, 0, len) != NULL)
+		dp_bad_spec(place, "the name of a field cannot hold a null character");
+	if (memchr(field->name, '$', field->namelen) != NULL || memchr(name, '$', len) != NULL)
+	{
+		const char *parts[] = {field->name, name};
+
+		for (int i = 0; i < 2; i++)
+			for (const char *p = parts[i]; p != NULL; p = strchr(p, '.'))
+			{
+				if (*p == '.')
+					p++;
+				if (p[0] == '$' && (p[1] == '\0' || p[1] == '.' || p[1] == '['))
+					dp_bad_spec(place, "$rename cannot move elements of arrays");
+			}
+	}
+	source = add_path(update, field->name, field->namelen, place);
+	source->op = find_operator("$unset");
+	target = add_path(update, name, len, place);
+	target->op = op;
+	target->source = source;
+	update->renames = lappend(update->renames, target);
+}
+
+/*
+ * The leaf for a path, made with all nodes on the way that are missing.
+ */
+static UpdateNode *
+add_path(DpUpdate *update, const char *path, uint32 len, const DpPlace *place)
+{
+	UpdateNode *node = update->root;
+	uint32		start = 0;
+	int			depth = 0;
+	bool		positional = false;
+
+	for (;;)
+	{
+		const char *dot = memchr(path + start, '.', len - start);
+		uint32		end = dot ? dot - path : len;
+
+		if (end == start)
+			dp_bad_spec(place, "a part of the path is empty");
+		if (++depth > DP_MAX_DEPTH)
+			ereport(ERROR,
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+					 errmsg("a path of an update has too many parts"),
+					 errdetail("The limit is %d.", DP_MAX_DEPTH)));
+		if (node->kind == UPDATE_LEAF)
+			conflict(node->path, node->pathlen, place);
+		node = add_part(update, node, path, start, end, place);
+		if (node->positional)
+		{
+			if (positional)
+				dp_bad_spec(place, "a path can have the positional $ only once");
+			positional = true;
+			if (update->filter == NULL)
+				dp_bad_spec(place, "the positional $ needs the filter that found the document");
+		}
+		if (dot == NULL)
+			break;
+		start = end + 1;
+	}
+	if (node->kind != UPDATE_EMPTY)
+		conflict(node->path, node->pathlen, place);
+	node->kind = UPDATE_LEAF;
+	return node;
+}
+
+/*
+ * The child of a node for the part of a path between start and end, made if it
+ * is missing.
+ */
+static UpdateNode *
+add_part(DpUpdate *update, UpdateNode *node, const char *path, uint32 start, uint32 end,
+		 const DpPlace *place)
+{
+	const char *name = path + start;
+	uint32		len = end - start;
+	bool		elements = len >= 2 && name[0] == '$' && name[1] == '[';
+	UpdateNode *child;
+	UpdateNode	key;
+	bool		found;
+	int			at;
+
+	if (elements && name[len - 1] != ']')
+		dp_bad_spec(place, "\"%.*s\" is not closed", (int) len, name);
+	if (name[0] == '$' && start == 0 && (elements || len == 1))
+		dp_bad_spec(place, "a path cannot begin with \"%.*s\"", (int) len, name);
+	if (name[0] == '$' && start == 0)
+		dp_bad_spec(place, "the name of a field cannot begin with $");
+
+	key.step.name = name;
+	key.step.namelen = len;
+	key.step.is_index = dp_update_step_index(name, len, &key.step.index);
+	at = dp_update_find_child(node, &key.step, &found);
+	if (found)
+		return node->children[at];
+
+	/* a node is about fields or about all elements, never both */
+	if (node->kind == UPDATE_EMPTY)
+		node->kind = elements ? UPDATE_ELEMENTS : UPDATE_FIELDS;
+	else if ((node->kind == UPDATE_ELEMENTS) != elements)
+		conflict(node->path, node->pathlen, place);
+
+	child = palloc0(sizeof(UpdateNode));
+	child->path = pnstrdup(path, end);
+	child->pathlen = end;
+	child->parentlen = start > 0 ? start - 1 : 0;
+	child->step.name = child->path + start;
+	child->step.namelen = len;
+	child->step.is_index = key.step.is_index;
+	child->step.index = key.step.index;
+	dp_path_step_block(&child->step);
+	if (elements && len > 3)
+		child->array_filter = find_array_filter(update, name + 2, len - 3, place);
+	child->positional = len == 1 && name[0] == '$';
+	if (child->positional)
+		node->has_positional = true;
+	insert_child(node, child, at);
+	return child;
+}
+
+/*
+ * Whether a part of a path is a position in an array: digits, without zeros in
+ * front, and not too large for one.
+ */
+bool
+dp_update_step_index(const char *name, uint32 len, int32 *index)
+{
+	int64		n = 0;
+
+	*index = 0;
+	if (len > 10 || (len > 1 && name[0] == '0'))
+		return false;
+	for (uint32 i = 0; i < len; i++)
+	{
+		if (name[i] < '0' || name[i] > '9')
+			return false;
+		n = n * 10 + (name[i] - '0');
+	}
+	if (n > PG_INT32_MAX)
+		return false;
+	*index = (int32) n;
+	return true;
+}
+
+/*
+ * The order of the children of a node, by their steps.
+ */
+int
+dp_update_order(const DpPathStep *a, const DpPathStep *b)
+{
+	int			c;
+
+	if (a->is_index && b->is_index)
+		return (a->index > b->index) - (a->index < b->index);
+	if (a->is_index != b->is_index)
+		return a->is_index ? -1 : 1;
+	c = memcmp(a->name, b->name, Min(a->namelen, b->namelen));
+	if (c != 0)
+		return c;
+	return (a->namelen > b->namelen) - (a->namelen < b->namelen);
+}
+
+/*
+ * Where among the children of a node the one for a step is (*found), or where
+ * it belongs.
+ */
+int
+dp_update_find_child(const UpdateNode *node, const DpPathStep *step, bool *found)
+{
+	int			low = 0;
+	int			high = node->nchildren;
+
+	while (low < high)
+	{
+		int			middle = (low + high) / 2;
+		int			c = dp_update_order(step, &node->children[middle]->step);
+
+		if (c == 0)
+		{
+			*found = true;
+			return middle;
+		}
+		if (c < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	*found = false;
+	return low;
+}
+
+/*
+ * Puts a child among the others, before the one at the given place.
+ */
+static void
+insert_child(UpdateNode *node, UpdateNode *child, int at)
+{
+	if (node->nchildren == node->maxchildren)
+	{
+		node->maxchildren = Max(4, node->maxchildren * 2);
+		node->children = node->children
+			? repalloc(node->children, sizeof(UpdateNode *) * node->maxchildren)
+			: palloc(sizeof(UpdateNode *) * node->maxchildren);
+	}
+	memmove(node->children + at + 1, node->children + at,
+			sizeof(UpdateNode *) * (node->nchildren - at));
+	node->children[at] = child;
+	node->nchildren++;
+}
+
+/* ---------------------------------------------------------------- array filters */
+
+/*
+ * Compiles array_filters: an array of filters that each call the element by a
+ * name.
+ */
+static void
+compile_array_filters(DpUpdate *update, const DpValue *spec)
+{
+	DpPlace		top = {NULL, "array_filters", 13, 0};
+	DpIter		iter;
+	DpValue		value;
+	uint32		n = 0;
+
+	if (spec->type != DP_TYPE_ARRAY)
+		dp_bad_spec_type(&top, "an array of filters", spec);
+	update->array_filters = palloc0(sizeof(UpdateArrayFilter) *
+									Max(dp_array_count(spec->data, spec->len), 1));
+	dp_iter_init_value(&iter, spec);
+	while (dp_iter_next_value(&iter, &value))
+	{
+		DpPlace		place = dp_place_index(&top, n);
+		UpdateArrayFilter *f = &update->array_filters[n];
+
+		if (value.type != DP_TYPE_DOCUMENT)
+			dp_bad_spec_type(&place, "a filter", &value);
+		f->filter = dp_filter_compile(&value, DP_FILTER_NAMED, &place);
+		f->name = dp_filter_identifier(f->filter, &f->namelen);
+		for (uint32 i = 0; i < n; i++)
+			if (update->array_filters[i].namelen == f->namelen &&
+				memcmp(update->array_filters[i].name, f->name, f->namelen) == 0)
+				dp_bad_spec(&place, "two array filters are for the identifier \"%.*s\"",
+							(int) f->namelen, f->name);
+		update->narray_filters = ++n;
+	}
+}
+
+/*
+ * The array filter for an identifier; there must be one.
+ */
+static UpdateArrayFilter *
+find_array_filter(DpUpdate *update, const char *name, uint32 len, const DpPlace *place)
+{
+	for (int i = 0; i < update->narray_filters; i++)
+	{
+		UpdateArrayFilter *f = &update->array_filters[i];
+
+		if (f->namelen == len && memcmp(f->name, name, len) == 0)
+		{
+			f->used = true;
+			return f;
+		}
+	}
+	dp_bad_spec(place, "there is no array filter for the identifier \"%.*s\"", (int) len, name);
+}
+
+/*
+ * Refuses an array filter that no path names: it is more likely a mistake than
+ * meant.
+ */
+static void
+check_array_filters_used(DpUpdate *update, const DpValue *spec)
+{
+	DpPlace		top = {NULL, "array_filters", 13, 0};
+
+	for (int i = 0; i < update->narray_filters; i++)
+	{
+		DpPlace		place = dp_place_index(&top, i);
+		UpdateArrayFilter *f = &update->array_filters[i];
+
+		if (!f->used)
+			dp_bad_spec(&place, "no path of the update has the identifier \"%.*s\"",
+						(int) f->namelen, f->name);
+	}
+}
+
+/* ---------------------------------------------------------------- while an update is applied */
+
+/*
+ * A copy of a node of the positional $, in the current memory context, as a
+ * node for that position.
+ */
+UpdateNode *
+dp_update_position(const UpdateNode *node, uint32 index)
+{
+	UpdateNode *copy = palloc(sizeof(UpdateNode));
+	char	   *name = palloc(12);
+
+	*copy = *node;
+	copy->positional = false;
+	copy->step.namelen = dp_index_name(index, name);
+	copy->step.name = name;
+	copy->step.index = index;
+	copy->step.is_index = true;
+	dp_path_step_block(&copy->step);
+	return copy;
+}
+
+/*
+ * What two nodes do together that met at the same element, kept for the next
+ * time.  Raises INVALID_PARAMETER_VALUE if they conflict.
+ */
+UpdateNode *
+dp_update_merge(DpUpdate *update, UpdateNode *a, UpdateNode *b)
+{
+	MemoryContext old;
+	UpdateMerge *merge;
+	ListCell   *lc;
+
+	foreach(lc, update->merges)
+	{
+		merge = lfirst(lc);
+		if (merge->a == a && merge->b == b)
+			return merge->result;
+	}
+	old = MemoryContextSwitchTo(update->context);
+	merge = palloc(sizeof(UpdateMerge));
+	merge->a = a;
+	merge->b = b;
+	merge->result = merge_nodes(a, b);
+	update->merges = lappend(update->merges, merge);
+	MemoryContextSwitchTo(old);
+	return merge->result;
+}
+
+/*
+ * A node with the children of both.
+ */
+static UpdateNode *
+merge_nodes(const UpdateNode *a, const UpdateNode *b)
+{
+	UpdateNode *result = palloc(sizeof(UpdateNode));
+
+	check_stack_depth();
+	if (a->kind == UPDATE_LEAF || a->kind != b->kind)
+		conflict(b->path, b->pathlen, NULL);
+	*result = *a;
+	result->children = NULL;
+	result->nchildren = result->maxchildren = 0;
+	result->has_positional = a->has_positional || b->has_positional;
+	for (int i = 0; i < a->nchildren; i++)
+		insert_child(result, a->children[i], i);
+	for (int i = 0; i < b->nchildren; i++)
+	{
+		UpdateNode *child = b->children[i];
+		bool		found;
+		int			at = dp_update_find_child(result, &child->step, &found);
+
+		if (found)
+			result->children[at] = merge_nodes(result->children[at], child);
+		else
+			insert_child(result, child, at);
+	}
+	return result;
+}
+
+/*
+ * Reports that an update has two operators for the same field.
+ */
+static void
+conflict(const char *path, uint32 len, const DpPlace *place)
+{
+	if (place != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("conflict at \"%.*s\"", (int) len, path),
+				 errdetail("\"%s\" changes it too, or something inside or around it.",
+						   dp_place_text(place))));
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("conflict at \"%.*s\"", (int) len, path),
+			 errdetail("Another path of the update leads to the same element of the array.")));
+}
+
+/*
+ * Reports that an operator cannot be applied to the value that it found.
+ */
+void
+dp_update_leaf_error(const UpdateNode *leaf, const DpValue *found, const char *wanted)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATATYPE_MISMATCH),
+			 errmsg("cannot apply %s to \"%s\"", leaf->op->name, leaf->path),
+			 errdetail("The field has the type %s, which is not %s.",
+					   dp_type_name(found->type), wanted)));
+}

@@ -1,0 +1,438 @@
+/*
+ * update_ops.c
+ *		The operators of updates that work on one field: $set, $unset, $inc and
+ *		so on.  update_array.c has those for arrays.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "common/int.h"
+#include "utils/fmgrprotos.h"
+#include "utils/numeric.h"
+#include "utils/timestamp.h"
+
+#include "bson/compare.h"
+#include "bson/number.h"
+#include "mql/update_tree.h"
+
+/* One of the steps of $bit */
+typedef struct BitStep
+{
+	char		op;				/* '&', '|' or '^' */
+	int64		operand;
+} BitStep;
+
+typedef struct BitSpec
+{
+	bool		wide;			/* some operand is an int64 */
+	int			n;
+	BitStep		steps[FLEXIBLE_ARRAY_MEMBER];
+} BitSpec;
+
+/* What $currentDate puts */
+typedef enum ClockForm
+{
+	CLOCK_DATE,
+	CLOCK_TIMESTAMP
+} ClockForm;
+
+static void set_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place);
+static void operand_create(UpdateState *s, UpdateNode *leaf, DpValue *value);
+static void unset_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place);
+static void rename_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place);
+static void rename_create(UpdateState *s, UpdateNode *leaf, DpValue *value);
+static void number_compile(UpdateNode *leaf, const DpPlace *place);
+static void inc_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place);
+static void mul_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place);
+static void mul_create(UpdateState *s, UpdateNode *leaf, DpValue *value);
+static void min_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place);
+static void max_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place);
+static void clock_compile(UpdateNode *leaf, const DpPlace *place);
+static void clock_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place);
+static void clock_create(UpdateState *s, UpdateNode *leaf, DpValue *value);
+static void bit_compile(UpdateNode *leaf, const DpPlace *place);
+static void bit_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place);
+static void bit_create(UpdateState *s, UpdateNode *leaf, DpValue *value);
+
+const UpdateOperator dp_update_operators[] = {
+	{"$set", UPDATE_CREATES, NULL, set_apply, operand_create},
+	{"$setOnInsert", UPDATE_CREATES | UPDATE_ON_INSERT, NULL, set_apply, operand_create},
+	{"$unset", UPDATE_LENIENT | UPDATE_REMOVES, NULL, unset_apply, NULL},
+	{"$rename", UPDATE_MOVES, NULL, rename_apply, rename_create},
+	{"$inc", UPDATE_CREATES, number_compile, inc_apply, operand_create},
+	{"$mul", UPDATE_CREATES, number_compile, mul_apply, mul_create},
+	{"$min", UPDATE_CREATES, NULL, min_apply, operand_create},
+	{"$max", UPDATE_CREATES, NULL, max_apply, operand_create},
+	{"$currentDate", UPDATE_CREATES, clock_compile, clock_apply, clock_create},
+	{"$bit", UPDATE_CREATES, bit_compile, bit_apply, bit_create},
+	{NULL, 0, NULL, NULL, NULL}
+};
+
+/* ---------------------------------------------------------------- $set, $unset, $rename */
+
+static void
+set_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
+{
+	dp_update_put(s, place, &leaf->operand);
+}
+
+/* Where nothing is, the operand is put. */
+static void
+operand_create(UpdateState *s, UpdateNode *leaf, DpValue *value)
+{
+	*value = leaf->operand;
+}
+
+/* An element of an array becomes null, so that the others keep their positions. */
+static void
+unset_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
+{
+	static const uint8 nothing[1] = {0};
+	DpValue		null = {nothing, 0, DP_TYPE_NULL};
+
+	if (place->in_array)
+		dp_update_put(s, place, &null);
+	else
+		dp_update_remove(s, place);
+}
+
+static void
+rename_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
+{
+	if (leaf->is_moved)
+		dp_update_put(s, place, &leaf->moved);
+}
+
+static void
+rename_create(UpdateState *s, UpdateNode *leaf, DpValue *value)
+{
+	*value = leaf->moved;
+}
+
+/* ---------------------------------------------------------------- $min, $max */
+
+/* The smaller one in the order of all values; the old one if they are equal. */
+static void
+min_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
+{
+	if (dp_value_compare(&leaf->operand, &place->value) < 0)
+		dp_update_put(s, place, &leaf->operand);
+}
+
+static void
+max_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
+{
+	if (dp_value_compare(&leaf->operand, &place->value) > 0)
+		dp_update_put(s, place, &leaf->operand);
+}
+
+/* ---------------------------------------------------------------- $inc, $mul */
+
+/* Raises INVALID_PARAMETER_VALUE unless the operand is a number. */
+static void
+number_compile(UpdateNode *leaf, const DpPlace *place)
+{
+	if (!dp_type_is_number(leaf->operand.type))
+		dp_bad_spec_type(place, "a number", &leaf->operand);
+}
+
+/* A number that is an integer. */
+static int64
+integer_of(const DpValue *v)
+{
+	return v->type == DP_TYPE_INT32 ? dp_get_int32(v->data) : dp_get_int64(v->data);
+}
+
+/* A number that is an integer or a double, as a double. */
+static double
+double_of(const DpValue *v)
+{
+	return v->type == DP_TYPE_DOUBLE ? dp_get_double(v->data) : (double) integer_of(v);
+}
+
+/*
+ * The sum or the product of two numbers.  The result is of the wider type of
+ * the two, decimals winning over doubles and these over integers; an int32 that
+ * overflows becomes an int64, and an int64 that does is an error.  bytes, of 16
+ * bytes, is where the result is put.
+ */
+static void
+calculate(const UpdateNode *leaf, bool multiply, const DpValue *a, const DpValue *b,
+		  uint8 *bytes, DpValue *result)
+{
+	result->data = bytes;
+	if (a->type == DP_TYPE_DECIMAL128 || b->type == DP_TYPE_DECIMAL128)
+	{
+		Numeric		numbers[2];
+		const DpValue *values[2] = {a, b};
+
+		for (int i = 0; i < 2; i++)
+		{
+			uint8		decimal[DP_DECIMAL128_SIZE];
+
+			if (values[i]->type == DP_TYPE_DECIMAL128)
+				numbers[i] = dp_decimal128_to_numeric(values[i]->data);
+			else if (values[i]->type != DP_TYPE_DOUBLE)
+				numbers[i] = int64_to_numeric(integer_of(values[i]));
+			else
+			{
+				/* a double counts with fifteen digits, those that are certain */
+				double		d = dp_get_double(values[i]->data);
+				char		text[64];
+				int			len;
+
+				len = isinf(d) || isnan(d) ? 0 : snprintf(text, sizeof(text), "%.14e", d);
+				if (len > 0 && dp_decimal128_from_text(text, len, decimal))
+					numbers[i] = dp_decimal128_to_numeric(decimal);
+				else
+					numbers[i] = dp_double_to_numeric(d);
+			}
+		}
+		dp_numeric_round_to_decimal128(multiply ? numeric_mul_opt_error(numbers[0], numbers[1], NULL)
+									   : numeric_add_opt_error(numbers[0], numbers[1], NULL), bytes);
+		result->type = DP_TYPE_DECIMAL128;
+		result->len = DP_DECIMAL128_SIZE;
+	}
+	else if (a->type == DP_TYPE_DOUBLE || b->type == DP_TYPE_DOUBLE)
+	{
+		double		x = double_of(a);
+		double		y = double_of(b);
+
+		dp_put_double(bytes, multiply ? x * y : x + y);
+		result->type = DP_TYPE_DOUBLE;
+		result->len = 8;
+	}
+	else
+	{
+		int64		n;
+
+		if (multiply ? pg_mul_s64_overflow(integer_of(a), integer_of(b), &n)
+			: pg_add_s64_overflow(integer_of(a), integer_of(b), &n))
+			ereport(ERROR,
+					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+					 errmsg("cannot apply %s to \"%s\": the result is out of range",
+							leaf->op->name, leaf->path),
+					 errdetail("The result does not fit into an int64.")));
+		if (a->type == DP_TYPE_INT32 && b->type == DP_TYPE_INT32 &&
+			n >= PG_INT32_MIN && n <= PG_INT32_MAX)
+		{
+			dp_put_int32(bytes, (int32) n);
+			result->type = DP_TYPE_INT32;
+			result->len = 4;
+		}
+		else
+		{
+			dp_put_int64(bytes, n);
+			result->type = DP_TYPE_INT64;
+			result->len = 8;
+		}
+	}
+}
+
+static void
+calculate_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place, bool multiply)
+{
+	uint8		bytes[DP_DECIMAL128_SIZE];
+	DpValue		result;
+
+	if (!dp_type_is_number(place->value.type))
+		dp_update_leaf_error(leaf, &place->value, "a number");
+	calculate(leaf, multiply, &place->value, &leaf->operand, bytes, &result);
+	dp_update_put(s, place, &result);
+}
+
+static void
+inc_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
+{
+	calculate_apply(s, leaf, place, false);
+}
+
+static void
+mul_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
+{
+	calculate_apply(s, leaf, place, true);
+}
+
+/* Nothing times a number is zero of the number's type. */
+static void
+mul_create(UpdateState *s, UpdateNode *leaf, DpValue *value)
+{
+	uint8	   *bytes = palloc0(DP_DECIMAL128_SIZE);
+
+	value->type = leaf->operand.type;
+	value->len = leaf->operand.len;
+	value->data = bytes;
+	if (value->type == DP_TYPE_DECIMAL128 && !dp_decimal128_from_text("0", 1, bytes))
+		elog(ERROR, "no decimal zero");
+}
+
+/* ---------------------------------------------------------------- $currentDate */
+
+/* true, {$type: "date"} or {$type: "timestamp"} */
+static void
+clock_compile(UpdateNode *leaf, const DpPlace *place)
+{
+	ClockForm  *form = palloc(sizeof(ClockForm));
+	DpIter		iter;
+	DpElement	element;
+
+	*form = CLOCK_DATE;
+	leaf->extra = form;
+	if (leaf->operand.type == DP_TYPE_BOOL)
+		return;
+	if (leaf->operand.type != DP_TYPE_DOCUMENT)
+		dp_bad_spec_type(place, "a boolean or a document with $type", &leaf->operand);
+	dp_iter_init_value(&iter, &leaf->operand);
+	if (!dp_iter_next(&iter, &element))
+		dp_bad_spec(place, "$currentDate needs a $type");
+	do
+	{
+		DpPlace		inner = dp_place_field(place, &element);
+		DpValue		name = element.value;
+
+		if (strcmp(element.name, "$type") != 0)
+		{
+			if (element.name[0] == '$')
+				dp_unknown_operator(&inner, "modifier of $currentDate");
+			dp_bad_spec(&inner, "$currentDate knows only $type");
+		}
+		if (name.type == DP_TYPE_STRING && strcmp(DP_STRING_DATA(&name), "date") == 0)
+			*form = CLOCK_DATE;
+		else if (name.type == DP_TYPE_STRING && strcmp(DP_STRING_DATA(&name), "timestamp") == 0)
+			*form = CLOCK_TIMESTAMP;
+		else
+			dp_bad_spec(&inner, "the $type of $currentDate is \"date\" or \"timestamp\"");
+	} while (dp_iter_next(&iter, &element));
+}
+
+/* The time of the transaction, as now() gives it: the same for all rows of a statement. */
+static void
+clock_create(UpdateState *s, UpdateNode *leaf, DpValue *value)
+{
+	uint8	   *bytes = palloc(8);
+	TimestampTz now = GetCurrentTransactionStartTimestamp();
+	int64		us = now + (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
+
+	if (*(ClockForm *) leaf->extra == CLOCK_DATE)
+	{
+		dp_put_int64(bytes, us / 1000);
+		value->type = DP_TYPE_DATE;
+	}
+	else
+	{
+		/* the increment is the low half, the seconds are the high one */
+		dp_put_int64(bytes, (int64) ((uint64) (us / USECS_PER_SEC) << 32 | 1));
+		value->type = DP_TYPE_TIMESTAMP;
+	}
+	value->data = bytes;
+	value->len = 8;
+}
+
+static void
+clock_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
+{
+	DpValue		value;
+
+	clock_create(s, leaf, &value);
+	dp_update_put(s, place, &value);
+}
+
+/* ---------------------------------------------------------------- $bit */
+
+static bool
+is_integer(const DpValue *v)
+{
+	return v->type == DP_TYPE_INT32 || v->type == DP_TYPE_INT64;
+}
+
+/* {and: 5}, {or: 5}, {xor: 5}, or several of them, one after the other */
+static void
+bit_compile(UpdateNode *leaf, const DpPlace *place)
+{
+	static const struct
+	{
+		const char *name;
+		char		op;
+	}			names[] = {{"and", '&'}, {"or", '|'}, {"xor", '^'}};
+	BitSpec    *spec;
+	DpIter		iter;
+	DpElement	element;
+
+	if (leaf->operand.type != DP_TYPE_DOCUMENT)
+		dp_bad_spec_type(place, "a document with and, or or xor", &leaf->operand);
+	spec = palloc0(offsetof(BitSpec, steps) + sizeof(BitStep) *
+				   Max(dp_array_count(leaf->operand.data, leaf->operand.len), 1));
+	dp_iter_init_value(&iter, &leaf->operand);
+	while (dp_iter_next(&iter, &element))
+	{
+		DpPlace		inner = dp_place_field(place, &element);
+		BitStep    *step = &spec->steps[spec->n++];
+
+		for (int i = 0; i < lengthof(names); i++)
+			if (strcmp(element.name, names[i].name) == 0)
+				step->op = names[i].op;
+		if (step->op == '\0' && element.name[0] == '$')
+			dp_unknown_operator(&inner, "operation of $bit");
+		if (step->op == '\0')
+			dp_bad_spec(&inner, "$bit knows and, or and xor, not \"%s\"", element.name);
+		if (!is_integer(&element.value))
+			dp_bad_spec_type(&inner, "an int or a long", &element.value);
+		step->operand = integer_of(&element.value);
+		if (element.value.type == DP_TYPE_INT64)
+			spec->wide = true;
+	}
+	if (spec->n == 0)
+		dp_bad_spec(place, "$bit needs and, or or xor");
+	leaf->extra = spec;
+}
+
+/* The result for an old value of that many bits; bytes has room for 8. */
+static void
+bit_calculate(const BitSpec *spec, int64 n, bool wide, uint8 *bytes, DpValue *value)
+{
+	for (int i = 0; i < spec->n; i++)
+		switch (spec->steps[i].op)
+		{
+			case '&':
+				n &= spec->steps[i].operand;
+				break;
+			case '|':
+				n |= spec->steps[i].operand;
+				break;
+			default:
+				n ^= spec->steps[i].operand;
+		}
+	value->data = bytes;
+	if (wide || spec->wide)
+	{
+		dp_put_int64(bytes, n);
+		value->type = DP_TYPE_INT64;
+		value->len = 8;
+	}
+	else
+	{
+		dp_put_int32(bytes, (int32) n);
+		value->type = DP_TYPE_INT32;
+		value->len = 4;
+	}
+}
+
+static void
+bit_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
+{
+	uint8		bytes[8];
+	DpValue		value;
+
+	if (!is_integer(&place->value))
+		dp_update_leaf_error(leaf, &place->value, "int or long");
+	bit_calculate(leaf->extra, integer_of(&place->value), place->value.type == DP_TYPE_INT64, bytes,
+				  &value);
+	dp_update_put(s, place, &value);
+}
+
+/* Nothing counts as zero. */
+static void
+bit_create(UpdateState *s, UpdateNode *leaf, DpValue *value)
+{
+	bit_calculate(leaf->extra, 0, false, palloc(8), value);
+}
