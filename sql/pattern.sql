@@ -63,7 +63,7 @@ BEGIN
     WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped AND a.atttypid = '@extschema@.bson'::regtype
       AND (doc_column IS NULL OR a.attname = doc_column);
   IF docs IS NULL THEN
-    RAISE EXCEPTION 'table % has no column% of type bson', base, coalesce(format(' %I', doc_column), '')
+    RAISE EXCEPTION 'table % has no column% of type bson', base, CASE WHEN doc_column IS NULL THEN '' ELSE format(' %I', doc_column) END
       USING ERRCODE = 'undefined_column';
   ELSIF cardinality(docs) > 1 THEN
     RAISE EXCEPTION 'table % has more than one column of type bson', base

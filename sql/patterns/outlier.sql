@@ -355,7 +355,8 @@ BEGIN
   IF p.side_doc IS NULL THEN
     RETURN QUERY EXECUTE format($q$
       SELECT %1$s, v.what, v.expected, v.found
-      FROM (SELECT s.*, s.n + lead(s.n) OVER (PARTITION BY %3$s ORDER BY s.chunk) AS both_n FROM %2$s AS s) AS s
+      FROM (SELECT s.*, CASE WHEN @extschema@.bson_size(s.elements) + @extschema@.bson_size(lead(s.elements) OVER w) <= 1048576 THEN s.n + lead(s.n) OVER w END AS both_n
+            FROM %2$s AS s WINDOW w AS (PARTITION BY %3$s ORDER BY s.chunk)) AS s
         CROSS JOIN LATERAL (
           SELECT 'elements of a chunk', '1 to %4$s', s.n::text WHERE s.n < 1 OR s.n > %4$s
           UNION ALL SELECT 'elements that a chunk counts', @extschema@.bson_array_length(s.elements)::text, s.n::text WHERE @extschema@.bson_array_length(s.elements) <> s.n
@@ -436,7 +437,8 @@ BEGIN
   ELSIF p.side_doc IS NULL THEN
     -- chunks that are not as they should be, chunks without a document; the chunks of a set may hold one value twice
     FOR r IN EXECUTE format($q$
-        SELECT %1$s AS key FROM (SELECT DISTINCT %2$s FROM (SELECT s.*, s.n + lead(s.n) OVER (PARTITION BY %2$s ORDER BY s.chunk) AS both_n FROM %3$s AS s) AS s
+        SELECT %1$s AS key FROM (SELECT DISTINCT %2$s FROM (SELECT s.*, CASE WHEN @extschema@.bson_size(s.elements) + @extschema@.bson_size(lead(s.elements) OVER w) <= 1048576 THEN s.n + lead(s.n) OVER w END AS both_n
+            FROM %3$s AS s WINDOW w AS (PARTITION BY %2$s ORDER BY s.chunk)) AS s
           WHERE s.n < 1 OR s.n > %4$s OR s.both_n <= %4$s OR s.chunk >= %5$s OR @extschema@.bson_array_length(s.elements) <> s.n OR %6$L::boolean
             OR NOT EXISTS (SELECT FROM %7$s AS b WHERE %8$s AND %9$s IS NOT NULL)) AS s
         $q$, p.side_key_row, p.side_key_list, p.side, @extschema@.bson_get_text(p.options, 'chunk'), 1::bigint << 61,

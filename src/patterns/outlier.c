@@ -42,6 +42,8 @@
 static const char collected_links;
 
 static HeapTuple outlier_before(Outlier *o, TriggerData *trigdata);
+static HeapTuple outlier_enforce(Outlier *o, HeapTuple tuple, TupleDesc desc);
+static HeapTuple row_with_document(Outlier *o, HeapTuple tuple, TupleDesc desc, struct varlena *doc);
 static void outlier_after(Outlier *o, TriggerData *trigdata);
 static void outlier_changed(Outlier *o, struct varlena *before, struct varlena *after, const DpKey *key);
 static void outlier_replaced(Outlier *o, struct varlena *doc, const DpKey *key);
@@ -264,10 +266,19 @@ outlier_before(Outlier *o, TriggerData *trigdata)
 	DpValue		array;
 	uint32		n = 0;
 
-	if (!dp_decl_maintained(o->decl) ||
-		dp_marked(o->decl->target, o->decl->name) != DP_MARK_NONE ||
-		(is_update && row_unchanged(o, trigdata, desc)))
+	if (!dp_decl_maintained(o->decl))
 		return tuple;
+	switch (dp_marked(o->decl->target, o->decl->name))
+	{
+		case DP_MARK_NONE:
+			if (is_update && row_unchanged(o, trigdata, desc))
+				return tuple;
+			break;
+		case DP_MARK_INTERNAL:
+			return outlier_enforce(o, tuple, desc);
+		case DP_MARK_WHOLE:
+			return tuple;		/* arranged afterwards */
+	}
 	given = row_document(o, tuple, desc);
 	if (given == NULL)
 		return tuple;
@@ -320,15 +331,45 @@ outlier_before(Outlier *o, TriggerData *trigdata)
 	marked = dp_outlier_mark(o, doc, n > o->threshold, n);
 
 done:
-	if (marked != given)
-	{
-		Datum		value = PointerGetDatum(marked);
-		bool		isnull = false;
-		int			attnum = o->decl->doc_attnum;
+	return marked == given ? tuple : row_with_document(o, tuple, desc, marked);
+}
 
-		tuple = heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
+/*
+ * The pattern itself writes a document that is in order.  Users' triggers may
+ * have changed other fields of it, but not those that the pattern keeps.
+ */
+static HeapTuple
+outlier_enforce(Outlier *o, HeapTuple tuple, TupleDesc desc)
+{
+	struct varlena *wanted = dp_marked_document(o->decl->target, o->decl->name);
+	struct varlena *given = row_document(o, tuple, desc);
+	struct varlena *doc = given;
+	DpValue		value;
+
+	if (wanted == NULL || given == NULL ||
+		(DP_DOC_SIZE(given) == DP_DOC_SIZE(wanted) &&
+		 memcmp(DP_DOC_DATA(given), DP_DOC_DATA(wanted), DP_DOC_SIZE(wanted)) == 0))
+		return tuple;
+	if (!field_unchanged(o, wanted, given))
+	{
+		if (dp_path_find(DP_DOC_DATA(wanted), DP_DOC_SIZE(wanted), o->field, &value))
+			doc = dp_document_set(DP_DOC_DATA(given), DP_DOC_SIZE(given), o->field, &value);
+		else
+			doc = dp_document_unset(DP_DOC_DATA(given), DP_DOC_SIZE(given), o->field);
 	}
-	return tuple;
+	doc = dp_outlier_mark(o, doc, dp_outlier_flagged(o, wanted), count_of(o, wanted));
+	return doc == given ? tuple : row_with_document(o, tuple, desc, doc);
+}
+
+/* The row with another document. */
+static HeapTuple
+row_with_document(Outlier *o, HeapTuple tuple, TupleDesc desc, struct varlena *doc)
+{
+	Datum		value = PointerGetDatum(doc);
+	bool		isnull = false;
+	int			attnum = o->decl->doc_attnum;
+
+	return heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
 }
 
 /*

@@ -30,6 +30,13 @@
 /* The most elements that a chunk may have */
 #define DP_OUTLIER_MAX_CHUNK	1000000
 
+/*
+ * Where a chunk ends before it has as many elements as it may: one of many large
+ * elements would be too large to be stored, and slow to push to.  An element
+ * that is larger has a chunk of its own.
+ */
+#define DP_OUTLIER_CHUNK_BYTES	(1024 * 1024)
+
 typedef struct Outlier
 {
 	DpDecl	   *decl;
@@ -185,6 +192,9 @@ extern void dp_outlier_page(Outlier *o, const DpKey *key, int64 skip, int64 take
 extern void dp_outlier_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest);
 extern bool dp_outlier_in_order(Outlier *o, const DpKey *key);
 extern List *dp_outlier_holders(Outlier *o, const DpValue *value);
+
+/* Whether an element equals the value */
+extern bool dp_outlier_matches(Outlier *o, const DpValue *element, const DpValue *value);
 
 /* For the stores: whether so many more bytes still fit; a list of keys with one more */
 extern void dp_outlier_check_whole(Outlier *o, const DpBuilder *b, uint32 more);

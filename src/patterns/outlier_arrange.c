@@ -167,8 +167,7 @@ dp_outlier_write(Outlier *o, const DpKey *key, struct varlena *before, struct va
 	}
 	memcpy(values, key->values, sizeof(Datum) * o->decl->nkeys);
 	values[o->decl->nkeys] = PointerGetDatum(doc);
-	dp_run_marked(o->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_UPDATE,
-				  o->decl->target, o->decl->name, DP_MARK_INTERNAL);
+	dp_run_writing(o->decl, plan, values, DP_RUN_AS_OWNER, doc);
 }
 
 /*
@@ -402,27 +401,26 @@ dp_outlier_whole(Outlier *o, struct varlena *doc, const DpKey *key, bool latest)
 	struct varlena *bare = dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->flag);
 	struct varlena *volatile result = NULL;
 
-	dp_builder_init_value(&b, has_array ? 2 * (Size) array.len : 0);
-	dp_builder_begin_array(&b);
-	if (o->stay_last)
-		dp_outlier_read(o, key, &b, latest);
-	if (has_array)
-	{
-		dp_iter_init_value(&iter, &array);
-		while (dp_iter_next_value(&iter, &value))
-			dp_builder_append_value(&b, NULL, 0, &value);
-	}
-	if (!o->stay_last)
-		dp_outlier_read(o, key, &b, latest);
-	dp_builder_end(&b);
-	array = dp_builder_view(&b, DP_TYPE_ARRAY);
-
 	/* a whole document may be larger than one that is stored */
 	dp_max_document_size = MaxAllocSize - VARHDRSZ;
 	PG_TRY();
 	{
 		struct varlena *unflagged = bare != NULL ? bare : doc;
 
+		dp_builder_init_value(&b, has_array ? 2 * (Size) array.len : 0);
+		dp_builder_begin_array(&b);
+		if (o->stay_last)
+			dp_outlier_read(o, key, &b, latest);
+		if (has_array)
+		{
+			dp_iter_init_value(&iter, &array);
+			while (dp_iter_next_value(&iter, &value))
+				dp_builder_append_value(&b, NULL, 0, &value);
+		}
+		if (!o->stay_last)
+			dp_outlier_read(o, key, &b, latest);
+		dp_builder_end(&b);
+		array = dp_builder_view(&b, DP_TYPE_ARRAY);
 		result = dp_document_set(DP_DOC_DATA(unflagged), DP_DOC_SIZE(unflagged), o->field, &array);
 	}
 	PG_FINALLY();

@@ -101,7 +101,7 @@ dp_outlier_pull(PG_FUNCTION_ARGS)
 		dp_values_add_array(&kept, &array);
 		for (i = 0; i < kept.n; i++)
 		{
-			if (dp_value_compare(&kept.v[i], &value) != 0)
+			if (!dp_outlier_matches(o, &kept.v[i], &value))
 				kept.v[n++] = kept.v[i];
 		}
 		removed = kept.n - n;
@@ -153,7 +153,7 @@ dp_outlier_contains(PG_FUNCTION_ARGS)
 	{
 		dp_iter_init_value(&iter, &array);
 		while (!found && dp_iter_next_value(&iter, &element))
-			found = dp_value_compare(&element, &value) == 0;
+			found = dp_outlier_matches(o, &element, &value);
 	}
 	if (!found && dp_outlier_flagged(o, doc))
 		found = dp_outlier_holds(o, &key, &value, false);
@@ -609,7 +609,7 @@ push_values(FunctionCallInfo fcinfo, Outlier *o, int key_argno)
 
 				dp_iter_init_value(&iter, &array);
 				while (!known && dp_iter_next_value(&iter, &bare))
-					known = dp_value_compare(&bare, &values.v[i]) == 0;
+					known = dp_outlier_matches(o, &bare, &values.v[i]);
 				if (!known && !dp_outlier_holds(o, &key, &values.v[i], true))
 					dp_values_add(&fresh, &values.v[i]);
 			}
@@ -729,8 +729,7 @@ write_as_user(Outlier *o, const DpKey *key, struct varlena *doc, bool in_order)
 	memcpy(values, key->values, sizeof(Datum) * o->decl->nkeys);
 	values[o->decl->nkeys] = PointerGetDatum(doc);
 	if (in_order)
-		dp_run_marked(o->decl, plan, values, NULL, 0, SPI_OK_UPDATE,
-					  o->decl->target, o->decl->name, DP_MARK_INTERNAL);
+		dp_run_writing(o->decl, plan, values, 0, doc);
 	else
 		dp_run(o->decl, plan, values, NULL, 0, 0, SPI_OK_UPDATE);
 }

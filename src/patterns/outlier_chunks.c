@@ -76,6 +76,9 @@ static bool	chunk_fetch(Outlier *o, const DpKey *key, const void *id, int64 numb
 static void	chunk_insert(Outlier *o, const DpKey *key, int64 number, const DpValue *values, int n, bool sealed);
 static void	chunk_update(Outlier *o, const DpKey *key, int64 number, struct varlena *elements, int n, bool sealed);
 static void	chunk_delete(Outlier *o, const DpKey *key, int64 number);
+static int	chunk_room(Outlier *o, const Chunk *chunk, const DpValue *values, int n, int step);
+static int64 array_overhead(int n);
+static bool	chunks_fit(Outlier *o, const Chunk *a, const Chunk *b);
 static void	chunk_join(Outlier *o, const DpKey *key, int64 number);
 static struct varlena *array_of(const DpValue *head, const DpValue *values, int n, const DpValue *tail);
 static List *chunk_candidates(Outlier *o, const DpKey *key, const DpValue *value, bool latest);
@@ -157,20 +160,20 @@ chunks_append(Outlier *o, const DpKey *key, const DpValue *values, int n)
 	if (chunk_fetch(o, key, &plan_tail, 0, &tail))
 	{
 		number = tail.number + 1;
-		done = Min(n, Max(o->chunk - tail.n, 0));
+		done = chunk_room(o, &tail, values, n, 1);
 		if (done > 0)
 			chunk_update(o, key, tail.number, array_of(&tail.elements, values, done, NULL),
-						 tail.n + done, tail.n + done >= o->chunk);
+						 tail.n + done, tail.n + done >= o->chunk || done < n);
 		else if (!tail.sealed || IsolationUsesXactSnapshot())
 			/* written even if it stays as it is, so that a transaction whose snapshot is older notices */
 			chunk_update(o, key, tail.number, dp_value_to_varlena(&tail.elements), tail.n, true);
 	}
 	while (done < n)
 	{
-		int			m = Min(o->chunk, n - done);
+		int			m = chunk_room(o, NULL, values + done, n - done, 1);
 
 		CHECK_FOR_INTERRUPTS();
-		chunk_insert(o, key, number++, values + done, m, m == o->chunk);
+		chunk_insert(o, key, number++, values + done, m, m == o->chunk || done + m < n);
 		done += m;
 	}
 }
@@ -191,18 +194,16 @@ chunks_prepend(Outlier *o, const DpKey *key, const DpValue *values, int n)
 		return;
 	}
 	number = head.number - 1;
-	room = Max(0, o->chunk - head.n);
+	room = chunk_room(o, &head, values + n - 1, n, -1);
 	if (room > 0 || IsolationUsesXactSnapshot())
 	{
-		int			m = Min(n, room);
-
-		chunk_update(o, key, head.number, array_of(NULL, values + n - m, m, &head.elements),
-					 head.n + m, head.sealed);
-		n -= m;
+		chunk_update(o, key, head.number, array_of(NULL, values + n - room, room, &head.elements),
+					 head.n + room, head.sealed);
+		n -= room;
 	}
 	while (n > 0)
 	{
-		int			m = Min(o->chunk, n);
+		int			m = chunk_room(o, NULL, values + n - 1, n, -1);
 
 		CHECK_FOR_INTERRUPTS();
 		chunk_insert(o, key, number--, values + n - m, m, true);
@@ -524,7 +525,7 @@ chunks_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest)
 static bool
 chunks_in_order(Outlier *o, const DpKey *key)
 {
-	int32		before = o->chunk;
+	Chunk		before = {0};
 	uint64		rows = chunks_run(o, chunk_select(o, &plan_read, "", " ORDER BY chunk", false), key, 0, NULL,
 								  DP_RUN_AS_OWNER, SPI_OK_SELECT);
 	uint64		i;
@@ -532,14 +533,15 @@ chunks_in_order(Outlier *o, const DpKey *key)
 	for (i = 0; i < rows; i++)
 	{
 		bool		isnull;
-		int32		n = DatumGetInt32(dp_result(i, 2, &isnull));
-		DpValue		elements = elements_of(dp_result(i, 4, &isnull));
+		Chunk		chunk;
 
 		CHECK_FOR_INTERRUPTS();
-		if (n < 1 || n > o->chunk || n + before <= o->chunk ||
-			dp_document_count(elements.data, elements.len) != (uint32) n)
+		chunk.n = DatumGetInt32(dp_result(i, 2, &isnull));
+		chunk.elements = elements_of(dp_result(i, 4, &isnull));
+		if (chunk.n < 1 || chunk.n > o->chunk || (i > 0 && chunks_fit(o, &before, &chunk)) ||
+			dp_document_count(chunk.elements.data, chunk.elements.len) != (uint32) chunk.n)
 			return false;
-		before = n;
+		before = chunk;
 	}
 	return true;
 }
@@ -798,6 +800,51 @@ chunk_delete(Outlier *o, const DpKey *key, int64 number)
 	chunks_run(o, plan, key, 1, &extra, DP_RUN_AS_OWNER, SPI_OK_DELETE);
 }
 
+/*
+ * How many of n values, one after the other or (step -1) backwards, fit into a
+ * chunk, or into a new one, which takes at least one.
+ */
+static int
+chunk_room(Outlier *o, const Chunk *chunk, const DpValue *values, int n, int step)
+{
+	int			count = chunk != NULL ? chunk->n : 0;
+	int64		payload = chunk != NULL ? (int64) chunk->elements.len - array_overhead(chunk->n) : 0;
+	int			room = 0;
+
+	while (room < n && count < o->chunk)
+	{
+		const DpValue *value = values + (int64) room * step;
+
+		/* as large as a chunk of this element alone */
+		if (count > 0 && payload + array_overhead(count) + value->len + array_overhead(1) > DP_OUTLIER_CHUNK_BYTES)
+			break;
+		payload += value->len;
+		count++;
+		room++;
+	}
+	return room;
+}
+
+/* The bytes of an array of n elements that are not their values: types, positions, length and end. */
+static int64
+array_overhead(int n)
+{
+	int64		bytes = DP_DOCUMENT_MIN_SIZE + (int64) n * 3;
+	int64		power;
+
+	for (power = 10; power < n; power *= 10)
+		bytes += n - power;
+	return bytes;
+}
+
+/* Whether two neighbours fit into one chunk. */
+static bool
+chunks_fit(Outlier *o, const Chunk *a, const Chunk *b)
+{
+	return a->n + b->n <= o->chunk &&
+		(int64) a->elements.len + b->elements.len <= DP_OUTLIER_CHUNK_BYTES;
+}
+
 /* A chunk has become smaller: join it with a neighbour if both fit into one. */
 static void
 chunk_join(Outlier *o, const DpKey *key, int64 number)
@@ -807,7 +854,7 @@ chunk_join(Outlier *o, const DpKey *key, int64 number)
 
 	if (!chunk_fetch(o, key, &plan_chunk, number, &chunk))
 		return;
-	if (chunk_fetch(o, key, &plan_before, number, &other) && other.n + chunk.n <= o->chunk)
+	if (chunk_fetch(o, key, &plan_before, number, &other) && chunks_fit(o, &other, &chunk))
 	{
 		DpValueList list = {0};
 
@@ -820,7 +867,7 @@ chunk_join(Outlier *o, const DpKey *key, int64 number)
 		number = other.number;
 	}
 	if (chunk_fetch(o, key, &plan_after, number, &other) && other.number < MOVING / 2 &&
-		other.n + chunk.n <= o->chunk)
+		chunks_fit(o, &chunk, &other))
 	{
 		DpValueList list = {0};
 

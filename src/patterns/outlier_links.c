@@ -59,7 +59,6 @@ static void	link_condition(Outlier *o, StringInfo sql, int parameter);
 static SPIPlanPtr links_plan(Outlier *o, const void *id, StringInfo sql, Oid extra);
 static uint64 links_run(Outlier *o, SPIPlanPtr plan, struct varlena *link, Datum extra, int flags, int expected);
 static DpValue link_element(Outlier *o, struct varlena *doc);
-static bool	link_matches(const DpValue *element, const DpValue *value);
 static struct varlena *link_moving(struct varlena *link);
 
 const DpOutlierStore dp_outlier_links = {
@@ -460,7 +459,7 @@ links_holders(Outlier *o, const DpValue *value)
 		DpValue		link;
 
 		CHECK_FOR_INTERRUPTS();
-		if (link_matches(&element, value) &&
+		if (dp_outlier_matches(o, &element, value) &&
 			dp_path_find(DP_DOC_DATA(v), DP_DOC_SIZE(v), path, &link) &&
 			dp_key_of_value(o->decl, &link, key))
 			keys = dp_outlier_add_key(o, keys, key);
@@ -553,25 +552,6 @@ link_element(Outlier *o, struct varlena *doc)
 	struct varlena *bare = dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path);
 
 	return dp_value_of_document(bare != NULL ? bare : doc);
-}
-
-/* Whether an element equals the value, whose _id counts only if it has one. */
-static bool
-link_matches(const DpValue *element, const DpValue *value)
-{
-	DpValue		id;
-
-	if (value->type == DP_TYPE_DOCUMENT &&
-		!dp_document_find(value->data, value->len, "_id", 3, &id) &&
-		dp_document_find(element->data, element->len, "_id", 3, &id))
-	{
-		struct varlena *without = dp_document_unset(element->data, element->len,
-													dp_path_of_name("_id", 3));
-		DpValue		bare = dp_value_of_document(without);
-
-		return dp_value_compare(&bare, value) == 0;
-	}
-	return dp_value_compare(element, value) == 0;
 }
 
 /* The link of a document that is moving to another key: {"$moving": link}. */

@@ -39,6 +39,7 @@ static MemoryContext moves_context = NULL;
 static bool callbacks_registered = false;
 
 static Move *move_add(Outlier *o, const DpKey *from, const DpKey *to, bool grown);
+static void move_arrive(Outlier *o, const DpKey *to);
 static bool move_is_mine(const Move *m, Outlier *o);
 static void moves_xact(XactEvent event, void *arg);
 static void moves_subxact(SubXactEvent event, SubTransactionId mine,
@@ -160,7 +161,7 @@ dp_outlier_move_end(Outlier *o)
 	{
 		SPI_connect();
 		foreach(lc, mine)
-			dp_outlier_move_finish(o, &((Move *) lfirst(lc))->to);
+			move_arrive(o, &((Move *) lfirst(lc))->to);
 		foreach(lc, mine)
 		{
 			Move	   *m = lfirst(lc);
@@ -174,6 +175,24 @@ dp_outlier_move_end(Outlier *o)
 		MemoryContextDelete(moves_context);
 		moves_context = NULL;
 	}
+}
+
+/*
+ * The extras arrive.  A trigger of the user's may have written to the row in
+ * the meantime and so given extras to the new key: they are newer.
+ */
+static void
+move_arrive(Outlier *o, const DpKey *to)
+{
+	DpValueList newer = {0};
+
+	if (o->link == NULL && dp_outlier_exists(o, to))
+	{
+		dp_outlier_page(o, to, 0, PG_INT64_MAX, &newer, true);
+		dp_outlier_drop(o, to);
+	}
+	dp_outlier_move_finish(o, to);
+	dp_outlier_append(o, to, newer.v, newer.n);
 }
 
 /* Remember a move until the statement ends. */

@@ -9,6 +9,8 @@
 
 #include "utils/memutils.h"
 
+#include "bson/compare.h"
+#include "bson/edit.h"
 #include "patterns/outlier.h"
 
 static const DpOutlierStore *store_of(Outlier *o);
@@ -143,6 +145,29 @@ dp_outlier_add_key(Outlier *o, List *keys, DpKey *key)
 			return keys;
 	}
 	return lappend(keys, key);
+}
+
+/*
+ * Whether an element equals the value.  Where extras lie in a collection its
+ * _id counts only if the value has one, because the collection may have given
+ * it to the element.
+ */
+bool
+dp_outlier_matches(Outlier *o, const DpValue *element, const DpValue *value)
+{
+	DpValue		id;
+
+	if (o->link != NULL && value->type == DP_TYPE_DOCUMENT && element->type == DP_TYPE_DOCUMENT &&
+		!dp_document_find(value->data, value->len, "_id", 3, &id) &&
+		dp_document_find(element->data, element->len, "_id", 3, &id))
+	{
+		struct varlena *without = dp_document_unset(element->data, element->len,
+													dp_path_of_name("_id", 3));
+		DpValue		bare = dp_value_of_document(without);
+
+		return dp_value_compare(&bare, value) == 0;
+	}
+	return dp_value_compare(element, value) == 0;
 }
 
 /* The store, its table found.  Raises UNDEFINED_TABLE if that is missing. */

@@ -21,6 +21,7 @@
 #include "patterns/rowkey.h"
 
 static Datum key_convert(DpDecl *decl, const DpKeyColumn *column, Datum value, Oid type);
+static bool is_integer(Oid type);
 static void key_wrong_type(DpDecl *decl, const DpKeyColumn *column, Oid type) pg_attribute_noreturn();
 
 void
@@ -229,7 +230,9 @@ key_convert(DpDecl *decl, const DpKeyColumn *column, Datum value, Oid type)
 		return OidInputFunctionCall(input, DatumGetCString(value), ioparam, column->typmod);
 	}
 
-	path = find_coercion_pathway(target, type, COERCION_ASSIGNMENT, &cast);
+	/* implicit casts lose nothing; of the others only those between integers, which check the range */
+	path = find_coercion_pathway(target, type,
+								 is_integer(target) && is_integer(type) ? COERCION_ASSIGNMENT : COERCION_IMPLICIT, &cast);
 	switch (path)
 	{
 		case COERCION_PATH_RELABELTYPE:
@@ -244,6 +247,14 @@ key_convert(DpDecl *decl, const DpKeyColumn *column, Datum value, Oid type)
 			key_wrong_type(decl, column, type);
 	}
 	return (Datum) 0;			/* not reached */
+}
+
+static bool
+is_integer(Oid type)
+{
+	Oid			base = getBaseType(type);
+
+	return base == INT2OID || base == INT4OID || base == INT8OID;
 }
 
 /* Raises WRONG_OBJECT_TYPE. */

@@ -21,6 +21,7 @@ static List *collections = NIL; /* of DpCollected, in TopTransactionContext */
 static bool callbacks_registered = false;
 
 static int	execute(SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxrows);
+static const DpMark *mark_find(Oid relid, const char *name);
 static void plans_free(void *arg);
 static void collections_xact(XactEvent event, void *arg);
 static void collections_subxact(SubXactEvent event, SubTransactionId mine,
@@ -180,6 +181,7 @@ dp_mark_push(DpMark *mark, Oid relid, const char *name, DpMarkKind kind)
 	mark->relid = relid;
 	mark->name = name;
 	mark->kind = kind;
+	mark->doc = NULL;
 	mark->depth = dp_trigger_depth();
 	mark->outer = marks;
 	marks = mark;
@@ -199,17 +201,36 @@ dp_mark_pop(DpMark *mark)
 DpMarkKind
 dp_marked(Oid relid, const char *name)
 {
-	DpMark	   *mark;
+	const DpMark *mark = mark_find(relid, name);
 
+	return mark != NULL ? mark->kind : DP_MARK_NONE;
+}
+
+/*
+ * The document that it writes, or NULL.
+ */
+struct varlena *
+dp_marked_document(Oid relid, const char *name)
+{
+	const DpMark *mark = mark_find(relid, name);
+
+	return mark != NULL ? mark->doc : NULL;
+}
+
+/* The mark of the statement whose triggers are being called, or NULL. */
+static const DpMark *
+mark_find(Oid relid, const char *name)
+{
 	int			depth = marks != NULL ? dp_trigger_depth() : 0;
+	const DpMark *mark;
 
 	for (mark = marks; mark != NULL; mark = mark->outer)
 	{
 		if (mark->relid == relid && mark->depth == depth - 1 &&
 			(mark->name == NULL || name == NULL || strcmp(mark->name, name) == 0))
-			return mark->kind;
+			return mark;
 	}
-	return DP_MARK_NONE;
+	return NULL;
 }
 
 uint64
@@ -231,6 +252,24 @@ dp_run_marked(DpDecl *decl, SPIPlanPtr plan, Datum *values, const char *nulls,
 	}
 	PG_END_TRY();
 	return rows;
+}
+
+void
+dp_run_writing(DpDecl *decl, SPIPlanPtr plan, Datum *values, int flags, struct varlena *doc)
+{
+	DpMark		mark;
+
+	dp_mark_push(&mark, decl->target, decl->name, DP_MARK_INTERNAL);
+	mark.doc = doc;
+	PG_TRY();
+	{
+		dp_run(decl, plan, values, NULL, flags, 0, SPI_OK_UPDATE);
+	}
+	PG_FINALLY();
+	{
+		dp_mark_pop(&mark);
+	}
+	PG_END_TRY();
 }
 
 Oid

@@ -66,6 +66,7 @@ typedef struct DpMark
 	const char *name;			/* of the declaration; NULL: all of the relation's */
 	DpMarkKind	kind;
 	int			depth;			/* triggers that are running when the statement starts */
+	struct varlena *doc;		/* what an internal statement writes, if that is a document */
 	struct DpMark *outer;
 } DpMark;
 
@@ -77,6 +78,14 @@ extern DpMarkKind dp_marked(Oid relid, const char *name);
 extern uint64 dp_run_marked(DpDecl *decl, SPIPlanPtr plan, Datum *values, const char *nulls,
 							int flags, int expected,
 							Oid relid, const char *name, DpMarkKind kind);
+
+/*
+ * The same for an internal statement that writes the document to the table.
+ * BEFORE triggers of users may change it on its way; the pattern's own, which
+ * come last, find here what it was.
+ */
+extern void dp_run_writing(DpDecl *decl, SPIPlanPtr plan, Datum *values, int flags, struct varlena *doc);
+extern struct varlena *dp_marked_document(Oid relid, const char *name);
 
 /* The number of triggers that are running, one inside the other. */
 extern int	dp_trigger_depth(void);
