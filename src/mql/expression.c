@@ -33,6 +33,18 @@ typedef struct FieldPath
 static const DpOperator *const families[] = {
 	dp_operators_logic,
 	dp_operators_arith,
+	dp_operators_math,
+	dp_operators_string,
+	dp_operators_array,
+	dp_operators_sequence,
+	dp_operators_set,
+	dp_operators_object,
+	dp_operators_convert,
+	dp_operators_calendar,
+	dp_operators_date,
+	dp_operators_dateformat,
+	dp_operators_accumulate,
+	dp_operators_regex,
 };
 
 static const DpOperator **sorted_operators;

@@ -93,6 +93,7 @@ extern const DpOperator dp_operators_object[];
 extern const DpOperator dp_operators_convert[];
 extern const DpOperator dp_operators_date[];
 extern const DpOperator dp_operators_calendar[];
+extern const DpOperator dp_operators_dateformat[];
 extern const DpOperator dp_operators_accumulate[];
 
 /* ---------------------------------------------------------------- compiling */

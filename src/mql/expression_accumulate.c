@@ -1,0 +1,169 @@
+/*
+ * expression_accumulate.c
+ *		Accumulators as expressions: $sum, $avg, $min, $max, $stdDevPop,
+ *		$stdDevSamp.
+ *
+ * One argument that is an array stands for its elements; of several arguments
+ * an array counts as one value.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "bson/compare.h"
+#include "mql/expression_node.h"
+
+enum
+{
+	OP_SUM, OP_AVG, OP_MIN, OP_MAX, OP_POP, OP_SAMP
+};
+
+/* Walks through the values of an accumulator. */
+typedef struct Walk
+{
+	const DpNode *node;
+	DpExprState *state;
+	int			next;			/* argument */
+	bool		in_array;
+	DpIter		iter;
+} Walk;
+
+/* Begins. */
+static void
+walk_begin(Walk *w, const DpNode *node, DpExprState *state)
+{
+	DpValue		v;
+
+	w->node = node;
+	w->state = state;
+	w->next = 0;
+	w->in_array = false;
+	if (node->nargs == 1)
+	{
+		dp_arg(node, 0, state, &v);
+		if (v.type == DP_TYPE_ARRAY)
+		{
+			dp_iter_init_value(&w->iter, &v);
+			w->in_array = true;
+		}
+	}
+}
+
+/* The next value, DP_TYPE_EOD for one that is missing.  Returns false at the end. */
+static bool
+walk_next(Walk *w, DpValue *v)
+{
+	if (w->in_array)
+		return dp_iter_next_value(&w->iter, v);
+	if (w->next >= w->node->nargs)
+		return false;
+	dp_arg(w->node, w->next++, w->state, v);
+	return true;
+}
+
+/*
+ * $sum and $avg: what is not a number does not count.
+ */
+static bool
+sum_eval(const DpNode *node, DpExprState *state, DpValue *result)
+{
+	Walk		walk;
+	DpValue		v;
+	DpSum		sum;
+	int64		n = 0;
+	uint8		room[8];
+	DpValue		count = {room, 8, DP_TYPE_INT64};
+
+	dp_sum_init(&sum);
+	walk_begin(&walk, node, state);
+	while (walk_next(&walk, &v))
+	{
+		if (dp_type_is_number(v.type))
+		{
+			dp_sum_add(&sum, &v);
+			n++;
+		}
+	}
+	dp_result_sum(result, &sum);
+	if (node->op->which == OP_SUM)
+		return true;
+	if (n == 0)
+		return dp_result_null(result);
+	if (result->type == DP_TYPE_DECIMAL128)
+	{
+		uint8		divisor[DP_DECIMAL128_SIZE];
+		uint8		quotient[DP_DECIMAL128_SIZE];
+
+		dp_put_int64(room, n);
+		dp_number_to_decimal(&count, divisor);
+		dp_decimal_combine(DP_DECIMAL_DIVIDE, result->data, divisor, quotient);
+		return dp_result_decimal(result, quotient);
+	}
+	return dp_result_double(result, dp_number_to_double(result) / (double) n);
+}
+
+/*
+ * $min and $max: null does not count.
+ */
+static bool
+min_eval(const DpNode *node, DpExprState *state, DpValue *result)
+{
+	int			sign = node->op->which == OP_MIN ? -1 : 1;
+	Walk		walk;
+	DpValue		v;
+	bool		found = false;
+
+	dp_result_null(result);
+	walk_begin(&walk, node, state);
+	while (walk_next(&walk, &v))
+	{
+		if (dp_is_nullish(&v))
+			continue;
+		if (!found || sign * dp_value_compare(&v, result) > 0)
+			*result = v;
+		found = true;
+	}
+	return true;
+}
+
+/*
+ * $stdDevPop and $stdDevSamp: Welford's algorithm, in doubles.
+ */
+static bool
+stddev_eval(const DpNode *node, DpExprState *state, DpValue *result)
+{
+	Walk		walk;
+	DpValue		v;
+	double		mean = 0;
+	double		squares = 0;
+	int64		n = 0;
+	int64		least = node->op->which == OP_SAMP ? 2 : 1;
+
+	walk_begin(&walk, node, state);
+	while (walk_next(&walk, &v))
+	{
+		double		x;
+		double		delta;
+
+		if (!dp_type_is_number(v.type))
+			continue;
+		x = dp_number_to_double(&v);
+		n++;
+		delta = x - mean;
+		mean += delta / (double) n;
+		squares += delta * (x - mean);
+	}
+	if (n < least)
+		return dp_result_null(result);
+	return dp_result_double(result, sqrt(squares / (double) (n - least + 1)));
+}
+
+const DpOperator dp_operators_accumulate[] = {
+	{.name = "$avg", .eval = sum_eval, .min = 0, .max = -1, .which = OP_AVG},
+	{.name = "$max", .eval = min_eval, .min = 0, .max = -1, .which = OP_MAX},
+	{.name = "$min", .eval = min_eval, .min = 0, .max = -1, .which = OP_MIN},
+	{.name = "$stdDevPop", .eval = stddev_eval, .min = 0, .max = -1, .which = OP_POP},
+	{.name = "$stdDevSamp", .eval = stddev_eval, .min = 0, .max = -1, .which = OP_SAMP},
+	{.name = "$sum", .eval = sum_eval, .min = 0, .max = -1, .which = OP_SUM},
+	{NULL}
+};

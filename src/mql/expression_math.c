@@ -1,0 +1,486 @@
+/*
+ * expression_math.c
+ *		Roots, powers, logarithms, trigonometry and $rand.
+ *
+ * Integers and doubles give doubles.  Decimals give decimals: roots, powers and
+ * logarithms of them are computed by numeric, of a number that was shifted to
+ * where numeric is exact enough; trigonometry is computed in doubles.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "common/int.h"
+#include "common/pg_prng.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/numeric.h"
+
+#include "bson/number.h"
+#include "mql/expression_node.h"
+
+/* Digits after the point in between; the result has 34 digits */
+#define WORK_SCALE		90
+
+/* Exponents beyond this give infinity or 0 in any case */
+#define MAX_EXPONENT	20000
+
+enum
+{
+	OP_EXP, OP_LN, OP_LOG10, OP_SQRT
+};
+
+/* A row of trigonometry: the function and where it is defined */
+typedef struct Trig
+{
+	double		(*function) (double);
+	double		least;
+	double		most;
+	bool		finite;			/* not of infinity */
+} Trig;
+
+/* ---------------------------------------------------------------- decimals */
+
+/* The numeric digits * 10^shift, with WORK_SCALE digits after the point. */
+static Datum
+exact_to_numeric(const DpExact *e, int shift)
+{
+	char		text[DP_EXACT_MAX_DIGITS + 32];
+	char	   *p = text;
+	Datum		n;
+
+	if (e->negative)
+		*p++ = '-';
+	*p++ = '0';
+	for (int i = 0; i < e->ndigits; i++)
+		*p++ = '0' + e->digits[i];
+	sprintf(p, "e%d", e->point - e->ndigits + shift);
+	n = DirectFunctionCall3(numeric_in, CStringGetDatum(text), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+	return DirectFunctionCall2(numeric_round, n, Int32GetDatum(WORK_SCALE));
+}
+
+/* A whole number as numeric, with WORK_SCALE digits after the point. */
+static Datum
+int_to_numeric(int64 i)
+{
+	return DirectFunctionCall2(numeric_round, NumericGetDatum(int64_to_numeric(i)), Int32GetDatum(WORK_SCALE));
+}
+
+/* ln(10) */
+static Datum
+numeric_ln10(void)
+{
+	return DirectFunctionCall1(numeric_ln, int_to_numeric(10));
+}
+
+/* The natural logarithm of a positive finite decimal. */
+static Datum
+decimal_ln(const uint8 *d)
+{
+	DpValue		v = {d, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128};
+	uint8		buf[DP_EXACT_MAX_DIGITS];
+	DpExact		e;
+	int			shift;
+	Datum		ln;
+
+	/* of a number from 0.1 to 1, or itself if it is close to 1 */
+	dp_exact_from_value(&v, &e, buf);
+	shift = e.point == 0 || e.point == 1 ? 0 : e.point;
+	ln = DirectFunctionCall1(numeric_ln, exact_to_numeric(&e, -shift));
+	if (shift == 0)
+		return ln;
+	return DirectFunctionCall2(numeric_add, ln,
+							   DirectFunctionCall2(numeric_mul, int_to_numeric(shift), numeric_ln10()));
+}
+
+/* A numeric times a power of ten, as a decimal. */
+static void
+numeric_to_decimal(Datum n, int shift, uint8 out[DP_DECIMAL128_SIZE])
+{
+	DpExact		e;
+
+	dp_exact_from_numeric(DatumGetNumeric(n), &e);
+	if (e.ndigits > 0)
+		e.point += shift;
+	dp_exact_round_to_decimal128(&e, 0, out);
+}
+
+/* e to the power of a numeric, as a decimal. */
+static void
+decimal_exp(Datum x, uint8 out[DP_DECIMAL128_SIZE])
+{
+	double		approximate = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, x));
+	int			shift;
+
+	if (fabs(approximate) > MAX_EXPONENT)
+	{
+		(void) dp_decimal128_from_text(approximate > 0 ? "Infinity" : "0", approximate > 0 ? 8 : 1, out);
+		return;
+	}
+	/* powers of ten are split off */
+	shift = (int) floor(approximate / M_LN10);
+	x = DirectFunctionCall2(numeric_sub, x,
+							DirectFunctionCall2(numeric_mul, int_to_numeric(shift), numeric_ln10()));
+	numeric_to_decimal(DirectFunctionCall1(numeric_exp, x), shift, out);
+}
+
+/* The square root of a finite decimal that is not negative. */
+static void
+decimal_sqrt(const uint8 *d, uint8 out[DP_DECIMAL128_SIZE])
+{
+	DpValue		v = {d, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128};
+	uint8		buf[DP_EXACT_MAX_DIGITS];
+	DpExact		e;
+	int			shift;
+
+	dp_exact_from_value(&v, &e, buf);
+	shift = e.point & ~1;
+	numeric_to_decimal(DirectFunctionCall1(numeric_sqrt, exact_to_numeric(&e, -shift)), shift / 2, out);
+}
+
+/* One decimal to the power of another; the case of 0 to a negative power is ruled out. */
+static void
+decimal_pow(const uint8 *base, const uint8 *exponent, uint8 out[DP_DECIMAL128_SIZE])
+{
+	DpValue		y = {exponent, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128};
+	uint8		positive[DP_DECIMAL128_SIZE];
+	uint8		one[DP_DECIMAL128_SIZE];
+	bool		whole;
+	int64		n;
+	int			sign = dp_decimal_sign(base);
+
+	(void) dp_decimal128_from_text("1", 1, one);
+	memcpy(positive, base, DP_DECIMAL128_SIZE);
+	positive[15] &= 0x7f;
+	whole = dp_value_to_int64(&y, &n);
+	if (whole && n == 0)
+		memcpy(out, one, DP_DECIMAL128_SIZE);
+	else if (dp_decimal_is_nan(base) || dp_decimal_is_nan(exponent) || (sign < 0 && !whole))
+		(void) dp_decimal128_from_text("NaN", 3, out);
+	else if (!dp_decimal_is_finite(base) || !dp_decimal_is_finite(exponent) || sign == 0)
+	{
+		DpValue		x = {base, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128};
+
+		/* infinities and zeros are what they are for doubles */
+		dp_double_to_decimal(pow(dp_number_to_double(&x), dp_number_to_double(&y)), out);
+	}
+	else if (whole && n >= -2000 && n <= 2000)
+	{
+		DpValue		x = {positive, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128};
+		uint8		buf[DP_EXACT_MAX_DIGITS];
+		uint8		power[DP_DECIMAL128_SIZE];
+		DpExact		e;
+		int			shift;
+
+		dp_exact_from_value(&x, &e, buf);
+		shift = e.point - 1;
+		numeric_to_decimal(DirectFunctionCall2(numeric_power, exact_to_numeric(&e, -shift),
+											   int_to_numeric(n < 0 ? -n : n)),
+						   shift * (int) (n < 0 ? -n : n), power);
+		if (n < 0)
+			dp_decimal_combine(DP_DECIMAL_DIVIDE, one, power, out);
+		else
+			memcpy(out, power, DP_DECIMAL128_SIZE);
+		if (sign < 0 && n % 2 != 0)
+			out[15] |= 0x80;
+	}
+	else
+	{
+		decimal_exp(DirectFunctionCall2(numeric_mul, NumericGetDatum(dp_decimal128_to_numeric(exponent)),
+										decimal_ln(positive)), out);
+		if (sign < 0 && n % 2 != 0)
+			out[15] |= 0x80;
+	}
+}
+
+/* ---------------------------------------------------------------- arguments */
+
+/*
+ * A number.  Returns false if it is null or missing.
+ */
+static bool
+number_arg(const DpNode *node, int i, DpExprState *state, DpValue *v)
+{
+	dp_arg(node, i, state, v);
+	if (dp_is_nullish(v))
+		return false;
+	if (!dp_type_is_number(v->type))
+		dp_node_type_error(node, "a number", v);
+	return true;
+}
+
+/* -1, 0 or 1; NaN gives 2 */
+static int
+number_sign(const DpValue *v)
+{
+	double		d;
+
+	if (v->type == DP_TYPE_DECIMAL128)
+		return dp_decimal_is_nan(v->data) ? 2 : dp_decimal_sign(v->data);
+	d = dp_number_to_double(v);
+	return isnan(d) ? 2 : (d > 0) - (d < 0);
+}
+
+/* Raises an error unless the number is positive or NaN. */
+static void
+need_positive(const DpNode *node, const DpValue *v)
+{
+	if (number_sign(v) <= 0)
+		dp_node_error(node, ERRCODE_INVALID_ARGUMENT_FOR_LOG, "needs a number greater than 0");
+}
+
+/* ---------------------------------------------------------------- operators */
+
+/*
+ * $exp, $ln, $log10 and $sqrt
+ */
+static bool
+function_eval(const DpNode *node, DpExprState *state, DpValue *result)
+{
+	int			which = node->op->which;
+	uint8		out[DP_DECIMAL128_SIZE];
+	DpValue		v;
+	double		d;
+
+	if (!number_arg(node, 0, state, &v))
+		return dp_result_null(result);
+	if (which == OP_LN || which == OP_LOG10)
+		need_positive(node, &v);
+	if (which == OP_SQRT && number_sign(&v) < 0)
+		dp_node_error(node, ERRCODE_INVALID_ARGUMENT_FOR_POWER_FUNCTION, "needs a number that is not negative");
+	if (v.type == DP_TYPE_DECIMAL128 && dp_decimal_is_finite(v.data))
+	{
+		DpExact		e;
+		uint8		buf[DP_EXACT_MAX_DIGITS];
+
+		dp_exact_from_value(&v, &e, buf);
+		if (which == OP_EXP)
+			decimal_exp(DirectFunctionCall2(numeric_round,
+											NumericGetDatum(dp_decimal128_to_numeric(v.data)),
+											Int32GetDatum(WORK_SCALE)), out);
+		else if (which == OP_SQRT)
+			decimal_sqrt(v.data, out);
+		else if (which == OP_LN)
+			numeric_to_decimal(decimal_ln(v.data), 0, out);
+		else if (e.ndigits == 1 && e.digits[0] == 1)
+			numeric_to_decimal(int_to_numeric(e.point - 1), 0, out);
+		else
+			numeric_to_decimal(DirectFunctionCall2(numeric_div, decimal_ln(v.data), numeric_ln10()), 0, out);
+		return dp_result_decimal(result, out);
+	}
+	d = dp_number_to_double(&v);
+	d = which == OP_EXP ? exp(d) : which == OP_SQRT ? sqrt(d) : which == OP_LN ? log(d) : log10(d);
+	if (v.type == DP_TYPE_DECIMAL128)
+	{
+		dp_double_to_decimal(d, out);
+		return dp_result_decimal(result, out);
+	}
+	return dp_result_double(result, d);
+}
+
+/*
+ * $log: [number, base]
+ */
+static bool
+log_eval(const DpNode *node, DpExprState *state, DpValue *result)
+{
+	uint8		x[DP_DECIMAL128_SIZE];
+	uint8		y[DP_DECIMAL128_SIZE];
+	DpValue		v;
+	DpValue		base;
+	bool		found = number_arg(node, 0, state, &v);
+
+	if (!number_arg(node, 1, state, &base) || !found)
+		return dp_result_null(result);
+	need_positive(node, &v);
+	need_positive(node, &base);
+	if (dp_number_to_double(&base) == 1)
+		dp_node_error(node, ERRCODE_INVALID_ARGUMENT_FOR_LOG, "needs a base other than 1");
+	if (v.type == DP_TYPE_DECIMAL128 || base.type == DP_TYPE_DECIMAL128)
+	{
+		dp_number_to_decimal(&v, x);
+		dp_number_to_decimal(&base, y);
+		if (dp_decimal_is_finite(x) && dp_decimal_is_finite(y))
+		{
+			numeric_to_decimal(DirectFunctionCall2(numeric_div, decimal_ln(x), decimal_ln(y)), 0, x);
+			return dp_result_decimal(result, x);
+		}
+		dp_double_to_decimal(log(dp_number_to_double(&v)) / log(dp_number_to_double(&base)), x);
+		return dp_result_decimal(result, x);
+	}
+	return dp_result_double(result, log(dp_number_to_double(&v)) / log(dp_number_to_double(&base)));
+}
+
+/*
+ * $pow: integers give an integer where it fits a long, else a double.
+ */
+static bool
+pow_eval(const DpNode *node, DpExprState *state, DpValue *result)
+{
+	DpValue		a;
+	DpValue		b;
+	int64		base;
+	int64		exponent;
+	int64		power = 1;
+	bool		found = number_arg(node, 0, state, &a);
+
+	if (!number_arg(node, 1, state, &b) || !found)
+		return dp_result_null(result);
+	if (number_sign(&a) == 0 && number_sign(&b) == -1)
+		dp_node_error(node, ERRCODE_INVALID_ARGUMENT_FOR_POWER_FUNCTION,
+					  "cannot raise 0 to a negative power");
+	if (a.type == DP_TYPE_DECIMAL128 || b.type == DP_TYPE_DECIMAL128)
+	{
+		uint8		x[DP_DECIMAL128_SIZE];
+		uint8		y[DP_DECIMAL128_SIZE];
+		uint8		z[DP_DECIMAL128_SIZE];
+
+		dp_number_to_decimal(&a, x);
+		dp_number_to_decimal(&b, y);
+		decimal_pow(x, y, z);
+		return dp_result_decimal(result, z);
+	}
+	if (a.type == DP_TYPE_DOUBLE || b.type == DP_TYPE_DOUBLE)
+		return dp_result_double(result, pow(dp_number_to_double(&a), dp_number_to_double(&b)));
+
+	(void) dp_value_to_int64(&a, &base);
+	(void) dp_value_to_int64(&b, &exponent);
+	if (base == 0)
+		power = exponent == 0 ? 1 : 0;
+	else if (base == -1)
+		power = exponent % 2 == 0 ? 1 : -1;
+	else if (base != 1)
+	{
+		bool		fits = exponent >= 0 && exponent <= 63;
+
+		for (int64 i = 0; i < exponent && fits; i++)
+			fits = !pg_mul_s64_overflow(power, base, &power);
+		if (!fits)
+			return dp_result_double(result, pow((double) base, (double) exponent));
+	}
+	return a.type == DP_TYPE_INT32 && b.type == DP_TYPE_INT32 ?
+		dp_result_integer(result, power) : dp_result_int64(result, power);
+}
+
+/* Radians of degrees, and back */
+static double
+radians_of(double degrees)
+{
+	return degrees * (M_PI / 180);
+}
+
+static double
+degrees_of(double radians)
+{
+	return radians * (180 / M_PI);
+}
+
+#define ANY		-INFINITY, INFINITY
+
+static const Trig trigs[] = {
+	{sin, ANY, true}, {cos, ANY, true}, {tan, ANY, true},
+	{asin, -1, 1, false}, {acos, -1, 1, false}, {atan, ANY, false},
+	{sinh, ANY, false}, {cosh, ANY, false}, {tanh, ANY, false},
+	{asinh, ANY, false}, {acosh, 1, INFINITY, false}, {atanh, -1, 1, false},
+	{radians_of, ANY, false}, {degrees_of, ANY, false}
+};
+
+/*
+ * Trigonometry of one argument; which is the row above.
+ */
+static bool
+trig_eval(const DpNode *node, DpExprState *state, DpValue *result)
+{
+	const Trig *trig = &trigs[node->op->which];
+	DpValue		v;
+	double		d;
+
+	if (!number_arg(node, 0, state, &v))
+		return dp_result_null(result);
+	d = dp_number_to_double(&v);
+	if (trig->finite && isinf(d))
+		dp_node_error(node, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, "needs a finite number");
+	if (d < trig->least || d > trig->most)
+		dp_node_error(node, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, trig->most == 1 ?
+					  "needs a number from -1 to 1" : "needs a number that is at least 1");
+	d = trig->function(d);
+	if (v.type == DP_TYPE_DECIMAL128)
+	{
+		uint8		out[DP_DECIMAL128_SIZE];
+
+		dp_double_to_decimal(d, out);
+		return dp_result_decimal(result, out);
+	}
+	return dp_result_double(result, d);
+}
+
+/*
+ * $atan2: [y, x]
+ */
+static bool
+atan2_eval(const DpNode *node, DpExprState *state, DpValue *result)
+{
+	DpValue		y;
+	DpValue		x;
+	double		d;
+	bool		found = number_arg(node, 0, state, &y);
+
+	if (!number_arg(node, 1, state, &x) || !found)
+		return dp_result_null(result);
+	d = atan2(dp_number_to_double(&y), dp_number_to_double(&x));
+	if (y.type == DP_TYPE_DECIMAL128 || x.type == DP_TYPE_DECIMAL128)
+	{
+		uint8		out[DP_DECIMAL128_SIZE];
+
+		dp_double_to_decimal(d, out);
+		return dp_result_decimal(result, out);
+	}
+	return dp_result_double(result, d);
+}
+
+/*
+ * $rand: {}, a double from 0 on, less than 1, by PostgreSQL's generator.
+ */
+static bool
+rand_eval(const DpNode *node, DpExprState *state, DpValue *result)
+{
+	return dp_result_double(result, pg_prng_double(&pg_global_prng_state));
+}
+
+static DpNode *
+rand_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
+{
+	if (c->flags & DP_EXPR_IMMUTABLE)
+		dp_compile_unsupported(c, "$rand is not allowed here, because the result must not depend on chance");
+	if (!dp_type_is_container(spec->type) || dp_array_count(spec->data, spec->len) != 0)
+		dp_compile_error(c, "$rand takes no arguments");
+	return dp_node_make(c, op->eval, op, 0);
+}
+
+#define TRIG(n, w) {.name = n, .eval = trig_eval, .min = 1, .max = 1, .which = w}
+
+const DpOperator dp_operators_math[] = {
+	TRIG("$acos", 4),
+	TRIG("$acosh", 10),
+	TRIG("$asin", 3),
+	TRIG("$asinh", 9),
+	TRIG("$atan", 5),
+	{.name = "$atan2", .eval = atan2_eval, .min = 2, .max = 2},
+	TRIG("$atanh", 11),
+	TRIG("$cos", 1),
+	TRIG("$cosh", 7),
+	TRIG("$degreesToRadians", 12),
+	{.name = "$exp", .eval = function_eval, .min = 1, .max = 1, .which = OP_EXP},
+	{.name = "$ln", .eval = function_eval, .min = 1, .max = 1, .which = OP_LN},
+	{.name = "$log", .eval = log_eval, .min = 2, .max = 2},
+	{.name = "$log10", .eval = function_eval, .min = 1, .max = 1, .which = OP_LOG10},
+	{.name = "$pow", .eval = pow_eval, .min = 2, .max = 2},
+	TRIG("$radiansToDegrees", 13),
+	{.name = "$rand", .eval = rand_eval, .compile = rand_compile},
+	TRIG("$sin", 0),
+	TRIG("$sinh", 6),
+	{.name = "$sqrt", .eval = function_eval, .min = 1, .max = 1, .which = OP_SQRT},
+	TRIG("$tan", 2),
+	TRIG("$tanh", 8),
+	{NULL}
+};

@@ -1,0 +1,365 @@
+/*
+ * expression_sequence.c
+ *		Operators that make arrays, or put them into another order: $range, $zip,
+ *		$sortArray, $maxN, $minN.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+
+#include "bson/compare.h"
+#include "mql/expression_node.h"
+#include "mql/sort_key.h"
+
+enum
+{
+	OP_MAX, OP_MIN
+};
+
+/* A value and the key that it is sorted by. */
+typedef struct Keyed
+{
+	DpValue		value;
+	const char *key;
+	int			len;
+	int			position;
+} Keyed;
+
+/* A whole number that fits an int32. */
+static int32
+int_arg(const DpNode *node, int i, DpExprState *state, const char *what)
+{
+	DpValue		v;
+	int64		n;
+
+	dp_arg(node, i, state, &v);
+	if (!dp_value_to_int64(&v, &n) || n < PG_INT32_MIN || n > PG_INT32_MAX)
+		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs a whole number as its %s, not %s", what,
+					  dp_type_is_number(v.type) ? "another number" : dp_operand_type(&v));
+	return (int32) n;
+}
+
+/*
+ * $range: [start, end, step]
+ */
+static bool
+range_eval(const DpNode *node, DpExprState *state, DpValue *result)
+{
+	int64		from = int_arg(node, 0, state, "start");
+	int64		to = int_arg(node, 1, state, "end");
+	int64		step = node->nargs > 2 ? int_arg(node, 2, state, "step") : 1;
+	DpBuilder	b;
+
+	if (step == 0)
+		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs a step that is not 0");
+	dp_builder_init_value(&b, 0);
+	dp_builder_begin_array(&b);
+	for (; step > 0 ? from < to : from > to; from += step)
+	{
+		CHECK_FOR_INTERRUPTS();
+		dp_builder_append_int32(&b, NULL, 0, (int32) from);
+	}
+	dp_builder_end(&b);
+	return dp_result_built(result, &b, DP_TYPE_ARRAY);
+}
+
+/*
+ * $zip: the arrays, and last the defaults, NULL if there are none.  which is
+ * whether the longest array counts.
+ */
+static bool
+zip_eval(const DpNode *node, DpExprState *state, DpValue *result)
+{
+	int			n = node->nargs - 1;
+	bool		longest = node->slot != 0;
+	DpIter	   *iters = palloc(sizeof(DpIter) * n);
+	DpValue    *defaults = NULL;
+	DpBuilder	b;
+	uint32		rounds = 0;
+	bool		is_null = false;
+
+	for (int i = 0; i < n; i++)
+	{
+		DpValue		array;
+		uint32		size;
+
+		dp_arg(node, i, state, &array);
+		if (dp_is_nullish(&array))
+		{
+			is_null = true;
+			continue;
+		}
+		if (array.type != DP_TYPE_ARRAY)
+			dp_node_type_error(node, "arrays as its inputs", &array);
+		dp_iter_init_value(&iters[i], &array);
+		size = dp_array_count(array.data, array.len);
+		rounds = i == 0 ? size : longest ? Max(rounds, size) : Min(rounds, size);
+	}
+	if (is_null)
+		return dp_result_null(result);
+	if (node->args[n] != NULL)
+	{
+		DpValue		array;
+
+		dp_arg(node, n, state, &array);
+		if (array.type != DP_TYPE_ARRAY)
+			dp_node_type_error(node, "an array as its defaults", &array);
+		if (dp_array_values(&array, &defaults) != n)
+			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs as many defaults as inputs");
+	}
+
+	dp_builder_init_value(&b, 0);
+	dp_builder_begin_array(&b);
+	for (uint32 r = 0; r < rounds; r++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		dp_builder_begin_array_field(&b, NULL, 0);
+		for (int i = 0; i < n; i++)
+		{
+			DpValue		v;
+
+			if (dp_iter_next_value(&iters[i], &v))
+				dp_builder_append_value(&b, NULL, 0, &v);
+			else if (defaults != NULL)
+				dp_builder_append_value(&b, NULL, 0, &defaults[i]);
+			else
+				dp_builder_append_null(&b, NULL, 0);
+		}
+		dp_builder_end(&b);
+	}
+	dp_builder_end(&b);
+	return dp_result_built(result, &b, DP_TYPE_ARRAY);
+}
+
+/*
+ * {inputs: [..], useLongestLength: bool, defaults: [..]}
+ */
+static DpNode *
+zip_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
+{
+	DpElement	defaults = {NULL};
+	DpValue		inputs = {NULL, 0, DP_TYPE_EOD};
+	bool		longest = false;
+	DpIter		iter;
+	DpElement	element;
+	DpValue		v;
+	DpNode	   *node;
+	int			n;
+
+	if (spec->type != DP_TYPE_DOCUMENT)
+		dp_compile_error(c, "$zip needs a document with its arguments, not %s", dp_type_name(spec->type));
+	dp_iter_init_value(&iter, spec);
+	while (dp_iter_next(&iter, &element))
+	{
+		if (strcmp(element.name, "inputs") == 0)
+			inputs = element.value;
+		else if (strcmp(element.name, "defaults") == 0)
+			defaults = element;
+		else if (strcmp(element.name, "useLongestLength") == 0)
+		{
+			if (element.value.type != DP_TYPE_BOOL)
+				dp_compile_error(c, "\"useLongestLength\" of $zip needs true or false, not %s",
+								 dp_type_name(element.value.type));
+			longest = element.value.data[0] != 0;
+		}
+		else
+			dp_compile_error(c, "$zip has no argument \"%s\"", element.name);
+	}
+	if (inputs.type != DP_TYPE_ARRAY || (n = dp_array_count(inputs.data, inputs.len)) == 0)
+		dp_compile_error(c, "$zip needs an array of at least one array as its argument \"inputs\"");
+	if (defaults.name != NULL && !longest)
+		dp_compile_error(c, "$zip takes \"defaults\" only with \"useLongestLength\"");
+
+	node = dp_node_make(c, op->eval, op, n + 1);
+	dp_iter_init_value(&iter, &inputs);
+	for (int i = 0; dp_iter_next_value(&iter, &v); i++)
+		node->args[i] = dp_compile_position(c, &v, i);
+	if (defaults.name != NULL)
+		node->args[n] = dp_compile_field(c, &defaults);
+	node->slot = longest;
+	return node;
+}
+
+/* ---------------------------------------------------------------- sorting */
+
+static int
+keyed_compare(const void *a, const void *b)
+{
+	const Keyed *x = a;
+	const Keyed *y = b;
+	int			result = memcmp(x->key, y->key, Min(x->len, y->len));
+
+	if (result == 0)
+		result = (x->len > y->len) - (x->len < y->len);
+	return result != 0 ? result : x->position - y->position;
+}
+
+/*
+ * A merge sort, so that equal values keep their order.
+ */
+void
+dp_values_sort(DpValue *values, int n)
+{
+	DpValue    *from = values;
+	DpValue    *to;
+	DpValue    *spare;
+
+	if (n < 2)
+		return;
+	to = spare = palloc_extended(sizeof(DpValue) * n, MCXT_ALLOC_HUGE);
+	for (int width = 1; width < n; width *= 2)
+	{
+		DpValue    *swap;
+
+		CHECK_FOR_INTERRUPTS();
+		for (int start = 0; start < n; start += 2 * width)
+		{
+			int			i = start;
+			int			middle = Min(start + width, n);
+			int			j = middle;
+			int			end = Min(start + 2 * width, n);
+
+			for (int k = start; k < end; k++)
+				to[k] = j >= end || (i < middle && dp_value_compare(&from[i], &from[j]) <= 0) ?
+					from[i++] : from[j++];
+		}
+		swap = from;
+		from = to;
+		to = swap;
+		if (width > n / 2)
+			break;
+	}
+	if (from != values)
+		memcpy(values, from, sizeof(DpValue) * n);
+	pfree(spare);
+}
+
+/*
+ * $sortArray: {input, sortBy}, where sortBy is 1, -1 or a sort specification
+ * for documents.
+ */
+static bool
+sortarray_eval(const DpNode *node, DpExprState *state, DpValue *result)
+{
+	const DpSortSpec *spec = node->extra;
+	DpValue		array;
+	DpValue    *values;
+	DpBuilder	b;
+	int			n;
+
+	dp_arg(node, 0, state, &array);
+	if (dp_is_nullish(&array))
+		return dp_result_null(result);
+	if (array.type != DP_TYPE_ARRAY)
+		dp_node_type_error(node, "an array", &array);
+	n = dp_array_values(&array, &values);
+	if (spec == NULL)
+		dp_values_sort(values, n);
+	else
+	{
+		Keyed	   *keyed = palloc(sizeof(Keyed) * Max(n, 1));
+
+		for (int i = 0; i < n; i++)
+		{
+			StringInfoData key;
+
+			CHECK_FOR_INTERRUPTS();
+			initStringInfo(&key);
+			dp_sort_key_append(&key, spec, &values[i]);
+			keyed[i].value = values[i];
+			keyed[i].key = key.data;
+			keyed[i].len = key.len;
+			keyed[i].position = i;
+		}
+		qsort(keyed, n, sizeof(Keyed), keyed_compare);
+		for (int i = 0; i < n; i++)
+			values[i] = keyed[i].value;
+	}
+	dp_builder_init_value(&b, array.len);
+	dp_builder_begin_array(&b);
+	if (spec == NULL && node->slot < 0)
+		for (int i = n; i-- > 0;)
+			dp_builder_append_value(&b, NULL, 0, &values[i]);
+	else
+		for (int i = 0; i < n; i++)
+			dp_builder_append_value(&b, NULL, 0, &values[i]);
+	dp_builder_end(&b);
+	return dp_result_built(result, &b, DP_TYPE_ARRAY);
+}
+
+/*
+ * The specification is kept in extra, or if it is a number the direction in
+ * slot.
+ */
+static DpNode *
+sortarray_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
+{
+	DpNode	   *node = dp_node_make(c, op->eval, op, 1);
+	DpValue		by = {NULL, 0, DP_TYPE_EOD};
+	DpIter		iter;
+	DpElement	element;
+	int64		direction;
+
+	if (spec->type != DP_TYPE_DOCUMENT)
+		dp_compile_error(c, "$sortArray needs a document with its arguments, not %s", dp_type_name(spec->type));
+	dp_iter_init_value(&iter, spec);
+	while (dp_iter_next(&iter, &element))
+	{
+		if (strcmp(element.name, "input") == 0)
+			node->args[0] = dp_compile_field(c, &element);
+		else if (strcmp(element.name, "sortBy") == 0)
+			by = element.value;
+		else
+			dp_compile_error(c, "$sortArray has no argument \"%s\"", element.name);
+	}
+	if (node->args[0] == NULL || by.type == DP_TYPE_EOD)
+		dp_compile_error(c, "$sortArray needs the arguments \"input\" and \"sortBy\"");
+	if (by.type == DP_TYPE_DOCUMENT)
+		node->extra = dp_sort_spec_compile(&by);
+	else if (dp_value_to_int64(&by, &direction) && (direction == 1 || direction == -1))
+		node->slot = (int) direction;
+	else
+		dp_compile_error(c, "\"sortBy\" of $sortArray needs 1, -1 or a document");
+	return node;
+}
+
+/*
+ * $maxN and $minN: {input, n}; null does not count.
+ */
+static bool
+maxn_eval(const DpNode *node, DpExprState *state, DpValue *result)
+{
+	bool		max = node->op->which == OP_MAX;
+	int32		wanted = int_arg(node, 1, state, "n");
+	DpValue		array;
+	DpValue    *values;
+	DpBuilder	b;
+	int			n;
+	int			kept = 0;
+
+	if (wanted < 1)
+		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs an n greater than 0");
+	dp_arg(node, 0, state, &array);
+	if (array.type != DP_TYPE_ARRAY)
+		dp_node_type_error(node, "an array", &array);
+	n = dp_array_values(&array, &values);
+	for (int i = 0; i < n; i++)
+		if (!dp_is_nullish(&values[i]))
+			values[kept++] = values[i];
+	dp_values_sort(values, kept);
+	dp_builder_init_value(&b, 0);
+	dp_builder_begin_array(&b);
+	for (int i = 0; i < Min(wanted, kept); i++)
+		dp_builder_append_value(&b, NULL, 0, &values[max ? kept - 1 - i : i]);
+	dp_builder_end(&b);
+	return dp_result_built(result, &b, DP_TYPE_ARRAY);
+}
+
+const DpOperator dp_operators_sequence[] = {
+	{.name = "$maxN", .eval = maxn_eval, .names = "input n", .which = OP_MAX},
+	{.name = "$minN", .eval = maxn_eval, .names = "input n", .which = OP_MIN},
+	{.name = "$range", .eval = range_eval, .min = 2, .max = 3},
+	{.name = "$sortArray", .eval = sortarray_eval, .compile = sortarray_compile},
+	{.name = "$zip", .eval = zip_eval, .compile = zip_compile},
+	{NULL}
+};
