@@ -44,6 +44,7 @@ static void trigger_created(CreateTrigStmt *stmt);
 static void table_altered(AlterTableStmt *stmt);
 static void partition_joined(Oid relid);
 static void owner_follow(Oid relid);
+static void view_follow(Oid relid, Oid owner);
 static void depend_main(Oid relid);
 static void depend_others(Oid relid);
 static void depend_triggers(Oid side, const char *pair, Oid main);
@@ -169,12 +170,14 @@ owner_follow(Oid relid)
 	SysScanDesc scan;
 	HeapTuple	tuple;
 	Oid			owner;
+	bool		has_triggers;
 
 	if (!OidIsValid(relid))
 		return;
 	CommandCounterIncrement();
 	rel = table_open(relid, AccessShareLock);
 	owner = rel->rd_rel->relowner;
+	has_triggers = rel->trigdesc != NULL;
 	table_close(rel, NoLock);
 
 	/* those that were recorded to depend on it, not any that claim to belong to it */
@@ -199,6 +202,34 @@ owner_follow(Oid relid)
 		if (has_guard(lfirst_oid(lc)))
 			ATExecChangeOwner(lfirst_oid(lc), owner, false, AccessExclusiveLock);
 	}
+	if (has_triggers)
+		view_follow(relid, owner);
+}
+
+/*
+ * The view <table>_whole gets the table's new owner, who could not drop it
+ * otherwise when he ends the pattern.
+ */
+static void
+view_follow(Oid relid, Oid owner)
+{
+	StringInfoData sql;
+	Oid			type = REGCLASSOID;
+	Datum		value = ObjectIdGetDatum(relid);
+	Datum		view;
+	bool		isnull;
+
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "SELECT ");
+	dp_sql_own_schema(&sql);
+	appendStringInfoString(&sql, "_pattern_whole_view($1)");
+	SPI_connect();
+	if (SPI_execute_with_args(sql.data, 1, &type, &value, NULL, true, 1) != SPI_OK_SELECT || SPI_processed != 1)
+		elog(ERROR, "could not look for the view of relation %u", relid);
+	view = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
+	if (!isnull)
+		ATExecChangeOwner(DatumGetObjectId(view), owner, false, AccessExclusiveLock);
+	SPI_finish();
 }
 
 /*
