@@ -8,6 +8,11 @@ BEGIN
             DETAIL = pg_catalog.format('This database has the encoding %s.', pg_catalog.current_setting('server_encoding')),
             HINT = 'Create the database with ENCODING ''UTF8'' TEMPLATE template0.';
   END IF;
+  -- functions that make SQL have the name of the schema in their formats
+  IF pg_catalog.strpos($s$@extschema@$s$, '%') OPERATOR(pg_catalog.>) 0 THEN
+    RAISE EXCEPTION 'docpatterns cannot be installed into a schema whose name has a percent sign'
+      USING ERRCODE = 'invalid_schema_name';
+  END IF;
 END
 $$;
 

@@ -1,0 +1,41 @@
+#!/bin/bash
+# The extension in a schema of its own, whose name needs quotes and which no search_path names.
+. "$DP_TOP/test/env/tap.sh"
+set -u
+plan 9
+export PGDATABASE=dp_schema PGOPTIONS='-c client_min_messages=warning'
+psql -Xq -d postgres -c 'DROP DATABASE IF EXISTS dp_schema WITH (FORCE)' -c 'CREATE DATABASE dp_schema' -c 'DROP DATABASE IF EXISTS dp_schema_copy WITH (FORCE)' -c 'CREATE DATABASE dp_schema_copy'
+psql -XqAt -c 'CREATE SCHEMA "50%s"' -c 'CREATE EXTENSION docpatterns SCHEMA "50%s"' >"$DP_WORK/out" 2>&1
+ok 'a schema with a percent sign is refused in so many words' grep -q 'whose name has a percent sign' "$DP_WORK/out"
+for schema in 'my ext' '50, (Ext);'; do
+  psql -XqAt -v ON_ERROR_STOP=1 >"$DP_WORK/out" 2>&1 <<SQL
+DROP SCHEMA IF EXISTS "app" CASCADE;
+DROP EXTENSION IF EXISTS docpatterns CASCADE;
+CREATE SCHEMA "$schema";
+CREATE EXTENSION docpatterns SCHEMA "$schema";
+CREATE SCHEMA app;
+SELECT "$schema".collection_create('app.books');
+SELECT "$schema".outlier_enable('app.books', 'x', 2, chunk => 2, count_field => 'n', is_set => true, index_elements => true);
+SELECT "$schema".outlier_enable('app.books', 'o', 1, extras => 'app.orders', on_field => 'b', flag => 'more');
+INSERT INTO app.books (doc) VALUES ('{_id: 1, x: [1, 2, 3, 4, 4], o: [{_id: 1}, {_id: 2}]}');
+INSERT INTO app.orders (doc) VALUES ('{_id: 3, b: 1}');
+UPDATE app.books SET doc = "$schema".bson_array_append(doc, 'x', 5);
+UPDATE app.books SET doc = "$schema".bson_set(doc, '_id', 7);
+SELECT "$schema".outlier_push_into('app.books', 'x', 7, 6, 7), "$schema".outlier_pull('app.books', 7, 2, 'x'), "$schema".outlier_contains('app.books', 7, 7, 'x');
+UPDATE app.books_whole SET doc = "$schema".bson_set(doc, 'title', 'new');
+SELECT doc FROM app.books_whole;
+SELECT "$schema".pattern_repair('app.books', 'x'), "$schema".pattern_repair('app.books', 'o');
+SELECT "$schema".pattern_alter('app.books', 'x', '{chunk: 3, index_elements: false}');
+CALL "$schema".pattern_build('app.books', 'x');
+SELECT * FROM "$schema".pattern_check();
+SQL
+  is "$(grep -c ERROR "$DP_WORK/out")" 0 "$schema: everything works"
+  grep ERROR -A5 "$DP_WORK/out" | sed 's/^/# /'
+  is "$(grep title "$DP_WORK/out")" '{"_id": 7, "x": [1, 3, 4, 5, 6, 7], "o": [{"_id": 1}, {"_id": 2}, {"_id": 3}], "n": 6, "title": "new"}' "$schema: the document is whole"
+  psql -Xq -d postgres -c 'DROP DATABASE dp_schema_copy WITH (FORCE)' -c 'CREATE DATABASE dp_schema_copy'
+  pg_dump dp_schema | psql -Xq dp_schema_copy 2>&1 >/dev/null | grep -v '^$' >"$DP_WORK/restore"
+  is "$(cat "$DP_WORK/restore")" '' "$schema: it is dumped and restored"
+  is "$(psql -XqAt -d dp_schema_copy -c "SELECT * FROM \"$schema\".pattern_check()" -c "SELECT doc FROM app.books_whole" -c "SELECT \"$schema\".pattern_disable('app.books', 'x'), \"$schema\".pattern_disable('app.books', 'o')" -c 'SELECT doc FROM app.books')" \
+    $'{"_id": 7, "x": [1, 3, 4, 5, 6, 7], "o": [{"_id": 1}, {"_id": 2}, {"_id": 3}], "n": 6, "title": "new"}\n1|1\n{"_id": 7, "x": [1, 3, 4, 5, 6, 7], "o": [{"_id": 1}, {"_id": 2}, {"_id": 3}], "n": 6, "title": "new"}' "$schema: and lives there"
+done
+psql -Xq -d postgres -c 'DROP DATABASE dp_schema WITH (FORCE)' -c 'DROP DATABASE dp_schema_copy WITH (FORCE)'
