@@ -17,7 +17,7 @@ trap 'exit 143' TERM
 grep -m1 'model name' /proc/cpuinfo | sed 's/.*: //'
 echo "making the documents"
 timeout 900 "$cluster" psql -qAt -v scale="${SCALE:-100}" -f bench/shapes.sql
-for file in bench/types.sql bench/outlier.sql; do
+for file in bench/types.sql bench/mql.sql bench/outlier.sql; do
   [ -e "$file" ] || continue
   timeout 900 "$cluster" psql -qAt -v ON_ERROR_STOP=1 -v rounds="${ROUNDS:-5}" -v only="${1:-*}" -f bench/measure.sql -f "$file"
 done

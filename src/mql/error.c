@@ -11,6 +11,7 @@
 #include "mql/error.h"
 
 static void place_append(StringInfo out, const DpPlace *place);
+static void place_callback(void *arg);
 static bool exact_truncate(const DpExact *exact, int64 *result);
 
 /*
@@ -40,6 +41,31 @@ dp_place_text(const DpPlace *place)
 	if (place != NULL)
 		place_append(&out, place);
 	return out.data;
+}
+
+static void
+place_callback(void *arg)
+{
+	const DpPlaceContext *context = arg;
+
+	if (context->place != NULL)
+		errdetail("At \"%s\".", dp_place_text(context->place));
+}
+
+void
+dp_place_push(DpPlaceContext *context, const DpPlace *place)
+{
+	context->place = place;
+	context->callback.callback = place_callback;
+	context->callback.arg = context;
+	context->callback.previous = error_context_stack;
+	error_context_stack = &context->callback;
+}
+
+void
+dp_place_pop(DpPlaceContext *context)
+{
+	error_context_stack = context->callback.previous;
 }
 
 void

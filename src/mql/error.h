@@ -43,6 +43,18 @@ dp_place_index(const DpPlace *up, uint32 index)
 extern char *dp_place_text(const DpPlace *place);
 
 /*
+ * Between push and pop, errors that others raise name the place in errdetail.
+ */
+typedef struct DpPlaceContext
+{
+	ErrorContextCallback callback;
+	const DpPlace *place;
+} DpPlaceContext;
+
+extern void dp_place_push(DpPlaceContext *context, const DpPlace *place);
+extern void dp_place_pop(DpPlaceContext *context);
+
+/*
  * The operator that the place names is none of this language:
  * FEATURE_NOT_SUPPORTED.  what is "filter operator" or the like.
  */

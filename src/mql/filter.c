@@ -205,6 +205,9 @@ tree_match(const FilterNode *node, const DpValue *doc, FilterWatch *watch)
 					return false;
 			return true;
 
+		case FILTER_SCHEMA:
+			return dp_schema_match(node->u.schema, doc);
+
 		default:
 			end = path_follow(node->path->path, &at, &step);
 			return condition_match(node, end, &at, step, watch);
@@ -449,6 +452,7 @@ partial_match(const FilterNode *node, const DpValue *doc, uint32 avail)
 			return ANSWER_YES;
 		case FILTER_FALSE:
 			return ANSWER_NO;
+		case FILTER_SCHEMA:
 		case FILTER_EXPR:
 			return ANSWER_UNKNOWN;
 

@@ -21,6 +21,8 @@ static const char *named_rest(FilterCompiler *c, const DpElement *field, const D
 							  uint32 *len);
 static FilterNode *parse_tree(FilterCompiler *c, FilterOp op, const DpElement *field,
 							  const DpPlace *place);
+static FilterNode *parse_schema(FilterCompiler *c, FilterOp op, const DpElement *field,
+								const DpPlace *place);
 static FilterNode *parse_constant(FilterCompiler *c, FilterOp op, const DpElement *field,
 								  const DpPlace *place);
 static FilterNode *parse_comment(FilterCompiler *c, FilterOp op, const DpElement *field,
@@ -36,6 +38,7 @@ static const struct
 	{"$and", parse_tree, FILTER_AND},
 	{"$or", parse_tree, FILTER_OR},
 	{"$nor", parse_tree, FILTER_NOR},
+	{"$jsonSchema", parse_schema, FILTER_SCHEMA},
 	{"$comment", parse_comment, FILTER_TRUE},
 	{"$alwaysTrue", parse_constant, FILTER_TRUE},
 	{"$alwaysFalse", parse_constant, FILTER_FALSE}
@@ -340,6 +343,21 @@ parse_tree(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace
 	if (nodes.n == 0)
 		dp_bad_spec(place, "\"%s\" needs an array that is not empty", field->name);
 	return dp_filter_make_tree(op, &nodes);
+}
+
+static FilterNode *
+parse_schema(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace *place)
+{
+	FilterNodes one = {0};
+	FilterNode *node;
+
+	if (c->mode == DP_FILTER_NAMED)
+		dp_bad_spec(place, "\"%s\" cannot be used in an array filter", field->name);
+	if (field->value.type != DP_TYPE_DOCUMENT)
+		dp_bad_spec_type(place, "a document", &field->value);
+	node = dp_filter_add_node(&one, op, NULL);
+	node->u.schema = dp_schema_compile(&field->value, place);
+	return node;
 }
 
 /*

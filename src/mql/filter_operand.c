@@ -120,11 +120,14 @@ add_equal(FilterNodes *nodes, const FilterPath *path, FilterOp op, const DpValue
  */
 static void
 add_regex(FilterNodes *nodes, const FilterPath *path, const char *pattern, uint32 len,
-		  const char *options, uint32 optlen)
+		  const char *options, uint32 optlen, const DpPlace *place)
 {
 	FilterNode *node = dp_filter_add_node(nodes, FILTER_REGEX, path);
+	DpPlaceContext context;
 
+	dp_place_push(&context, place);
 	node->u.regex.regex = dp_regex_compile(pattern, len, options, optlen);
+	dp_place_pop(&context);
 	node->u.regex.pattern = pattern;
 	node->u.regex.len = len;
 	node->u.regex.options = options;
@@ -132,7 +135,8 @@ add_regex(FilterNodes *nodes, const FilterPath *path, const char *pattern, uint3
 }
 
 static void
-add_regex_value(FilterNodes *nodes, const FilterPath *path, const DpValue *value)
+add_regex_value(FilterNodes *nodes, const FilterPath *path, const DpValue *value,
+				const DpPlace *place)
 {
 	const char *pattern;
 	const char *options;
@@ -140,7 +144,7 @@ add_regex_value(FilterNodes *nodes, const FilterPath *path, const DpValue *value
 	uint32		optlen;
 
 	dp_regex_split(value, &pattern, &len, &options, &optlen);
-	add_regex(nodes, path, pattern, len, options, optlen);
+	add_regex(nodes, path, pattern, len, options, optlen, place);
 }
 
 /* Adds that none of the given nodes, or not all of them, hold. */
@@ -163,7 +167,7 @@ dp_filter_parse_predicate(FilterCompiler *c, FilterNodes *nodes, const FilterPat
 	check_stack_depth();
 	if (spec->type == DP_TYPE_REGEX)
 	{
-		add_regex_value(nodes, path, spec);
+		add_regex_value(nodes, path, spec, place);
 		return;
 	}
 	if (!dp_filter_is_operators(spec))
@@ -247,7 +251,11 @@ parse_in(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 			dp_bad_spec(&here, "nothing can be compared with undefined");
 		if (value.type == DP_TYPE_REGEX)
 		{
+			DpPlaceContext context;
+
+			dp_place_push(&context, &here);
 			in->regexes[in->nregexes] = dp_regex_compile_value(&value);
+			dp_place_pop(&context);
 			in->regex_values[in->nregexes++] = value;
 			continue;
 		}
@@ -274,7 +282,7 @@ parse_not(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 	const DpValue *value = &o->field->value;
 
 	if (value->type == DP_TYPE_REGEX)
-		add_regex_value(&negated, o->path, value);
+		add_regex_value(&negated, o->path, value, o->place);
 	else if (dp_filter_is_operators(value))
 		dp_filter_parse_predicate(c, &negated, o->path, value, o->place);
 	else
@@ -393,7 +401,7 @@ parse_regex(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 		flags = DP_STRING_DATA(&options);
 		flagslen = DP_STRING_LEN(&options);
 	}
-	add_regex(nodes, o->path, pattern, len, flags, flagslen);
+	add_regex(nodes, o->path, pattern, len, flags, flagslen, o->place);
 }
 
 /* $options: $regex has read it. */
@@ -453,7 +461,7 @@ parse_all(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 		else if (dp_filter_is_operators(&value))
 			dp_bad_spec(&here, "operators other than \"$elemMatch\" cannot stand inside \"$all\"");
 		else if (value.type == DP_TYPE_REGEX)
-			add_regex_value(nodes, o->path, &value);
+			add_regex_value(nodes, o->path, &value, &here);
 		else
 			add_equal(nodes, o->path, FILTER_EQ, &value, &here);
 	}

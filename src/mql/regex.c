@@ -106,8 +106,7 @@ dp_regex_compile(const char *pattern, uint32 len, const char *options, uint32 op
 	if (len > REGEX_MAX_PATTERN)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_REGULAR_EXPRESSION),
-				 errmsg("regular expression is too long"),
-				 errdetail("It has %u bytes; the limit is %d.", len, REGEX_MAX_PATTERN)));
+				 errmsg("regular expression of %u bytes is longer than %d bytes", len, REGEX_MAX_PATTERN)));
 	if (memchr(pattern, 0, len) != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_REGULAR_EXPRESSION),

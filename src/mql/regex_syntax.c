@@ -599,8 +599,7 @@ unsupported(Rewriter *r, const char *p, int len)
 	len = Min(len, r->end - p);
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_REGULAR_EXPRESSION),
-			 errmsg("regular expression uses \"%.*s\", which is not supported",
-					pg_mbcliplen(p, r->end - p, len), p),
-			 errdetail("It stands at character %d of the pattern.",
-					   pg_mbstrlen_with_len(r->start, p - r->start) + 1)));
+			 errmsg("regular expression has \"%.*s\" at character %d, which is not supported",
+					pg_mbcliplen(p, r->end - p, len), p,
+					pg_mbstrlen_with_len(r->start, p - r->start) + 1)));
 }

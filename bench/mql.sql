@@ -1,0 +1,46 @@
+-- The query languages beside what PostgreSQL offers for jsonb.
+DROP TABLE IF EXISTS jsonb_m_lz4, bson_m_lz4, jsonb_tags, bson_tags;
+CREATE TABLE jsonb_m_lz4 (doc jsonb COMPRESSION lz4);
+CREATE TABLE bson_m_lz4 (doc bson COMPRESSION lz4);
+INSERT INTO jsonb_m_lz4 SELECT t::jsonb FROM text_m;
+INSERT INTO bson_m_lz4 SELECT t::bson FROM text_m;
+-- the orders with tags
+CREATE TABLE jsonb_tags AS SELECT jsonb_set(t::jsonb, '{tags}', to_jsonb(string_to_array(words(i::int, 6), ' '))) AS doc
+  FROM (SELECT t, row_number() OVER () AS i FROM text_s) x;
+CREATE TABLE bson_tags AS SELECT bson_set(t::bson, 'tags', string_to_array(words(i::int, 6), ' ')) AS doc
+  FROM (SELECT t, row_number() OVER () AS i FROM text_s) x;
+VACUUM ANALYZE jsonb_m_lz4, bson_m_lz4, jsonb_tags, bson_tags;
+\echo
+\echo 'operation                                 jsonb ms   bson ms   ratio    bar'
+SELECT compare('filter: status = x, S', 0.75, $$SELECT count(*) FROM jsonb_s WHERE doc @> '{"status": "amber"}'$$,
+                                              $$SELECT count(*) FROM bson_s WHERE doc @@ '{"status": "amber"}'$$);
+SELECT compare('filter: nested equality, S', 0.75, $$SELECT count(*) FROM jsonb_s WHERE doc @> '{"customer": {"address": {"city": "ember"}}}'$$,
+                                                   $$SELECT count(*) FROM bson_s WHERE doc @@ '{"customer.address.city": "ember"}'$$);
+SELECT compare('filter: two keys, S', 0.75, $$SELECT count(*) FROM jsonb_s WHERE doc @> '{"status": "amber", "paid": true}'$$,
+                                            $$SELECT count(*) FROM bson_s WHERE doc @@ '{"status": "amber", "paid": true}'$$);
+SELECT compare('filter: element of an array, S', 0.75, $$SELECT count(*) FROM jsonb_s WHERE doc @> '{"items": [{"quantity": 5}]}'$$,
+                                                       $$SELECT count(*) FROM bson_s WHERE doc @@ '{"items.quantity": 5}'$$);
+SELECT compare('filter: tag in array, S', 0.75, $$SELECT count(*) FROM jsonb_tags WHERE doc @> '{"tags": ["ember"]}'$$,
+                                                $$SELECT count(*) FROM bson_tags WHERE doc @@ '{"tags": "ember"}'$$);
+SELECT compare('filter: range on a number, S', 0.7, $$SELECT count(*) FROM jsonb_s WHERE doc @@ '$.number > 200000 && $.number < 300000'$$,
+                                                    $$SELECT count(*) FROM bson_s WHERE doc @@ '{"number": {"$gt": 200000, "$lt": 300000}}'$$);
+SELECT compare('filter: $elemMatch, M lz4', 0.8,
+  $$SELECT count(*) FROM jsonb_m_lz4 WHERE doc @@ 'exists($.reviews[*] ? (@.stars == 5 && @.author == "amber kettle"))'$$,
+  $$SELECT count(*) FROM bson_m_lz4 WHERE doc @@ '{"reviews": {"$elemMatch": {"stars": 5, "author": "amber kettle"}}}'$$);
+SELECT compare('filter: any of 10,000 elements, L', 0.6, $$SELECT count(*) FROM jsonb_l_external WHERE doc @> '{"parts": [{"id": 9990}]}'$$,
+                                                         $$SELECT count(*) FROM bson_l_external WHERE doc @@ '{"parts.id": 9990}'$$);
+SELECT compare('filter: first field, L lz4', 0.05, $$SELECT count(*) FROM jsonb_l_lz4 WHERE doc @> '{"_id": 5}'$$,
+                                                   $$SELECT count(*) FROM bson_l_lz4 WHERE doc @@ '{"_id": 5}'$$);
+SELECT compare('bson_validate of 20 rules, S', 0.8, $$SELECT count(*) FROM jsonb_s WHERE
+    doc ? '_id' AND doc ? 'status' AND doc ? 'customer' AND doc ? 'items' AND doc ? 'total'
+    AND jsonb_typeof(doc -> '_id') = 'number' AND jsonb_typeof(doc -> 'status') = 'string' AND jsonb_typeof(doc -> 'customer') = 'object'
+    AND jsonb_typeof(doc -> 'customer' -> 'name') = 'string' AND jsonb_typeof(doc -> 'customer' -> 'address') = 'object'
+    AND jsonb_typeof(doc -> 'customer' -> 'address' -> 'city') = 'string' AND length(doc -> 'customer' -> 'address' ->> 'zip') = 5
+    AND jsonb_typeof(doc -> 'items') = 'array' AND jsonb_array_length(doc -> 'items') BETWEEN 1 AND 100
+    AND jsonb_typeof(doc -> 'number') = 'number' AND (doc -> 'number')::int8 >= 0 AND jsonb_typeof(doc -> 'paid') = 'boolean'
+    AND jsonb_typeof(doc -> 'total') = 'number' AND (doc -> 'total')::numeric >= 0 AND jsonb_typeof(doc -> 'last') = 'string'$$,
+  $$SELECT count(*) FROM bson_s WHERE bson_validate(doc, '{required: ["_id", "status", "customer", "items", "total"], properties: {
+    _id: {bsonType: "int"}, status: {bsonType: "string"}, customer: {bsonType: "object", properties: {name: {bsonType: "string"},
+      address: {bsonType: "object", properties: {city: {bsonType: "string"}, zip: {bsonType: "string", minLength: 5, maxLength: 5}}}}},
+    items: {bsonType: "array", minItems: 1, maxItems: 100}, number: {bsonType: "int", minimum: 0}, paid: {bsonType: "bool"},
+    total: {bsonType: "double", minimum: 0}, last: {bsonType: "string"}}}')$$);

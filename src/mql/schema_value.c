@@ -1,0 +1,175 @@
+/*
+ * schema_value.c
+ *		Comparing values as schemas do: the order of an object's fields does not
+ *		count, and whether a number is a multiple of another one.
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/numeric.h"
+
+#include "bson/compare.h"
+#include "bson/number.h"
+#include "bson/path.h"
+#include "mql/schema_node.h"
+
+/* Arrays up to this length are compared pair by pair */
+#define FEW_ELEMENTS	8
+
+/* Where elements of an array are sorted by their hashes */
+typedef struct HashedValue
+{
+	uint64		hash;
+	DpValue		value;
+} HashedValue;
+
+static bool documents_equal(const DpValue *a, const DpValue *b);
+static Numeric number_to_numeric(const DpValue *value);
+
+bool
+dp_value_equal_unordered(const DpValue *a, const DpValue *b)
+{
+	DpIter		x;
+	DpIter		y;
+	DpValue		u;
+	DpValue		v;
+
+	if (dp_type_class[a->type] != dp_type_class[b->type])
+		return false;
+	if (dp_value_identical(a, b))
+		return true;
+	if (a->type == DP_TYPE_DOCUMENT)
+		return documents_equal(a, b);
+	if (a->type != DP_TYPE_ARRAY)
+		return dp_value_compare(a, b) == 0;
+
+	check_stack_depth();
+	dp_iter_init_value(&x, a);
+	dp_iter_init_value(&y, b);
+	for (;;)
+	{
+		bool		more = dp_iter_next_value(&x, &u);
+
+		if (dp_iter_next_value(&y, &v) != more)
+			return false;
+		if (!more)
+			return true;
+		if (!dp_value_equal_unordered(&u, &v))
+			return false;
+	}
+}
+
+/*
+ * Two documents: as many fields, and each of one has its equal in the other.
+ * Of fields with the same name the first one counts.
+ */
+static bool
+documents_equal(const DpValue *a, const DpValue *b)
+{
+	DpIter		iter;
+	DpElement	field;
+	DpValue		other;
+
+	check_stack_depth();
+	if (dp_document_count(a->data, a->len) != dp_document_count(b->data, b->len))
+		return false;
+	dp_iter_init_value(&iter, a);
+	while (dp_iter_next(&iter, &field))
+		if (!dp_field_find(b->data, b->len, field.name, field.namelen, &other) ||
+			!dp_value_equal_unordered(&field.value, &other))
+			return false;
+	return true;
+}
+
+uint64
+dp_value_hash_unordered(const DpValue *value)
+{
+	DpIter		iter;
+	DpElement	field;
+	uint64		hash;
+
+	if (!dp_type_is_container(value->type))
+		return dp_value_hash(value, 0);
+	check_stack_depth();
+	hash = value->type;
+	dp_iter_init_value(&iter, value);
+	while (dp_iter_next(&iter, &field))
+	{
+		uint64		one = dp_value_hash_unordered(&field.value);
+
+		if (value->type == DP_TYPE_ARRAY)
+			hash = hash_combine64(hash, one);
+		else
+			hash += hash_combine64(dp_string_hash(field.name, field.namelen, 0), one);
+	}
+	return hash;
+}
+
+static int
+hashed_compare(const void *a, const void *b)
+{
+	uint64		x = ((const HashedValue *) a)->hash;
+	uint64		y = ((const HashedValue *) b)->hash;
+
+	return (x > y) - (x < y);
+}
+
+bool
+dp_array_is_unique(const DpValue *array)
+{
+	uint32		n = dp_array_count(array->data, array->len);
+	HashedValue few[FEW_ELEMENTS];
+	HashedValue *values = n <= FEW_ELEMENTS ? few : palloc_extended(n * sizeof(HashedValue), MCXT_ALLOC_HUGE);
+	DpIter		iter;
+	bool		unique = true;
+
+	dp_iter_init_value(&iter, array);
+	for (uint32 i = 0; i < n && dp_iter_next_value(&iter, &values[i].value); i++)
+		values[i].hash = n <= FEW_ELEMENTS ? 0 : dp_value_hash_unordered(&values[i].value);
+	if (n > FEW_ELEMENTS)
+		qsort(values, n, sizeof(HashedValue), hashed_compare);
+
+	/* within a run of the same hash each with each */
+	for (uint32 i = 0; unique && i < n; i++)
+		for (uint32 j = i + 1; unique && j < n && values[j].hash == values[i].hash; j++)
+			unique = !dp_value_equal_unordered(&values[i].value, &values[j].value);
+	if (values != few)
+		pfree(values);
+	return unique;
+}
+
+/* A finite number as a numeric, a double by its 15 digits, as people mean it. */
+static Numeric
+number_to_numeric(const DpValue *value)
+{
+	switch (value->type)
+	{
+		case DP_TYPE_INT32:
+			return int64_to_numeric(dp_get_int32(value->data));
+		case DP_TYPE_INT64:
+			return int64_to_numeric(dp_get_int64(value->data));
+		case DP_TYPE_DOUBLE:
+			return DatumGetNumeric(DirectFunctionCall1(float8_numeric, Float8GetDatum(dp_get_double(value->data))));
+		default:
+			return dp_decimal128_to_numeric(value->data);
+	}
+}
+
+bool
+dp_number_is_multiple(const DpValue *value, const DpValue *of)
+{
+	int64		a;
+	int64		b;
+	Numeric		rest;
+	double		d = dp_number_approximate(value);
+
+	if (dp_value_to_whole(value, &a) && dp_value_to_whole(of, &b))
+		return b == 1 || a % b == 0;
+	if (isnan(d) || isinf(d))
+		return false;
+	rest = DatumGetNumeric(DirectFunctionCall2(numeric_mod, NumericGetDatum(number_to_numeric(value)),
+											   NumericGetDatum(number_to_numeric(of))));
+	return DatumGetBool(DirectFunctionCall2(numeric_eq, NumericGetDatum(rest), NumericGetDatum(int64_to_numeric(0))));
+}
