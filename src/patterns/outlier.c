@@ -27,6 +27,7 @@
 #include "commands/trigger.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -184,6 +185,12 @@ dp_outlier_link_trigger(PG_FUNCTION_ARGS)
 		return PointerGetDatum(NULL);
 
 	base = dp_pair_main(trigdata->tg_trigger->tgargs[1], relid);
+	if (OidIsValid(base))
+	{
+		/* as by any writer to the table, so that the declaration stays as it is until we are done */
+		LockRelationOid(base, RowExclusiveLock);
+		base = dp_pair_main(trigdata->tg_trigger->tgargs[1], relid);
+	}
 	if (!OidIsValid(base))
 		return PointerGetDatum(NULL);	/* the collection was restored alone */
 	o = dp_outlier(dp_decl_find(base, "outlier", name));

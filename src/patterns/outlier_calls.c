@@ -14,6 +14,7 @@
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -32,7 +33,7 @@
 
 static const char plan_read, plan_user_write, plan_find_row, plan_find_inside;
 
-static Outlier *outlier_argument(FunctionCallInfo fcinfo, int rel, int name);
+static Outlier *outlier_argument(FunctionCallInfo fcinfo, int rel, int name, LOCKMODE lock);
 static struct varlena *value_argument(FunctionCallInfo fcinfo, int argno);
 static void values_argument(FunctionCallInfo fcinfo, int first, DpValueList *values);
 static int64 push_values(FunctionCallInfo fcinfo, Outlier *o, int key_argno);
@@ -58,7 +59,7 @@ DP_FUNCTION(dp_outlier_push);
 Datum
 dp_outlier_push(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_INT64(push_values(fcinfo, outlier_argument(fcinfo, 0, -1), 1));
+	PG_RETURN_INT64(push_values(fcinfo, outlier_argument(fcinfo, 0, -1, RowExclusiveLock), 1));
 }
 
 /*
@@ -69,7 +70,7 @@ DP_FUNCTION(dp_outlier_push_into);
 Datum
 dp_outlier_push_into(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_INT64(push_values(fcinfo, outlier_argument(fcinfo, 0, 1), 2));
+	PG_RETURN_INT64(push_values(fcinfo, outlier_argument(fcinfo, 0, 1, RowExclusiveLock), 2));
 }
 
 /*
@@ -79,7 +80,7 @@ DP_FUNCTION(dp_outlier_pull);
 Datum
 dp_outlier_pull(PG_FUNCTION_ARGS)
 {
-	Outlier    *o = outlier_argument(fcinfo, 0, 3);
+	Outlier    *o = outlier_argument(fcinfo, 0, 3, RowExclusiveLock);
 	DpValue		value = dp_value_of_varlena(value_argument(fcinfo, 2));
 	DpKey		key;
 	struct varlena *doc;
@@ -135,7 +136,7 @@ DP_FUNCTION(dp_outlier_contains);
 Datum
 dp_outlier_contains(PG_FUNCTION_ARGS)
 {
-	Outlier    *o = outlier_argument(fcinfo, 0, 3);
+	Outlier    *o = outlier_argument(fcinfo, 0, 3, NoLock);
 	DpValue		value = dp_value_of_varlena(value_argument(fcinfo, 2));
 	DpKey		key;
 	struct varlena *doc;
@@ -168,7 +169,7 @@ DP_FUNCTION(dp_outlier_count);
 Datum
 dp_outlier_count(PG_FUNCTION_ARGS)
 {
-	Outlier    *o = outlier_argument(fcinfo, 0, 2);
+	Outlier    *o = outlier_argument(fcinfo, 0, 2, NoLock);
 	DpKey		key;
 	struct varlena *doc;
 	DpValue		array;
@@ -195,7 +196,7 @@ Datum
 dp_outlier_page_sql(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Outlier    *o = outlier_argument(fcinfo, 0, 4);
+	Outlier    *o = outlier_argument(fcinfo, 0, 4, NoLock);
 	int64		skip = PG_GETARG_INT64(2);
 	int64		take = PG_GETARG_INT64(3);
 	DpKey		key;
@@ -261,7 +262,7 @@ Datum
 dp_outlier_find(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Outlier    *o = outlier_argument(fcinfo, 0, 2);
+	Outlier    *o = outlier_argument(fcinfo, 0, 2, NoLock);
 	DpDecl	   *decl = o->decl;
 	struct varlena *wanted = value_argument(fcinfo, 1);
 	DpValue		value = dp_value_of_varlena(wanted);
@@ -364,7 +365,7 @@ DP_FUNCTION(dp_outlier_spill);
 Datum
 dp_outlier_spill(PG_FUNCTION_ARGS)
 {
-	Outlier    *o = outlier_argument(fcinfo, 0, 1);
+	Outlier    *o = outlier_argument(fcinfo, 0, 1, RowExclusiveLock);
 	int64		moved;
 	Oid			user;
 	int			sec;
@@ -388,7 +389,7 @@ DP_FUNCTION(dp_outlier_rejoin);
 Datum
 dp_outlier_rejoin(PG_FUNCTION_ARGS)
 {
-	Outlier    *o = outlier_argument(fcinfo, 0, 1);
+	Outlier    *o = outlier_argument(fcinfo, 0, 1, RowExclusiveLock);
 	DpKey		key;
 	struct varlena *doc;
 	struct varlena *whole;
@@ -421,7 +422,7 @@ DP_FUNCTION(dp_outlier_rechunk);
 Datum
 dp_outlier_rechunk(PG_FUNCTION_ARGS)
 {
-	Outlier    *o = outlier_argument(fcinfo, 0, 1);
+	Outlier    *o = outlier_argument(fcinfo, 0, 1, RowExclusiveLock);
 	DpKey		key;
 	DpValueList all = {0};
 	bool		is_null;
@@ -459,7 +460,7 @@ DP_FUNCTION(dp_outlier_drop_orphans_sql);
 Datum
 dp_outlier_drop_orphans_sql(PG_FUNCTION_ARGS)
 {
-	Outlier    *o = outlier_argument(fcinfo, 0, 1);
+	Outlier    *o = outlier_argument(fcinfo, 0, 1, NoLock);
 
 	dp_require_owner(o->decl->target);
 	SPI_connect();
@@ -514,14 +515,21 @@ dp_bson_array_holds(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(false);
 }
 
-/* The declaration that the arguments rel and name mean; name is -1 if there is no such argument. */
+/*
+ * The declaration that the arguments rel and name mean; name is -1 if there is
+ * no such argument.  With a lock the declaration stays as it is until the
+ * transaction ends: who writes needs the one that any other writer to the
+ * table takes.
+ */
 static Outlier *
-outlier_argument(FunctionCallInfo fcinfo, int rel, int name)
+outlier_argument(FunctionCallInfo fcinfo, int rel, int name, LOCKMODE lock)
 {
 	if (PG_ARGISNULL(rel))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("the table must not be null")));
+	if (lock != NoLock)
+		LockRelationOid(PG_GETARG_OID(rel), lock);
 	return dp_outlier(dp_decl_find(PG_GETARG_OID(rel), "outlier",
 								   name < 0 || PG_ARGISNULL(name) ? NULL :
 								   text_to_cstring(PG_GETARG_TEXT_PP(name))));

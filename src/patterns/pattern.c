@@ -21,6 +21,7 @@
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -328,6 +329,7 @@ dp_pattern_settle(PG_FUNCTION_ARGS)
 	ListCell   *lc;
 
 	dp_require_owner(rel);
+	LockRelationOid(rel, RowExclusiveLock);	/* so that the declaration stays as it is */
 	foreach(lc, dp_decls(rel))
 	{
 		if (strcmp(((DpDecl *) lfirst(lc))->name, name) == 0)

@@ -21,6 +21,7 @@
 #include "parser/parsetree.h"
 #include "rewrite/rewriteHandler.h"
 #include "utils/acl.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
@@ -433,6 +434,7 @@ view_read(Relation view, WholeView *w)
 		view_foreign(view);
 
 	w->base = rte->relid;
+	LockRelationOid(w->base, RowExclusiveLock);	/* so that the declarations stay as they are */
 	decls = dp_decls(w->base);
 	if (decls == NIL)
 		ereport(ERROR,
