@@ -170,14 +170,19 @@ dp_outlier_matches(Outlier *o, const DpValue *element, const DpValue *value)
 	return dp_value_compare(element, value) == 0;
 }
 
+/* The kind of store that the declaration asks for. */
+static inline const DpOutlierStore *
+store_kind(const Outlier *o)
+{
+	return o->link != NULL ? &dp_outlier_links : &dp_outlier_chunks;
+}
+
 /* The store, its table found.  Raises UNDEFINED_TABLE if that is missing. */
 static const DpOutlierStore *
 store_of(Outlier *o)
 {
-	const DpOutlierStore *store = o->link != NULL ? &dp_outlier_links : &dp_outlier_chunks;
-
 	if (likely(OidIsValid(o->side)))
-		return store;
+		return store_kind(o);
 	o->side = dp_pair_side(o->pair, o->decl->target);
 	if (!OidIsValid(o->side))
 		ereport(ERROR,
@@ -187,7 +192,7 @@ store_of(Outlier *o)
 				 errhint("If the table was restored alone, restore its extras, or call pattern_repair() to start with none. If it has got another owner, its extras need the same one.")));
 	PG_TRY();
 	{
-		store->verify(o);
+		store_kind(o)->verify(o);
 	}
 	PG_CATCH();
 	{
@@ -195,5 +200,5 @@ store_of(Outlier *o)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
-	return store;
+	return store_kind(o);
 }

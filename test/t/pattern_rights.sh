@@ -2,7 +2,7 @@
 . "$DP_TOP/test/env/tap.sh"
 set -u
 export PGOPTIONS='-c client_min_messages=warning' PGDATABASE=dp_rights
-plan 50
+plan 48
 
 as() { psql -XqAt -U "$1" -v VERBOSITY=verbose -c "$2" 2>&1 | grep -v '^LOCATION:\|^CONTEXT\|^SQL statement\|^SQL function\|^PL/pgSQL'; }  # as ROLE SQL
 root() { as postgres "$1"; }
