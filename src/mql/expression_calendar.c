@@ -9,7 +9,6 @@
 
 #include <ctype.h>
 
-#include "common/int.h"
 #include "mb/pg_wchar.h"
 
 #include "mql/expression_date.h"
@@ -213,16 +212,23 @@ zone_offset(const DpZone *zone, int64 utc)
 	return tm ? tm->tm_gmtoff * DP_MS_SECOND : 0;
 }
 
-int64
-dp_zone_local(const DpZone *zone, int64 utc)
+/* Raises an error for a date so far away that it cannot be counted with. */
+static void
+check_range(int64 ms)
 {
-	int64		local;
-
-	if (pg_add_s64_overflow(utc, zone_offset(zone, utc), &local))
+	if (ms > PG_INT64_MAX - 2 * DP_MS_DAY || ms < PG_INT64_MIN + 2 * DP_MS_DAY)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 				 errmsg("date out of range")));
-	return local;
+}
+
+int64
+dp_zone_local(const DpZone *zone, int64 utc)
+{
+	if (zone->tz == NULL && zone->offset == 0)
+		return utc;
+	check_range(utc);
+	return utc + zone_offset(zone, utc);
 }
 
 /*
@@ -235,6 +241,9 @@ dp_zone_utc(const DpZone *zone, int64 local)
 	int64		before;
 	int64		after;
 
+	if (zone->tz == NULL && zone->offset == 0)
+		return local;
+	check_range(local);
 	if (zone->tz == NULL)
 		return local - zone->offset;
 	before = zone_offset(zone, local - DP_MS_DAY);

@@ -263,7 +263,7 @@ datetrunc_eval(const DpNode *node, DpExprState *state, DpValue *result)
 			bin *= unit == UNIT_YEAR ? 12 : unit == UNIT_QUARTER ? 3 : 1;
 			n = (p.year - 2000) * 12 + p.month - 1;
 			n = dp_floor_div(n, bin) * bin;
-			local = dp_days_of(2000 + dp_floor_div(n, 12), dp_floor_mod(n, 12) + 1, 1) * DP_MS_DAY;
+			n = dp_days_of(2000 + dp_floor_div(n, 12), dp_floor_mod(n, 12) + 1, 1);
 			break;
 		case UNIT_WEEK:
 			origin += (start - dp_iso_weekday(origin) + 7) % 7;
@@ -271,15 +271,18 @@ datetrunc_eval(const DpNode *node, DpExprState *state, DpValue *result)
 			/* FALLTHROUGH */
 		case UNIT_DAY:
 			n = dp_floor_div(local, DP_MS_DAY) - origin;
-			local = (origin + dp_floor_div(n, bin) * bin) * DP_MS_DAY;
+			n = origin + dp_floor_div(n, bin) * bin;
 			break;
 		default:
 			/* by the time that passes since the origin */
 			origin = dp_zone_utc(&zone, origin * DP_MS_DAY);
-			if (pg_mul_s64_overflow(bin, unit_ms[unit], &bin) || pg_sub_s64_overflow(utc, origin, &n))
+			if (pg_mul_s64_overflow(bin, unit_ms[unit], &bin) || pg_sub_s64_overflow(utc, origin, &n) ||
+				pg_mul_s64_overflow(dp_floor_div(n, bin), bin, &n) || pg_add_s64_overflow(origin, n, &n))
 				out_of_range(node);
-			return dp_result_date(result, origin + dp_floor_div(n, bin) * bin);
+			return dp_result_date(result, n);
 	}
+	if (pg_mul_s64_overflow(n, DP_MS_DAY, &local))
+		out_of_range(node);
 	return dp_result_date(result, dp_zone_utc(&zone, local));
 }
 

@@ -1,0 +1,722 @@
+/*
+ * projection.c
+ *		Projections: compiling and applying them.
+ *
+ * A projection becomes a tree of the names that it mentions.  Applying it walks
+ * the tree and the document together: fields that the tree does not mention are
+ * left out (inclusion) or copied (exclusion), and what is computed is appended.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+
+#include "bson/builder.h"
+#include "bson/path.h"
+#include "mql/expression_node.h"
+#include "mql/projection.h"
+#include "mql/spec.h"
+
+typedef enum FieldKind
+{
+	FIELD_FIELDS,				/* has fields of its own below */
+	FIELD_INCLUDE,
+	FIELD_EXCLUDE,
+	FIELD_COMPUTE,
+	FIELD_SLICE,
+	FIELD_ELEM_MATCH
+} FieldKind;
+
+typedef struct Field
+{
+	const char *name;
+	uint32		namelen;
+	FieldKind	kind;
+	bool		positional;		/* the positional operator stands here or below */
+	bool		computes;		/* FIELD_COMPUTE here or below */
+	struct Field *next;			/* the next field of the same parent */
+	struct Field *first;		/* FIELD_FIELDS */
+	struct Field *last;
+	int			nkept;			/* fields of it that are looked for in the document */
+	int			ncomputing;		/* fields of it that have fields and compute */
+	DpExpr	   *expr;			/* FIELD_COMPUTE */
+	int64		skip;			/* FIELD_SLICE: negative: from the end */
+	int64		take;
+	bool		from_end;		/* FIELD_SLICE: the last take elements */
+	DpFilter   *filter;			/* FIELD_ELEM_MATCH */
+} Field;
+
+struct DpProjection
+{
+	bool		inclusion;
+	bool		empty;			/* nothing to do */
+	Field		root;
+	int			flags;
+	const char *positional;		/* the path in front of ".$", or NULL */
+	uint32		positional_len;
+};
+
+/* While a projection is compiled */
+typedef struct Compile
+{
+	DpProjection *p;
+	bool		has_kind;		/* whether it is an inclusion is known */
+	char		id;				/* what _id says by itself: '+', '-' or 0 */
+} Compile;
+
+/* While a projection is applied */
+typedef struct Apply
+{
+	DpProjection *p;
+	DpExprState state;
+	DpBuilder	b;
+	int32		position;		/* what the positional operator stands for */
+} Apply;
+
+static void compile_fields(Compile *c, const DpValue *spec, Field *parent, const char *path);
+static void compile_field(Compile *c, const DpElement *element, Field *parent, const char *path);
+static void apply_fields(Apply *a, const Field *parent, const DpValue *doc, bool positional);
+static bool apply_value(Apply *a, const Field *field, const DpValue *value, bool positional);
+
+/* ---------------------------------------------------------------- compiling */
+
+/*
+ * Raises INVALID_PARAMETER_VALUE about a field.
+ */
+static void
+projection_error(const char *path, const char *fmt,...) pg_attribute_printf(2, 3) pg_attribute_noreturn();
+
+static void
+projection_error(const char *path, const char *fmt,...)
+{
+	char		message[512];
+	va_list		args;
+
+	va_start(args, fmt);
+	vsnprintf(message, sizeof(message), fmt, args);
+	va_end(args);
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("invalid projection: %s", message),
+			 errdetail("The place in the specification is \"%s\".", path)));
+}
+
+/*
+ * Notes that a field includes or excludes, which all must do alike.
+ */
+static void
+decide(Compile *c, bool inclusion, const char *path)
+{
+	if (c->has_kind && c->p->inclusion != inclusion)
+		projection_error(path, "fields cannot be %s where others are %s",
+						 inclusion ? "included or computed" : "excluded",
+						 inclusion ? "excluded" : "included or computed");
+	c->has_kind = true;
+	c->p->inclusion = inclusion;
+}
+
+/*
+ * The field of a name below a parent, made when missing.
+ */
+static Field *
+field_below(Field *parent, const char *name, uint32 namelen, bool *is_new)
+{
+	Field	   *field;
+
+	for (field = parent->first; field != NULL; field = field->next)
+	{
+		if (field->namelen == namelen && memcmp(field->name, name, namelen) == 0)
+		{
+			*is_new = false;
+			return field;
+		}
+	}
+	field = palloc0(sizeof(Field));
+	field->name = name;
+	field->namelen = namelen;
+	if (parent->last == NULL)
+		parent->first = field;
+	else
+		parent->last->next = field;
+	parent->last = field;
+	*is_new = true;
+	return field;
+}
+
+/*
+ * {$slice: n} or {$slice: [skip, n]}: the form of queries.  Returns false if it
+ * is the one of expressions.
+ */
+static bool
+compile_slice(Field *field, const DpValue *arg, const char *path)
+{
+	DpValue    *parts;
+	int64		n;
+
+	if (dp_type_is_number(arg->type))
+	{
+		if (!dp_value_to_whole(arg, &n))
+			projection_error(path, "$slice needs a whole number");
+		field->from_end = n < 0;
+		field->take = n < 0 ? (n < -PG_INT32_MAX ? PG_INT32_MAX : -n) : n;
+		field->kind = FIELD_SLICE;
+		return true;
+	}
+	if (arg->type != DP_TYPE_ARRAY || dp_array_values(arg, &parts) != 2 ||
+		!dp_type_is_number(parts[0].type))
+		return false;
+	if (!dp_value_to_whole(&parts[0], &field->skip) || !dp_value_to_whole(&parts[1], &field->take))
+		projection_error(path, "$slice needs whole numbers");
+	if (field->take <= 0)
+		projection_error(path, "$slice needs a number of elements that is greater than 0");
+	field->skip = Max(Min(field->skip, PG_INT32_MAX), -PG_INT32_MAX);
+	field->take = Min(field->take, PG_INT32_MAX);
+	field->kind = FIELD_SLICE;
+	return true;
+}
+
+/*
+ * What the last part of a path says.
+ */
+static void
+compile_leaf(Compile *c, Field *field, const DpValue *value, Field *parent, const char *path, bool positional)
+{
+	bool		is_id = parent == &c->p->root && field->namelen == 3 && memcmp(field->name, "_id", 3) == 0;
+	DpElement	element;
+	DpIter		iter;
+
+	if (value->type == DP_TYPE_BOOL || dp_type_is_number(value->type))
+	{
+		bool		include = dp_value_is_true(value);
+
+		if (positional && !include)
+			projection_error(path, "the positional operator can only include");
+		field->kind = include ? FIELD_INCLUDE : FIELD_EXCLUDE;
+		if (is_id && !positional)
+			c->id = include ? '+' : '-';
+		else
+			decide(c, include, path);
+		return;
+	}
+	if (positional)
+		projection_error(path, "the positional operator needs 1 or true");
+	if (value->type == DP_TYPE_DOCUMENT)
+	{
+		dp_iter_init_value(&iter, value);
+		if (!dp_iter_next(&iter, &element))
+			projection_error(path, "a document that is empty says nothing");
+		if (element.name[0] == '$' && dp_array_count(value->data, value->len) == 1)
+		{
+			if (strcmp(element.name, "$slice") == 0 && compile_slice(field, &element.value, path))
+				return;
+			if (strcmp(element.name, "$meta") == 0)
+				ereport(ERROR,
+						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						 errmsg("$meta is not supported"),
+						 errdetail("The place in the specification is \"%s\".", path)));
+			if (strcmp(element.name, "$elemMatch") == 0)
+			{
+				DpElement	where = {path, strlen(path), *value};
+				DpPlace		place = dp_place_field(NULL, &where);
+				DpPlace		inner = dp_place_field(&place, &element);
+
+				if (parent != &c->p->root)
+					projection_error(path, "$elemMatch can only be used for a field of the document itself");
+				if (element.value.type != DP_TYPE_DOCUMENT)
+					projection_error(path, "$elemMatch needs a document, not %s", dp_type_name(element.value.type));
+				decide(c, true, path);
+				field->kind = FIELD_ELEM_MATCH;
+				field->filter = dp_filter_compile(&element.value, DP_FILTER_ELEMENT |
+												  ((c->p->flags & DP_EXPR_IMMUTABLE) ? DP_FILTER_IMMUTABLE : 0),
+												  &inner);
+				return;
+			}
+		}
+		else if (element.name[0] != '$')
+		{
+			field->kind = FIELD_FIELDS;
+			compile_fields(c, value, field, path);
+			return;
+		}
+	}
+	decide(c, true, path);
+	field->kind = FIELD_COMPUTE;
+	field->computes = true;
+	field->expr = dp_expr_compile(value, c->p->flags, path);
+}
+
+/*
+ * A field of a specification: the parts of its name lead to the place that its
+ * value is about.
+ */
+static void
+compile_field(Compile *c, const DpElement *element, Field *parent, const char *prefix)
+{
+	char	   *path = psprintf("%s%s%s", prefix, *prefix ? "." : "", element->name);
+	const char *s = element->name;
+	Field	   *chain[201];
+	int			depth = 0;
+	bool		positional = false;
+
+	for (;;)
+	{
+		size_t		len = strcspn(s, ".");
+		bool		is_new;
+		Field	   *field;
+
+		if (len == 0)
+			projection_error(path, "a part of the path is empty");
+		if (s[0] == '$')
+			projection_error(path, len == 1 ? "the positional operator can only stand at the end of a path" :
+							 "the name of a field cannot begin with a dollar");
+		if (depth == 200)
+			projection_error(path, "the path has more than 200 parts");
+		positional = strcmp(s + len, ".$") == 0;
+		field = field_below(parent, s, len, &is_new);
+		chain[depth++] = field;
+		if (s[len] == '\0' || positional)
+		{
+			/* {a: {b: 1}, "a.c": 1} is well, {"a.b": 1, a: 1} is not */
+			bool		nested = element->value.type == DP_TYPE_DOCUMENT && !is_new && field->kind == FIELD_FIELDS;
+
+			if (nested)
+			{
+				DpIter		iter;
+				DpElement	first;
+
+				dp_iter_init_value(&iter, &element->value);
+				nested = dp_iter_next(&iter, &first) && first.name[0] != '$';
+			}
+			if (!is_new && !nested)
+				projection_error(path, "the path collides with another one");
+			if (positional)
+			{
+				if (c->p->positional != NULL)
+					projection_error(path, "there can be only one positional operator");
+				c->p->positional = path;
+				c->p->positional_len = strlen(path) - 2;
+			}
+			compile_leaf(c, field, &element->value, parent, path, positional);
+			break;
+		}
+		if (!is_new && field->kind != FIELD_FIELDS)
+			projection_error(path, "the path collides with another one");
+		field->kind = FIELD_FIELDS;
+		parent = field;
+		s += len + 1;
+	}
+	for (int i = 0; i < depth; i++)
+	{
+		chain[i]->positional = chain[i]->positional || positional || chain[depth - 1]->positional;
+		chain[i]->computes = chain[i]->computes || chain[depth - 1]->computes;
+	}
+}
+
+static void
+compile_fields(Compile *c, const DpValue *spec, Field *parent, const char *path)
+{
+	DpIter		iter;
+	DpElement	element;
+
+	check_stack_depth();
+	dp_iter_init_value(&iter, spec);
+	while (dp_iter_next(&iter, &element))
+		compile_field(c, &element, parent, path);
+	for (Field *f = parent->first; f != NULL; f = f->next)
+	{
+		parent->computes = parent->computes || f->computes;
+		parent->positional = parent->positional || f->positional;
+	}
+}
+
+/*
+ * Counts, for each field, those below it that the document may have.
+ */
+static void
+count_kept(Field *field)
+{
+	for (Field *f = field->first; f != NULL; f = f->next)
+	{
+		if (f->kind == FIELD_FIELDS)
+			count_kept(f);
+		if (f->kind != FIELD_COMPUTE && f->kind != FIELD_ELEM_MATCH)
+			field->nkept++;
+		if (f->kind == FIELD_FIELDS && f->computes)
+			field->ncomputing++;
+	}
+}
+
+DpProjection *
+dp_projection_compile(const DpValue *spec, int flags)
+{
+	Compile		c = {palloc0(sizeof(DpProjection))};
+	DpProjection *p = c.p;
+	bool		is_new;
+	Field	   *id;
+
+	p->flags = flags;
+	p->root.kind = FIELD_FIELDS;
+	if (spec->type != DP_TYPE_DOCUMENT)
+		projection_error("", "it must be a document, not %s", dp_type_name(spec->type));
+	compile_fields(&c, spec, &p->root, "");
+	p->empty = p->root.first == NULL;
+	if (!c.has_kind)
+		p->inclusion = c.id == '+';
+	if (p->inclusion && !p->empty)
+	{
+		/* _id comes along unless it is excluded */
+		id = field_below(&p->root, "_id", 3, &is_new);
+		if (is_new)
+			id->kind = FIELD_INCLUDE;
+	}
+	count_kept(&p->root);
+	return p;
+}
+
+/* ---------------------------------------------------------------- applying */
+
+/*
+ * Appends the part of an array that $slice takes.
+ */
+static void
+append_slice(DpBuilder *b, const Field *field, const DpValue *array)
+{
+	int64		size = dp_array_count(array->data, array->len);
+	int64		from = field->skip;
+	DpIter		iter;
+	DpValue		v;
+
+	if (field->from_end)
+		from = Max(size - field->take, 0);
+	else if (from < 0)
+		from = Max(size + from, 0);
+	dp_builder_begin_array_field(b, field->name, field->namelen);
+	dp_iter_init_value(&iter, array);
+	for (int64 i = 0; i < from + field->take && dp_iter_next_value(&iter, &v); i++)
+		if (i >= from)
+			dp_builder_append_value(b, NULL, 0, &v);
+	dp_builder_end(b);
+}
+
+/*
+ * Appends an array of the one element that the positional operator means.
+ */
+static void
+append_positional(Apply *a, const Field *field, const DpValue *array)
+{
+	DpValue		v;
+
+	dp_builder_begin_array_field(&a->b, field->name, field->namelen);
+	if (a->position < 0 || !dp_array_element(array->data, array->len, a->position, &v))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the filter matches no element for the positional operator"),
+				 errdetail("The place in the specification is \"%s\".", a->p->positional)));
+	if (field->kind == FIELD_INCLUDE)
+		dp_builder_append_value(&a->b, NULL, 0, &v);
+	else
+		(void) apply_value(a, field, &v, false);
+	dp_builder_end(&a->b);
+}
+
+/*
+ * Appends a value that has fields below it in the projection, with the field's
+ * name or, in an array, a position.  Returns false if nothing was appended.
+ */
+static bool
+apply_value(Apply *a, const Field *field, const DpValue *value, bool positional)
+{
+	DpIter		iter;
+	DpValue		element;
+
+	check_stack_depth();
+	switch (value->type)
+	{
+		case DP_TYPE_DOCUMENT:
+			dp_builder_begin_document_field(&a->b, field->name, field->namelen);
+			apply_fields(a, field, value, positional);
+			dp_builder_end(&a->b);
+			return true;
+		case DP_TYPE_ARRAY:
+			if (positional)
+			{
+				append_positional(a, field, value);
+				return true;
+			}
+			dp_builder_begin_array_field(&a->b, field->name, field->namelen);
+			dp_iter_init_value(&iter, value);
+			while (dp_iter_next_value(&iter, &element))
+				(void) apply_value(a, field, &element, false);
+			dp_builder_end(&a->b);
+			return true;
+		default:
+			/* there is nothing in it to include, or to exclude */
+			if (a->p->inclusion)
+				return false;
+			dp_builder_append_value(&a->b, field->name, field->namelen, value);
+			return true;
+	}
+}
+
+/*
+ * Appends what the fields compute, for a place where the document has nothing
+ * to walk through.
+ */
+static void
+append_computed(Apply *a, const Field *field)
+{
+	DpValue		v;
+
+	if (field->kind == FIELD_COMPUTE)
+	{
+		if (dp_expr_eval(field->expr, &a->state, &v))
+			dp_builder_append_value(&a->b, field->name, field->namelen, &v);
+	}
+	else if (field->kind == FIELD_FIELDS && field->computes)
+	{
+		dp_builder_begin_document_field(&a->b, field->name, field->namelen);
+		for (const Field *f = field->first; f != NULL; f = f->next)
+			append_computed(a, f);
+		dp_builder_end(&a->b);
+	}
+}
+
+/*
+ * Appends the first element that $elemMatch matches, as an array of one.
+ */
+static void
+append_elem_match(Apply *a, const Field *field, const DpValue *doc)
+{
+	DpValue		array;
+	DpValue		v;
+	DpIter		iter;
+
+	if (!dp_field_find(doc->data, doc->len, field->name, field->namelen, &array) ||
+		array.type != DP_TYPE_ARRAY)
+		return;
+	dp_iter_init_value(&iter, &array);
+	while (dp_iter_next_value(&iter, &v))
+	{
+		if (dp_filter_match_value(field->filter, &v))
+		{
+			dp_builder_begin_array_field(&a->b, field->name, field->namelen);
+			dp_builder_append_value(&a->b, NULL, 0, &v);
+			dp_builder_end(&a->b);
+			return;
+		}
+	}
+}
+
+/*
+ * The field of the projection with the name of an element, or NULL.  The order
+ * is often that of the projection: the search begins after the last one.
+ */
+static const Field *
+field_find(const Field *parent, const Field *hint, const DpElement *element)
+{
+	const Field *f;
+
+	for (f = hint; f != NULL; f = f->next)
+		if (f->namelen == element->namelen && memcmp(f->name, element->name, f->namelen) == 0)
+			return f;
+	for (f = parent->first; f != hint; f = f->next)
+		if (f->namelen == element->namelen && memcmp(f->name, element->name, f->namelen) == 0)
+			return f;
+	return NULL;
+}
+
+/*
+ * Appends the fields of a document that the projection leaves, and those that
+ * it computes.  Runs of fields that stay are copied together.
+ */
+static void
+apply_fields(Apply *a, const Field *parent, const DpValue *doc, bool positional)
+{
+	bool		inclusion = a->p->inclusion;
+	const Field *hint = parent->first;
+	const Field *fixed[16];
+	const Field **seen = parent->ncomputing <= (int) lengthof(fixed) ? fixed :
+		palloc(sizeof(Field *) * parent->ncomputing);
+	int			nseen = 0;
+	int			left = parent->nkept;
+	const uint8 *run = NULL;	/* where a run of fields to be copied begins */
+	DpIter		iter;
+	DpElement	element;
+
+	dp_iter_init_value(&iter, doc);
+	for (;;)
+	{
+		const uint8 *start = iter.next;
+		const Field *field;
+		bool		copy;
+
+		if ((inclusion && left == 0) || !dp_iter_next(&iter, &element))
+		{
+			if (run != NULL)
+				dp_builder_append_elements(&a->b, run, start - run);
+			break;
+		}
+
+		field = field_find(parent, hint, &element);
+		if (field == NULL)
+			copy = !inclusion;
+		else
+		{
+			hint = field->next;
+			left--;
+			copy = (field->kind == FIELD_INCLUDE && !(positional && field->positional && element.value.type == DP_TYPE_ARRAY)) ||
+				(field->kind == FIELD_SLICE && element.value.type != DP_TYPE_ARRAY);
+		}
+		if (copy)
+		{
+			if (run == NULL)
+				run = start;
+			continue;
+		}
+		if (run != NULL)
+			dp_builder_append_elements(&a->b, run, start - run);
+		run = NULL;
+		if (field == NULL)
+			continue;
+		switch (field->kind)
+		{
+			case FIELD_SLICE:
+				append_slice(&a->b, field, &element.value);
+				break;
+			case FIELD_INCLUDE:
+				append_positional(a, field, &element.value);
+				break;
+			case FIELD_FIELDS:
+				if (apply_value(a, field, &element.value, positional && field->positional) &&
+					field->computes && nseen < parent->ncomputing)
+					seen[nseen++] = field;
+				break;
+			case FIELD_EXCLUDE:
+				break;
+			case FIELD_COMPUTE:
+			case FIELD_ELEM_MATCH:
+				left++;			/* these are not counted */
+				break;
+		}
+	}
+
+	if (!inclusion)
+		return;
+	for (const Field *f = parent->first; f != NULL; f = f->next)
+	{
+		bool		done = false;
+
+		if (f->kind == FIELD_ELEM_MATCH)
+			append_elem_match(a, f, doc);
+		for (int i = 0; i < nseen && !done; i++)
+			done = seen[i] == f;
+		if (!done)
+			append_computed(a, f);
+	}
+}
+
+/*
+ * Finds the element that the positional operator means: the array is the first
+ * one on its path.
+ */
+static void
+find_position(Apply *a, const DpValue *doc, DpFilter *filter)
+{
+	const char *path = a->p->positional;
+	uint32		end = 0;
+	DpValue		v = *doc;
+
+	a->position = -1;
+	if (filter == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the positional operator needs a filter"),
+				 errdetail("The place in the specification is \"%s\".", path)));
+	while (v.type == DP_TYPE_DOCUMENT && end < a->p->positional_len)
+	{
+		uint32		from = end == 0 ? 0 : end + 1;
+
+		end = from;
+		while (end < a->p->positional_len && path[end] != '.')
+			end++;
+		if (!dp_field_find(v.data, v.len, path + from, end - from, &v))
+			return;
+	}
+	if (v.type == DP_TYPE_ARRAY &&
+		!dp_filter_match_position(filter, doc, path, end, &a->position))
+		a->position = -1;
+}
+
+struct varlena *
+dp_projection_apply(DpProjection *p, const DpValue *doc, DpFilter *filter)
+{
+	Apply		a;
+
+	if (p->empty)
+		return NULL;
+	a.p = p;
+	a.position = -1;
+	if (p->positional != NULL)
+		find_position(&a, doc, filter);
+	dp_expr_state_init(&a.state, doc);
+	dp_builder_init(&a.b, p->inclusion ? Min(doc->len, 4096) : doc->len);
+	dp_builder_begin_document(&a.b);
+	apply_fields(&a, &p->root, doc, p->positional != NULL);
+	dp_builder_end(&a.b);
+	if (p->root.computes)
+	{
+		DpValue		built = dp_builder_view(&a.b, DP_TYPE_DOCUMENT);
+
+		dp_check_value_depth(&built);
+	}
+	if (a.b.len - a.b.head == doc->len && memcmp(a.b.buf + a.b.head, doc->data, doc->len) == 0)
+	{
+		dp_builder_free(&a.b);
+		return NULL;
+	}
+	return dp_builder_finish_bson(&a.b);
+}
+
+/* ---------------------------------------------------------------- SQL */
+
+/* What is kept between calls */
+typedef struct ProjectCache
+{
+	DpSpecCache projection;
+	DpSpecCache filter;
+} ProjectCache;
+
+/* Compiles for dp_spec_cached(). */
+static void *
+project_compile(const DpValue *spec, void *arg)
+{
+	return dp_projection_compile(spec, 0);
+}
+
+/*
+ * bson_project(doc bson, projection bson, filter bson) -> bson
+ */
+DP_FUNCTION(dp_bson_project);
+Datum
+dp_bson_project(PG_FUNCTION_ARGS)
+{
+	ProjectCache *cache = fcinfo->flinfo->fn_extra;
+	DpProjection *p;
+	DpFilter   *filter = NULL;
+	DpValue		doc;
+	struct varlena *result;
+	int			filter_flags = DP_FILTER_DOCUMENT;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+		PG_RETURN_NULL();
+	if (cache == NULL)
+		cache = fcinfo->flinfo->fn_extra =
+			MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(ProjectCache));
+	p = dp_spec_cached(&cache->projection, fcinfo, 1, project_compile, NULL);
+	if (!PG_ARGISNULL(2))
+		filter = dp_spec_cached(&cache->filter, fcinfo, 2, dp_filter_compile_spec, &filter_flags);
+	doc = dp_value_of_document(DP_GETARG_VARLENA(0));
+	result = dp_projection_apply(p, &doc, filter);
+	if (result == NULL)
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	PG_RETURN_POINTER(result);
+}
