@@ -57,6 +57,9 @@ BEGIN
   IF kind NOT IN ('r', 'p') THEN
     RAISE EXCEPTION '% is not a table', base USING ERRCODE = 'wrong_object_type';
   END IF;
+  IF kind = 'r' AND EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = rel) THEN
+    RAISE EXCEPTION 'other tables inherit from table %', base USING ERRCODE = 'feature_not_supported', DETAIL = 'Patterns know of partitions, but not of other inheritance.';
+  END IF;
 
   SELECT array_agg(a.attname::text ORDER BY a.attnum) INTO docs
     FROM pg_attribute a

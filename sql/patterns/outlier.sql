@@ -214,8 +214,9 @@ BEGIN
   SELECT string_agg(format('%I %s NOT NULL', CASE WHEN cardinality(t.keys) = 1 THEN 'key' ELSE 'key' || n END, k), ', ' ORDER BY n),
          string_agg(CASE WHEN cardinality(t.keys) = 1 THEN 'key' ELSE 'key' || n END, ', ' ORDER BY n)
     INTO columns, key_list FROM unnest(t.key_types) WITH ORDINALITY AS u (k, n);
-  EXECUTE format('CREATE TABLE %s (%s, chunk bigint NOT NULL, n int NOT NULL, sealed boolean NOT NULL, '
-                 'elements @extschema@.bson_value NOT NULL CHECK (@extschema@.bson_typeof(elements) OPERATOR(pg_catalog.=) ''array''), PRIMARY KEY (%s, chunk))', extras_name, columns, key_list);
+  EXECUTE format('CREATE %sTABLE %s (%s, chunk bigint NOT NULL, n int NOT NULL, sealed boolean NOT NULL, '
+                 'elements @extschema@.bson_value NOT NULL CHECK (@extschema@.bson_typeof(elements) OPERATOR(pg_catalog.=) ''array''), PRIMARY KEY (%s, chunk))',
+                 CASE WHEN (SELECT c.relpersistence FROM pg_class c WHERE c.oid = rel) = 'u' THEN 'UNLOGGED ' ELSE '' END, extras_name, columns, key_list);
   -- the chunk that grows is compressed at every push, and lz4 does that several times as fast
   BEGIN
     EXECUTE format('ALTER TABLE %s ALTER COLUMN elements SET COMPRESSION lz4', extras_name);

@@ -35,12 +35,17 @@ typedef struct Move
 } Move;
 
 static List *moves = NIL;
+static int	announced = 0;		/* moves that have not started */
+static int	next_announced = 0; /* where the first of them may stand */
 static MemoryContext moves_context = NULL;
 static bool callbacks_registered = false;
 
 static Move *move_add(Outlier *o, const DpKey *from, const DpKey *to, bool grown);
 static void move_arrive(Outlier *o, const DpKey *to);
-static bool move_is_mine(const Move *m, Outlier *o);
+static Move *move_announced(Outlier *o, const DpKey *from);
+static void move_started(Move *m);
+static void moves_recount(void);
+static bool move_is_mine(const Move *m, Outlier *o, int depth);
 static void moves_xact(XactEvent event, void *arg);
 static void moves_subxact(SubXactEvent event, SubTransactionId mine,
 						  SubTransactionId parent, void *arg);
@@ -60,20 +65,12 @@ dp_outlier_move_announce(Outlier *o, const DpKey *from, const DpKey *to, bool gr
 void
 dp_outlier_move_start(Outlier *o, const DpKey *from, const DpKey *to, bool grown)
 {
-	Move	   *m = NULL;
-	ListCell   *lc;
+	/* if it was announced, it stayed in its partition */
+	Move	   *m = announced > 0 ? move_announced(o, from) : NULL;
 
-	foreach(lc, moves)
-	{
-		Move	   *other = lfirst(lc);
-
-		/* it was announced, and stayed in its partition */
-		if (!other->started && move_is_mine(other, o) && dp_key_identical(o->decl, &other->from, from))
-			m = other;
-	}
 	if (m == NULL || !dp_key_identical(o->decl, &m->to, to))
 		m = move_add(o, from, to, grown);
-	m->started = true;
+	move_started(m);
 	m->grown = grown;
 	dp_outlier_move(o, from, to);
 }
@@ -85,20 +82,11 @@ dp_outlier_move_start(Outlier *o, const DpKey *from, const DpKey *to, bool grown
 bool
 dp_outlier_move_leaving(Outlier *o, const DpKey *from)
 {
-	Move	   *m = NULL;
-	ListCell   *lc;
+	Move	   *m = announced > 0 ? move_announced(o, from) : NULL;
 
-	foreach(lc, moves)
-	{
-		Move	   *other = lfirst(lc);
-
-		/* the last one counts: an update may be tried again after waiting for a lock */
-		if (!other->started && move_is_mine(other, o) && dp_key_identical(o->decl, &other->from, from))
-			m = other;
-	}
 	if (m == NULL)
 		return false;
-	m->started = true;
+	move_started(m);
 	dp_outlier_move(o, &m->from, &m->to);
 	return true;
 }
@@ -110,14 +98,23 @@ dp_outlier_move_leaving(Outlier *o, const DpKey *from)
 bool
 dp_outlier_move_arriving(Outlier *o, const DpKey *to)
 {
-	ListCell   *lc;
+	int			depth = dp_trigger_depth();
+	int			n = list_length(moves);
+	int			i;
 
-	foreach(lc, moves)
+	/* it is the last one that was announced, or the last one that has started */
+	for (i = n - 1; i >= 0; i--)
 	{
-		Move	   *m = lfirst(lc);
+		Move	   *m = list_nth(moves, i);
 
-		if (move_is_mine(m, o) && dp_key_identical(o->decl, &m->to, to))
+		if (move_is_mine(m, o, depth) && dp_key_identical(o->decl, &m->to, to))
 			return true;
+		if (i == n - 1 && next_announced > 0 && next_announced <= n)
+		{
+			m = list_nth(moves, next_announced - 1);
+			if (move_is_mine(m, o, depth) && dp_key_identical(o->decl, &m->to, to))
+				return true;
+		}
 	}
 	return false;
 }
@@ -138,23 +135,26 @@ dp_outlier_move_end(Outlier *o)
 {
 	List	   *mine = NIL;
 	List	   *others = NIL;
+	int			depth;
 	MemoryContext old;
 	ListCell   *lc;
 
 	if (moves == NIL)
 		return;
+	depth = dp_trigger_depth();
 	old = MemoryContextSwitchTo(moves_context);
 	foreach(lc, moves)
 	{
 		Move	   *m = lfirst(lc);
 
-		if (!move_is_mine(m, o))
+		if (!move_is_mine(m, o, depth))
 			others = lappend(others, m);
 		else if (m->started)
 			mine = lappend(mine, m);
 	}
 	list_free(moves);
 	moves = others;
+	moves_recount();
 	MemoryContextSwitchTo(old);
 
 	if (mine != NIL)
@@ -220,15 +220,70 @@ move_add(Outlier *o, const DpKey *from, const DpKey *to, bool grown)
 	dp_key_copy(o->decl, from, &m->from);
 	dp_key_copy(o->decl, to, &m->to);
 	moves = lappend(moves, m);
+	announced++;
 	MemoryContextSwitchTo(old);
 	return m;
 }
 
+/*
+ * The move from this key that was announced and has not started.  Rows are
+ * updated in one order and their AFTER triggers fire in the same, so that it is
+ * usually the first.  An update that was tried again after waiting for a lock
+ * has announced it twice: then the last counts.
+ */
+static Move *
+move_announced(Outlier *o, const DpKey *from)
+{
+	int			depth = dp_trigger_depth();
+	int			n = list_length(moves);
+	Move	   *found = NULL;
+	int			i;
+
+	for (i = next_announced; i < n; i++)
+	{
+		Move	   *m = list_nth(moves, i);
+		bool		matches = !m->started && move_is_mine(m, o, depth) && dp_key_identical(o->decl, &m->from, from);
+
+		if (matches)
+			found = m;
+		else if (found != NULL)
+			break;				/* attempts follow each other */
+	}
+	return found;
+}
+
+static void
+move_started(Move *m)
+{
+	int			n = list_length(moves);
+
+	if (!m->started)
+		announced--;
+	m->started = true;
+	while (next_announced < n && ((Move *) list_nth(moves, next_announced))->started)
+		next_announced++;
+}
+
+/* After moves have gone from the list. */
+static void
+moves_recount(void)
+{
+	ListCell   *lc;
+
+	announced = 0;
+	next_announced = 0;
+	foreach(lc, moves)
+	{
+		if (!((Move *) lfirst(lc))->started)
+			announced++;
+	}
+}
+
 /* Whether a move belongs to the declaration and to the statement whose triggers are running. */
 static bool
-move_is_mine(const Move *m, Outlier *o)
+move_is_mine(const Move *m, Outlier *o, int depth)
 {
-	return m->target == o->decl->target && m->depth == dp_trigger_depth() &&
+	return m->depth == depth && m->target == o->decl->target &&
 		strcmp(m->name, o->decl->name) == 0;
 }
 
@@ -239,6 +294,7 @@ moves_xact(XactEvent event, void *arg)
 	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
 	{
 		moves = NIL;
+		moves_recount();
 		moves_context = NULL;
 	}
 }
@@ -257,4 +313,5 @@ moves_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent
 		if (((Move *) lfirst(lc))->nestlevel >= level)
 			moves = foreach_delete_current(moves, lc);
 	}
+	moves_recount();
 }

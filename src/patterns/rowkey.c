@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/transam.h"
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
 #include "parser/parse_coerce.h"
@@ -21,6 +22,7 @@
 #include "patterns/rowkey.h"
 
 static Datum key_convert(DpDecl *decl, const DpKeyColumn *column, Datum value, Oid type);
+static bool value_convert(const DpValue *value, const DpKeyColumn *column, Datum *result, bool *isnull);
 static bool is_integer(Oid type);
 static void key_wrong_type(DpDecl *decl, const DpKeyColumn *column, Oid type) pg_attribute_noreturn();
 
@@ -134,7 +136,8 @@ dp_key_of_value(DpDecl *decl, const DpValue *value, DpKey *key)
 			if ((base == INT2OID || base == INT4OID || base == INT8OID || base == NUMERICOID ||
 				 base == FLOAT4OID || base == FLOAT8OID) != dp_type_is_number(part.type))
 				return false;
-			key->values[i] = dp_value_to_datum(&part, column->type, column->typmod, &isnull);
+			if (!value_convert(&part, column, &key->values[i], &isnull))
+				return false;
 		}
 		if (isnull)
 			return false;
@@ -205,6 +208,38 @@ dp_key_copy(DpDecl *decl, const DpKey *from, DpKey *to)
 		get_typlenbyval(decl->keys[i].type, &typlen, &typbyval);
 		to->values[i] = datumCopy(from->values[i], typbyval, typlen);
 	}
+}
+
+/*
+ * A BSON value as a value of the key column's type; false if it is not one.
+ */
+static bool
+value_convert(const DpValue *value, const DpKeyColumn *column, Datum *result, bool *isnull)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	volatile bool converted = true;
+
+	/* the input of somebody's own type may do anything, so its errors are not caught */
+	if (column->type >= FirstNormalObjectId)
+	{
+		*result = dp_value_to_datum(value, column->type, column->typmod, isnull);
+		return true;
+	}
+	PG_TRY();
+	{
+		*result = dp_value_to_datum(value, column->type, column->typmod, isnull);
+	}
+	PG_CATCH();
+	{
+		/* converting to a built-in type holds nothing but memory */
+		if (ERRCODE_TO_CATEGORY(geterrcode()) != ERRCODE_DATA_EXCEPTION)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(caller);
+		FlushErrorState();
+		converted = false;
+	}
+	PG_END_TRY();
+	return converted;
 }
 
 /*

@@ -1,7 +1,7 @@
 -- The contract of the outlier pattern: what is refused and how, what every option does, what every kind of write does.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(259);
+SELECT plan(281);
 
 -- Equal to what plain SQL says the whole array is, and nothing violated.
 CREATE FUNCTION pg_temp.whole(rel text, key text) RETURNS text LANGUAGE plpgsql AS $$
@@ -121,7 +121,35 @@ SELECT throws_ok($$SELECT outlier_push('k', 1, 3)$$, '42809', NULL, 'one value i
 UPDATE k SET n = n + 1, t = 'y';
 SELECT is((SELECT doc ->> 'a' FROM k_whole WHERE n = 2), '[1, 2, 3]', 'and it may change');
 DROP TABLE k CASCADE;
+CREATE DOMAIN small AS int CHECK (VALUE < 100);
+CREATE TYPE mood AS ENUM ('sad', 'happy');
+CREATE TABLE k (n small, m mood, doc bson, PRIMARY KEY (n, m));
+SELECT outlier_enable('k', 'a', 1) \g /dev/null
+INSERT INTO k VALUES (1, 'sad', '{a: [1, 2]}');
+SELECT is(outlier_push('k', ROW(1, 'sad'), 3) + outlier_push('k', ROW(1, 'sad'::mood), 4), 2::bigint, 'a key of a domain and an enum, its literals untyped');
+UPDATE k SET m = 'happy';
+SELECT is((SELECT doc ->> 'a' FROM k_whole), '[1, 2, 3, 4]', 'and it may change');
+DROP TABLE k CASCADE; DROP DOMAIN small; DROP TYPE mood;
 SELECT pg_temp.true_everywhere('keys');
+CREATE UNLOGGED TABLE u (id int PRIMARY KEY, doc bson);
+SELECT outlier_enable('u', 'a', 1) \g /dev/null
+SELECT is((SELECT string_agg(DISTINCT relpersistence::text, '') FROM pg_class WHERE relname IN ('u', 'u_a_extras')), 'u', 'an unlogged table has unlogged extras');
+DROP TABLE u CASCADE;
+CREATE TABLE u (id int PRIMARY KEY, doc bson);
+CREATE TABLE u1 () INHERITS (u);
+SELECT throws_ok($$SELECT outlier_enable('u', 'a', 1)$$, '0A000', NULL, 'a table that others inherit from');
+DROP TABLE u CASCADE;
+CREATE TABLE u (id int PRIMARY KEY, doc bson);
+SELECT outlier_enable('u', 'a', 1) \g /dev/null
+INSERT INTO u VALUES (1, '{a: [1, 2, 3]}');
+DROP VIEW u_whole;
+ALTER TABLE u ALTER id TYPE bigint;
+SELECT throws_ok($$INSERT INTO u VALUES (2, '{a: [1, 2, 3]}')$$, '42804', NULL, 'a key of another type than that of the extras');
+ALTER TABLE u_a_extras ALTER key TYPE bigint;
+SELECT lives_ok($$INSERT INTO u VALUES (2, '{a: [1, 2, 3]}')$$, 'which follows by hand');
+SELECT is(pattern_repair('u'), 0::bigint, 'and the view by repair');
+SELECT is((SELECT count(*) FROM u_whole WHERE bson_array_length(doc, 'a') = 3), 2::bigint, 'with all in it');
+DROP TABLE u CASCADE;
 
 -- Hostile names
 CREATE SCHEMA "W eird ""s";
@@ -358,6 +386,28 @@ SELECT is((SELECT doc::text FROM users), '{"_id": 1, "o": [{"_id": 1}], "n": 1}'
 SELECT pattern_disable('users') \g /dev/null
 SELECT is((SELECT count(*) FROM pg_trigger WHERE tgname LIKE 'zz_docpatterns_[57]%' OR tgname LIKE '%outlier_o%'), 0::bigint, 'disabled: no trigger on either');
 DROP TABLE users; DROP TABLE orders;
+SELECT collection_create('orders') \g /dev/null
+CREATE TABLE users (n int PRIMARY KEY, doc bson);
+SELECT outlier_enable('users', 'o', 1, extras => 'orders', on_field => 'u') \g /dev/null
+SELECT throws_ok(format('INSERT INTO orders (doc) VALUES (%L)', d), '23503', NULL, 'a link of another kind: ' || d) FROM unnest(ARRAY['{u: 5.5}', '{u: 5000000000}', '{u: "5"}', '{u: NaN}', '{u: null}', '{u: [5]}', '{u: {x: 5}}']) d;
+DROP TABLE users CASCADE;
+CREATE TABLE users (id uuid PRIMARY KEY, doc bson);
+SELECT outlier_enable('users', 'o', 1, extras => 'orders', on_field => 'u') \g /dev/null
+SELECT throws_ok(format('INSERT INTO orders (doc) VALUES (%L)', d), '23503', NULL, 'a link that is no uuid: ' || d) FROM unnest(ARRAY['{u: 5}', '{u: "abc"}', '{u: [5]}']) d;
+INSERT INTO users VALUES ('00000000-0000-0000-0000-000000000001', '{o: [{x: 1}, {x: 2}, {x: 3}]}');
+UPDATE users SET id = '00000000-0000-0000-0000-000000000002';
+SELECT is((SELECT count(*) FROM orders WHERE doc -> 'u' = '00000000-0000-0000-0000-000000000002'::uuid), 2::bigint, 'a uuid links');
+DROP TABLE users CASCADE;
+CREATE TABLE users (a int, b text, doc bson, PRIMARY KEY (a, b));
+TRUNCATE orders;
+SELECT outlier_enable('users', 'o', 1, extras => 'orders', on_field => 'u', count_field => 'n') \g /dev/null
+INSERT INTO users VALUES (1, 'x', '{o: [{x: 1}, {x: 2}, {x: 3}]}');
+INSERT INTO orders (doc) VALUES ('{u: [1, "x"]}');
+UPDATE users SET b = 'y';
+SELECT is((SELECT string_agg(DISTINCT doc ->> 'u', '') FROM orders) || (SELECT doc ->> 'n' FROM users), '[1, "y"]4', 'several columns link as an array');
+SELECT throws_ok($$INSERT INTO orders (doc) VALUES ('{u: [1]}')$$, '23503', NULL, 'of all of them');
+SELECT pg_temp.true_everywhere('links');
+DROP TABLE users CASCADE; DROP TABLE orders;
 CREATE TABLE parts (id int PRIMARY KEY, doc bson) PARTITION BY HASH (id);
 SELECT throws_ok($$SELECT outlier_enable('t', 'zzz', 2, flag => 'zf', extras => 'parts', on_field => 'u')$$, '42809', NULL, 'a partitioned collection');
 DROP TABLE parts;
