@@ -571,12 +571,12 @@ conflict(const char *path, uint32 len, const DpPlace *place)
 	if (place != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("conflict at \"%.*s\"", (int) len, path),
+				 errmsg("operators of the update conflict at \"%.*s\"", (int) len, path),
 				 errdetail("\"%s\" changes it too, or something inside or around it.",
 						   dp_place_text(place))));
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("conflict at \"%.*s\"", (int) len, path),
+			 errmsg("operators of the update conflict at \"%.*s\"", (int) len, path),
 			 errdetail("Another path of the update leads to the same element of the array.")));
 }
 

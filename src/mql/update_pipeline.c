@@ -1,20 +1,401 @@
 /*
  * update_pipeline.c
- *		Updates that are arrays of stages.
+ *		Updates that are arrays of stages: $set (or $addFields), $unset,
+ *		$replaceWith and $replaceRoot, with expressions.
+ *
+ * The stages that add and take away fields are trees of paths, as projections
+ * are: a path leads into the documents of an array, and what is neither a
+ * document nor an array gives way to a document where something is put into it.
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
+
+#include "mql/expression.h"
 #include "mql/update_tree.h"
 
+/* A part of a path of $set or $unset */
+typedef struct StageField
+{
+	const char *name;
+	uint32		namelen;
+	DpExpr	   *expr;			/* what is put at the path, or NULL: */
+	bool		removes;		/* the field goes, or there are */
+	List	   *children;		/* fields inside it */
+} StageField;
+
+typedef struct UpdateStage
+{
+	/* one of these */
+	StageField *fields;
+	DpExpr	   *replacement;
+	const char *name;
+} UpdateStage;
+
+struct UpdatePipeline
+{
+	int			nstages;
+	UpdateStage stages[FLEXIBLE_ARRAY_MEMBER];
+};
+
+/* A kind of stage */
+typedef struct StageOperator
+{
+	const char *name;
+	void		(*compile) (UpdateStage *stage, const DpValue *spec, const DpPlace *place);
+} StageOperator;
+
+static void compile_set(UpdateStage *stage, const DpValue *spec, const DpPlace *place);
+static void compile_unset(UpdateStage *stage, const DpValue *spec, const DpPlace *place);
+static void compile_replace_with(UpdateStage *stage, const DpValue *spec, const DpPlace *place);
+static void compile_replace_root(UpdateStage *stage, const DpValue *spec, const DpPlace *place);
+static void add_fields(StageField *node, const DpValue *spec, const DpPlace *place);
+static StageField *add_path(StageField *node, const char *path, uint32 len, const DpPlace *place);
+static void write_fields(DpBuilder *b, const StageField *node, const DpValue *old,
+						 DpExprState *state);
+static void write_field(DpBuilder *b, const char *name, uint32 namelen, const StageField *node,
+						const DpValue *old, DpExprState *state);
+static bool puts_something(const StageField *node);
+
+static const StageOperator stage_operators[] = {
+	{"$set", compile_set},
+	{"$addFields", compile_set},
+	{"$unset", compile_unset},
+	{"$replaceWith", compile_replace_with},
+	{"$replaceRoot", compile_replace_root}
+};
+
+/* ---------------------------------------------------------------- compiling */
+
+/*
+ * Compiles an array of stages into the current memory context.
+ */
 UpdatePipeline *
 dp_update_pipeline_compile(const DpValue *stages)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("updates that are arrays of stages are not supported")));
+	uint32		n = dp_array_count(stages->data, stages->len);
+	UpdatePipeline *pipeline = palloc0(offsetof(UpdatePipeline, stages) + sizeof(UpdateStage) * n);
+	DpIter		iter;
+	DpValue		spec;
+
+	dp_iter_init_value(&iter, stages);
+	while (pipeline->nstages < n && dp_iter_next_value(&iter, &spec))
+	{
+		DpPlace		top = dp_place_index(NULL, pipeline->nstages);
+		DpPlace		place;
+		UpdateStage *stage = &pipeline->stages[pipeline->nstages++];
+		const StageOperator *op = NULL;
+		DpIter		fields;
+		DpElement	element;
+		DpElement	other;
+
+		if (spec.type != DP_TYPE_DOCUMENT)
+			dp_bad_spec_type(&top, "a stage, a document", &spec);
+		dp_iter_init_value(&fields, &spec);
+		if (!dp_iter_next(&fields, &element))
+			dp_bad_spec(&top, "a stage has one field, its operator");
+		place = dp_place_field(&top, &element);
+		if (dp_iter_next(&fields, &other))
+			dp_bad_spec(&top, "a stage has one field, its operator, but there is \"%s\" too", other.name);
+		for (int i = 0; i < lengthof(stage_operators); i++)
+			if (strcmp(stage_operators[i].name, element.name) == 0)
+				op = &stage_operators[i];
+		if (op == NULL)
+			dp_unknown_operator(&place, "update stage");
+		stage->name = op->name;
+		op->compile(stage, &element.value, &place);
+	}
+	return pipeline;
 }
 
+/* $set and $addFields: a document of expressions. */
+static void
+compile_set(UpdateStage *stage, const DpValue *spec, const DpPlace *place)
+{
+	if (spec->type != DP_TYPE_DOCUMENT)
+		dp_bad_spec_type(place, "a document of fields", spec);
+	stage->fields = palloc0(sizeof(StageField));
+	add_fields(stage->fields, spec, place);
+}
+
+/*
+ * The fields of a document of expressions.  A document that is no expression
+ * holds fields further in.
+ */
+static void
+add_fields(StageField *node, const DpValue *spec, const DpPlace *place)
+{
+	DpIter		iter;
+	DpElement	element;
+
+	check_stack_depth();
+	dp_iter_init_value(&iter, spec);
+	while (dp_iter_next(&iter, &element))
+	{
+		DpPlace		inner = dp_place_field(place, &element);
+		StageField *field = add_path(node, element.name, element.namelen, &inner);
+		DpIter		fields;
+		DpElement	first;
+
+		if (element.value.type == DP_TYPE_DOCUMENT)
+		{
+			dp_iter_init_value(&fields, &element.value);
+			if (dp_iter_next(&fields, &first) && first.name[0] != '$')
+			{
+				add_fields(field, &element.value, &inner);
+				continue;
+			}
+		}
+		field->expr = dp_expr_compile(&element.value, 0, dp_place_text(&inner));
+	}
+}
+
+/*
+ * The node for a new path below a node.
+ */
+static StageField *
+add_path(StageField *node, const char *path, uint32 len, const DpPlace *place)
+{
+	uint32		start = 0;
+	int			depth = 0;
+
+	for (;;)
+	{
+		const char *dot = memchr(path + start, '.', len - start);
+		uint32		end = dot ? dot - path : len;
+		StageField *child = NULL;
+		ListCell   *lc;
+
+		if (end == start)
+			dp_bad_spec(place, "a part of the path is empty");
+		if (path[start] == '$')
+			dp_bad_spec(place, "the name of a field cannot begin with $");
+		if (++depth > DP_MAX_DEPTH)
+			ereport(ERROR,
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+					 errmsg("a path of an update has too many parts"),
+					 errdetail("The limit is %d.", DP_MAX_DEPTH)));
+		foreach(lc, node->children)
+		{
+			StageField *c = lfirst(lc);
+
+			if (c->namelen == end - start && memcmp(c->name, path + start, c->namelen) == 0)
+				child = c;
+		}
+		if (child != NULL && (dot == NULL || child->expr != NULL || child->removes))
+			dp_bad_spec(place, "operators of the update conflict at \"%.*s\"", (int) end, path);
+		if (child == NULL)
+		{
+			child = palloc0(sizeof(StageField));
+			child->name = path + start;
+			child->namelen = end - start;
+			node->children = lappend(node->children, child);
+		}
+		node = child;
+		if (dot == NULL)
+			return node;
+		start = end + 1;
+	}
+}
+
+/* $unset: a path, or an array of paths. */
+static void
+compile_unset(UpdateStage *stage, const DpValue *spec, const DpPlace *place)
+{
+	DpIter		iter;
+	DpValue		path;
+	uint32		n = 0;
+
+	stage->fields = palloc0(sizeof(StageField));
+	if (spec->type == DP_TYPE_STRING)
+	{
+		add_path(stage->fields, DP_STRING_DATA(spec), DP_STRING_LEN(spec), place)->removes = true;
+		return;
+	}
+	if (spec->type != DP_TYPE_ARRAY)
+		dp_bad_spec_type(place, "a path or an array of paths", spec);
+	dp_iter_init_value(&iter, spec);
+	while (dp_iter_next_value(&iter, &path))
+	{
+		DpPlace		inner = dp_place_index(place, n++);
+
+		if (path.type != DP_TYPE_STRING)
+			dp_bad_spec_type(&inner, "a path", &path);
+		add_path(stage->fields, DP_STRING_DATA(&path), DP_STRING_LEN(&path), &inner)->removes = true;
+	}
+	if (n == 0)
+		dp_bad_spec(place, "$unset names no fields");
+}
+
+/* $replaceWith: an expression. */
+static void
+compile_replace_with(UpdateStage *stage, const DpValue *spec, const DpPlace *place)
+{
+	stage->replacement = dp_expr_compile(spec, 0, dp_place_text(place));
+}
+
+/* $replaceRoot: a document with one, newRoot. */
+static void
+compile_replace_root(UpdateStage *stage, const DpValue *spec, const DpPlace *place)
+{
+	DpIter		iter;
+	DpElement	element;
+	DpElement	other;
+	DpPlace		inner;
+
+	if (spec->type != DP_TYPE_DOCUMENT)
+		dp_bad_spec_type(place, "a document with newRoot", spec);
+	dp_iter_init_value(&iter, spec);
+	if (!dp_iter_next(&iter, &element) || strcmp(element.name, "newRoot") != 0 ||
+		dp_iter_next(&iter, &other))
+		dp_bad_spec(place, "$replaceRoot has one field, newRoot");
+	inner = dp_place_field(place, &element);
+	stage->replacement = dp_expr_compile(&element.value, 0, dp_place_text(&inner));
+}
+
+/* ---------------------------------------------------------------- applying */
+
+/*
+ * What the stages make of a document, one after the other: in the document's
+ * own bytes or in the current memory context.
+ */
 void
 dp_update_pipeline_apply(UpdatePipeline *pipeline, const DpValue *doc, DpValue *result)
 {
+	DpExprState state;
+	DpValue		value = *doc;
+
+	dp_expr_state_init(&state, &value);
+	for (int i = 0; i < pipeline->nstages; i++)
+	{
+		UpdateStage *stage = &pipeline->stages[i];
+		DpValue		new;
+
+		dp_expr_state_root(&state, &value);
+		if (stage->fields != NULL)
+		{
+			DpBuilder	b;
+
+			dp_builder_init(&b, (Size) value.len + 64);
+			dp_builder_begin_document(&b);
+			write_fields(&b, stage->fields, &value, &state);
+			dp_builder_end(&b);
+			new = dp_value_of_document(dp_builder_finish_bson(&b));
+		}
+		else
+		{
+			bool		found = dp_expr_eval(stage->replacement, &state, &new);
+
+			if (!found || new.type != DP_TYPE_DOCUMENT)
+				ereport(ERROR,
+						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						 errmsg("%s of an update needs a document", stage->name),
+						 errdetail("The expression gives %s.",
+								   found ? dp_type_name(new.type) : "nothing")));
+		}
+		value = new;
+	}
+	*result = value;
+}
+
+/*
+ * Appends the fields of a document, which may be NULL, as a node has them.
+ */
+static void
+write_fields(DpBuilder *b, const StageField *node, const DpValue *old, DpExprState *state)
+{
+	int			n = list_length(node->children);
+	bool		few[16] = {false};
+	bool	   *seen = n <= lengthof(few) ? few : palloc0(n);
+	DpIter		iter;
+	DpElement	element;
+	const uint8 *run;
+	const uint8 *start;
+
+	check_stack_depth();
+	if (old != NULL)
+	{
+		dp_iter_init_value(&iter, old);
+		run = iter.next;
+		for (start = iter.next; dp_iter_next(&iter, &element); start = iter.next)
+			for (int i = 0; i < n; i++)
+			{
+				const StageField *child = list_nth(node->children, i);
+
+				if (child->namelen != element.namelen ||
+					memcmp(child->name, element.name, element.namelen) != 0)
+					continue;
+				dp_builder_append_elements(b, run, start - run);
+				run = iter.next;
+				if (!seen[i] || child->removes)
+					write_field(b, element.name, element.namelen, child, &element.value, state);
+				seen[i] = true;
+				break;
+			}
+		dp_builder_append_elements(b, run, iter.end - run);
+	}
+	for (int i = 0; i < n; i++)
+	{
+		const StageField *child = list_nth(node->children, i);
+
+		if (!seen[i] && puts_something(child))
+			write_field(b, child->name, child->namelen, child, NULL, state);
+	}
+	if (seen != few)
+		pfree(seen);
+}
+
+/*
+ * Appends a field as a node has it; old is its value, or NULL.
+ */
+static void
+write_field(DpBuilder *b, const char *name, uint32 namelen, const StageField *node,
+			const DpValue *old, DpExprState *state)
+{
+	DpIter		iter;
+	DpValue		value;
+
+	if (node->removes)
+		return;
+	if (node->expr != NULL)
+	{
+		if (dp_expr_eval(node->expr, state, &value))
+		{
+			dp_check_depth(b->depth, &value);
+			dp_builder_append_value(b, name, namelen, &value);
+		}
+	}
+	else if (old != NULL && old->type == DP_TYPE_ARRAY)
+	{
+		dp_builder_begin_array_field(b, name, namelen);
+		dp_iter_init_value(&iter, old);
+		while (dp_iter_next_value(&iter, &value))
+		{
+			CHECK_FOR_INTERRUPTS();
+			write_field(b, NULL, 0, node, &value, state);
+		}
+		dp_builder_end(b);
+	}
+	else if (old != NULL && old->type != DP_TYPE_DOCUMENT && !puts_something(node))
+		dp_builder_append_value(b, name, namelen, old);
+	else
+	{
+		dp_builder_begin_document_field(b, name, namelen);
+		write_fields(b, node, old != NULL && old->type == DP_TYPE_DOCUMENT ? old : NULL, state);
+		dp_builder_end(b);
+	}
+}
+
+/* Whether a node puts something at its path or below. */
+static bool
+puts_something(const StageField *node)
+{
+	ListCell   *lc;
+
+	if (node->expr != NULL)
+		return true;
+	foreach(lc, node->children)
+		if (puts_something(lfirst(lc)))
+			return true;
+	return false;
 }

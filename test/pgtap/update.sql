@@ -5,7 +5,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(358);
+SELECT plan(402);
 
 -- What an update makes of a document, as text; or the error's code and what its detail or message names.
 CREATE FUNCTION up(doc bson, update text, filter bson DEFAULT NULL, array_filters bson_value DEFAULT NULL, upsert boolean DEFAULT false) RETURNS text LANGUAGE plpgsql AS $$
@@ -203,6 +203,20 @@ SELECT is(up(d, u, f), '22023', 'no element: ' || u || ' where ' || coalesce(f::
 SELECT is(up('{_id: 1, a: 1, b: 2}', '{c: 3}'), '{"_id": 1, "c": 3}', 'a document keeps its _id'), is(up('{a: 1}', '{b: 2}'), '{"b": 2}', 'if it has one'), is(up('{_id: 1, a: 1}', '{}'), '{"_id": 1}', 'an empty one'), is(up('{a: 1, _id: 1}', '{_id: 1, b: {$x: 1}}'), '{"_id": 1, "b": {"$x": 1}}', 'the same _id; names further in are free');
 SELECT is(up('{_id: 1}', '{a: 1, $b: 2}'), '22023', 'a name that begins with $');
 
+-- ---------------------------------------------------------------- stages
+
+SELECT is(up('{_id: 1, a: 5, b: 2}', '[{$set: {t: {$add: ["$a", "$b"]}}}, {$unset: "a"}, {$addFields: {u: {$multiply: ["$t", 2]}}}]'), '{"_id": 1, "b": 2, "t": 7, "u": 14}', 'stages, one after the other'), is(up('{a: 1}', '[]'), '{"a": 1}', 'none');
+SELECT is(up('{a: 1, b: 2}', '[{$set: {b: "$a", a: "$b"}}]'), '{"a": 2, "b": 1}', 'the fields of a stage see the document before it'), is(up('{a: 1, b: 2}', '[{$set: {a: "$$REMOVE", b: "$none", c: "$none"}}]'), '{}', 'what is missing goes');
+SELECT is(up('{a: {b: 1}, c: 5, d: [{e: 1}, 7, [{e: 2}]]}', '[{$set: {"a.x": 1, "c.x": 2, "d.x": 3, f: {g: {h: "$a.b"}}}}]'), '{"a": {"b": 1, "x": 1}, "c": {"x": 2}, "d": [{"e": 1, "x": 3}, {"x": 3}, [{"e": 2, "x": 3}]], "f": {"g": {"h": 1}}}', 'paths, through documents, other values and arrays');
+SELECT is(up('{a: {b: 1, c: 2}, d: [{b: 1, c: 2}, 5], e: 1}', '[{$unset: ["a.b", "d.b", "e", "x.y"]}]'), '{"a": {"c": 2}, "d": [{"c": 2}, 5]}', '$unset of several'), is(up('{a: 1, b: 2, a: 3}', '[{$unset: "a"}]'), '{"b": 2}', 'of all of the name'), is(up('{a: {}}', '[{$set: {a: {}, b: {$literal: {$x: 1}}}}]'), '{"a": {}, "b": {"$x": 1}}', 'documents as values');
+SELECT is(up('{_id: 1, a: {b: 2}}', '[{$replaceWith: "$a"}]'), '{"_id": 1, "b": 2}', '$replaceWith keeps the _id'), is(up('{_id: 1, a: {b: 2}}', '[{$replaceRoot: {newRoot: {$mergeObjects: ["$a", {c: 3}]}}}]'), '{"_id": 1, "b": 2, "c": 3}', '$replaceRoot'), is(up('{_id: 1, a: {_id: 2}}', '[{$replaceWith: "$a"}]'), '22023', 'another _id'), is(up('{_id: 1, a: 2}', '[{$set: {_id: 2}}]'), '22023', 'by $set'), is(up('{_id: 1, a: 2}', '[{$unset: "_id"}]'), '{"_id": 1, "a": 2}', 'it cannot be taken away');
+SELECT is(up('{a: 1}', s), '22023', 'bad stages: ' || s) FROM unnest(ARRAY['[1]', '[{}]', '[{$set: {a: 1}, $unset: "b"}]', '[{$set: 5}]', '[{$set: {"": 1}}]', '[{$set: {"a..b": 1}}]', '[{$set: {$a: 1}}]', '[{$set: {a: 1, "a.b": 1}}]', '[{$set: {"a.b": 1, a: 1}}]', '[{$unset: 5}]', '[{$unset: []}]', '[{$unset: [5]}]', '[{$unset: ["a", "a.b"]}]', '[{$unset: ""}]',
+  '[{$replaceWith: "$a"}]', '[{$replaceWith: "$none"}]', '[{$replaceRoot: {}}]', '[{$replaceRoot: {root: "$a"}}]', '[{$replaceRoot: {newRoot: "$a", x: 1}}]']) s;
+SELECT is(up('{a: 1}', s), '0A000', 'unknown: ' || s) FROM unnest(ARRAY['[{$match: {a: 1}}]', '[{$push: {a: 1}}]', '[{a: 1}]', '[{$set: {a: {$foo: 1}}}]']) s;
+SELECT matches(message('{a: 1}', '[{$set: {b: 1}}, {$set: {a: {b: {$foo: 1}}}}]'), '1\.\$set\.a\.b\.\$foo', 'the error names the place');
+SELECT is(up('{}', format('[{$set: {"%s": 1}}]', repeat('a.', 100) || 'a')), '54000', 'a path of 101 parts'), is((bson_update('{}', '[{$set: {at: "$$NOW"}}]') ->> 'at')::timestamptz, date_trunc('milliseconds', now()), '$$NOW');
+SELECT is(up(NULL, '[{$set: {n: {$add: ["$k", 1]}}}]', '{k: 4}', NULL, true), '{"k": 4, "n": 5}', 'an upsert'), is(up('{a: [1]}', '[{$set: {a: 1}}]', NULL, '[{x: 1}]'), '22023', 'array_filters are for operators');
+
 -- ---------------------------------------------------------------- upserts
 
 SELECT is(up(NULL, '{$set: {a: 1}, $inc: {n: 2}, $setOnInsert: {b: 3}}', NULL, NULL, true), '{"a": 1, "b": 3, "n": 2}', 'an insert'), is(up('{x: 1}', '{$set: {a: 1}, $setOnInsert: {b: 3}}', NULL, NULL, true), '{"x": 1, "a": 1}', 'an update');
@@ -222,7 +236,8 @@ INSERT INTO stored SELECT 'short', bson_build('_id', 1, 'n', 1, 's', 'abc', 'a',
 -- a stored value that comes back as it is stored keeps the size that it has there; a copy has none of its compression and a long header
 SELECT is((SELECT count(*) FROM stored WHERE pg_column_size(bson_update(doc, u)) <> pg_column_size(doc)), 0::bigint, 'the same datum: ' || u)
   FROM unnest(ARRAY['{$set: {n: 1}}', '{$unset: {q: 1}}', '{$inc: {n: 0}}', '{$mul: {n: 1}}', '{$min: {n: 5}}', '{$max: {n: 0}}', '{$rename: {q: "r"}}', '{$setOnInsert: {q: 1}}', '{$push: {a: {$each: []}}}', '{$push: {a: {$each: [], $sort: 1, $slice: 5}}}', '{$addToSet: {a: 2}}',
-    '{$pull: {a: 9}}', '{$pullAll: {a: [7]}}', '{$pop: {q: 1}}', '{$bit: {n: {or: 1}}}', '{$set: {_id: 1}}', '{$set: {}}']) u;
+    '[{$set: {n: 1}}]', '[{$unset: "q"}]', '{$pull: {a: 9}}', '{$pullAll: {a: [7]}}', '{$pop: {q: 1}}', '{$bit: {n: {or: 1}}}', '{$set: {_id: 1}}', '{$set: {}}']) u;
+SELECT is((SELECT count(*) FROM stored WHERE pg_column_size(bson_update(doc, doc)) <> pg_column_size(doc) OR pg_column_size(bson_update(doc, doc - '_id')) <> pg_column_size(doc)), 0::bigint, 'the same datum: the document itself, also without its _id');
 SELECT is((SELECT count(*) FROM stored WHERE how <> 'external' AND pg_column_size(bson_update(doc, '{$set: {n: 2}}')) = pg_column_size(doc)), 0::bigint, 'a copy otherwise');
 SELECT is((SELECT string_agg(concat_ws(' ', how, bson_update(doc, '{$set: {n: 2}}') ->> 'n', bson_update(doc, '{$set: {s: "xyz"}, $inc: {n: 1}}') ->> 's', bson_update(doc, '{$set: {s: "longer"}, $inc: {n: 1}}') ->> 'n', bson_update(doc, '{$set: {n: 9, _id: 1}}') ->> 'n',
   bson_update(doc, '{$inc: {"a.$[]": 1}, $rename: {s: "t"}}') ->> 'a', doc ->> 'n', doc ->> 's', doc ->> 'a'), ', ' ORDER BY how) FROM stored),
