@@ -44,3 +44,27 @@ SELECT compare('bson_validate of 20 rules, S', 0.8, $$SELECT count(*) FROM jsonb
       address: {bsonType: "object", properties: {city: {bsonType: "string"}, zip: {bsonType: "string", minLength: 5, maxLength: 5}}}}},
     items: {bsonType: "array", minItems: 1, maxItems: 100}, number: {bsonType: "int", minimum: 0}, paid: {bsonType: "bool"},
     total: {bsonType: "double", minimum: 0}, last: {bsonType: "string"}}}')$$);
+
+-- Updates: the new documents are made and not stored.
+CREATE OR REPLACE FUNCTION top_reviews(doc jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE RETURN
+  (SELECT jsonb_agg(r ORDER BY (r ->> 'stars')::int DESC) FROM (
+     SELECT r FROM jsonb_array_elements(doc -> 'reviews' || '[{"review_id": 1, "stars": 5, "text": "good"}]') r
+     ORDER BY (r ->> 'stars')::int DESC LIMIT 10) x);
+SELECT compare('update: $set an int, S', 0.6, $$SELECT count(jsonb_set(doc, '{number}', '5')) FROM jsonb_s$$,
+                                              $$SELECT count(bson_update(doc, '{$set: {number: 5}}')) FROM bson_s$$);
+SELECT compare('update: $set an int, L', 0.05, $$SELECT count(jsonb_set(doc, '{number}', '5')) FROM jsonb_l_external$$,
+                                               $$SELECT count(bson_update(doc, '{$set: {number: 5}}')) FROM bson_l_external$$);
+SELECT compare('update: $inc, S', 0.6, $$SELECT count(jsonb_set(doc, '{number}', to_jsonb((doc ->> 'number')::int + 1))) FROM jsonb_s$$,
+                                       $$SELECT count(bson_update(doc, '{$inc: {number: 1}}')) FROM bson_s$$);
+SELECT compare('update: $push, S', 0.6, $$SELECT count(jsonb_set(doc, '{items}', doc -> 'items' || '[{"sku": "C-1", "quantity": 2}]')) FROM jsonb_s$$,
+                                        $$SELECT count(bson_update(doc, '{$push: {items: {sku: "C-1", quantity: 2}}}')) FROM bson_s$$);
+SELECT compare('update: $push, M', 0.5,
+  $$SELECT count(jsonb_set(doc, '{reviews}', doc -> 'reviews' || '[{"review_id": 1, "stars": 5, "text": "good"}]')) FROM jsonb_m$$,
+  $$SELECT count(bson_update(doc, '{$push: {reviews: {review_id: 1, stars: 5, text: "good"}}}')) FROM bson_m$$);
+SELECT compare('update: $push, $sort, $slice, M', 0.3, $$SELECT count(jsonb_set(doc, '{reviews}', top_reviews(doc))) FROM jsonb_m$$,
+  $$SELECT count(bson_update(doc, '{$push: {reviews: {$each: [{review_id: 1, stars: 5, text: "good"}], $sort: {stars: -1}, $slice: 10}}}')) FROM bson_m$$);
+SELECT compare('update: five operators, S', 0.6,
+  $$SELECT count(jsonb_set(jsonb_set(jsonb_set(doc - 'last', '{number}', to_jsonb((doc ->> 'number')::int + 1)), '{status}', '"new"'), '{items}', doc -> 'items' || '[{"sku": "C"}]') || '{"seen": true}') FROM jsonb_s$$,
+  $$SELECT count(bson_update(doc, '{$unset: {last: ""}, $inc: {number: 1}, $set: {status: "new", seen: true}, $push: {items: {sku: "C"}}}')) FROM bson_s$$);
+SELECT compare('update: nothing changes, S', 0.6, $$SELECT count(jsonb_set(doc, '{nothing}', '5', false)) FROM jsonb_s$$,
+                                                  $$SELECT count(bson_update(doc, '{$unset: {nothing: ""}}')) FROM bson_s$$);
