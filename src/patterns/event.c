@@ -172,7 +172,9 @@ owner_follow(Oid relid)
 	Oid			owner;
 	bool		has_triggers;
 
-	if (!OidIsValid(relid))
+	/* ALTER TABLE is heard for indexes and views too */
+	if (!OidIsValid(relid) ||
+		(get_rel_relkind(relid) != RELKIND_RELATION && get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE))
 		return;
 	CommandCounterIncrement();
 	rel = table_open(relid, AccessShareLock);

@@ -2,7 +2,7 @@
 BEGIN;
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(31);
+SELECT plan(32);
 
 CREATE FUNCTION triggers_of(rel regclass) RETURNS bigint LANGUAGE sql AS
   'SELECT count(*) FROM pg_trigger WHERE tgrelid = rel AND tgname LIKE ''zz_docpatterns_5%''';
@@ -103,6 +103,10 @@ SELECT is((SELECT string_agg(relowner::regrole::text, ' ') FROM pg_class WHERE r
   'the extras follow their table to a new owner');
 SELECT is(outlier_push('books', 1, 5), 1::bigint, 'and take pushes there');
 SELECT is((SELECT doc FROM books_whole), '{"_id": 1, "x": [1, 2, 3, 4, 5]}', 'which arrive');
+
+CREATE INDEX books_n ON books ((doc ->> 'n'));
+CREATE VIEW v AS SELECT 1 AS one;
+SELECT lives_ok('ALTER TABLE books_n OWNER TO dp_two; ALTER TABLE v OWNER TO dp_two', 'indexes and views go their own way');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -2,7 +2,7 @@
 . "$DP_TOP/test/env/tap.sh"
 set -u
 export PGOPTIONS='-c client_min_messages=warning' PGDATABASE=dp_rights
-plan 48
+plan 49
 
 as() { psql -XqAt -U "$1" -v VERBOSITY=verbose -c "$2" 2>&1 | grep -v '^LOCATION:\|^CONTEXT\|^SQL statement\|^SQL function\|^PL/pgSQL'; }  # as ROLE SQL
 root() { as postgres "$1"; }
@@ -25,12 +25,11 @@ is "$(grep ERROR "$DP_WORK/setup")" '' 'an owner declares patterns in a schema o
 # A writer with no rights but those on the tables ---------------------------------------------------------------------------
 
 is "$(as dp_writer "INSERT INTO s.books (doc) VALUES ('{_id: 2, x: [1, 2, 3, 4, 5]}'); UPDATE s.books SET doc = bson_array_append(doc, 'x', 6) WHERE _id = 2; SELECT outlier_push('s.books', 2, 7, 8);
-  SELECT outlier_pull('s.books', 2, 1); SELECT doc FROM s.books_whole WHERE _id = 2")" $'2\n1\n{"_id": 2, "x": [2, 3, 4, 5, 6, 7, 8], "has_extras": true, "n": 7}' 2>/dev/null 'x' >/dev/null
-tap_count=$((tap_count - 1))
+  SELECT outlier_pull('s.books', 2, 1)")" $'2\n1' 'a writer writes, pushes and pulls'
 is "$(as dp_writer "SELECT doc FROM s.books_whole WHERE _id = 2; SELECT outlier_count('s.books', 2), outlier_contains('s.books', 2, 8); SELECT value FROM outlier_page('s.books', 2, 5, 2); SELECT count(*) FROM outlier_find('s.books', 8)")" \
-  $'{"_id": 2, "x": [2, 3, 4, 5, 6, 7, 8], "n": 7}\n7|t\n7\n8\n1' 'a writer writes, pushes, pulls and reads'
+  $'{"_id": 2, "x": [2, 3, 4, 5, 6, 7, 8], "n": 7}\n7|t\n7\n8\n1' 'and reads'
 is "$(as dp_writer "UPDATE s.books_whole SET doc = '{_id: 3, x: [9, 8, 7]}' WHERE _id = 2; SELECT doc FROM s.books_whole WHERE _id = 3; DELETE FROM s.books_whole WHERE _id = 3; SELECT count(*) FROM s.books")" \
-  $'{"_id": 3, "x": [9, 8, 7], "n": 3}\n1' 'and does so with whole documents'
+  $'{"_id": 3, "x": [9, 8, 7], "n": 3}\n1' 'and writes whole documents'
 is "$(as dp_writer "INSERT INTO s.users (doc) VALUES ('{_id: 1, o: [{_id: 1}]}'); INSERT INTO s.orders (doc) VALUES ('{_id: 2, u: 1}'), ('{_id: 3, u: 1}'); DELETE FROM s.orders WHERE _id = 2; SELECT doc FROM s.users")" \
   '{"_id": 1, "o": [{"_id": 1}], "n": 2, "has_extras": true}' 'and writes to a collection that holds extras'
 is "$(root 'SELECT * FROM s.books_x_extras' | wc -l)" 1 'what was deleted is gone'
