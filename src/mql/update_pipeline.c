@@ -1,7 +1,7 @@
 /*
  * update_pipeline.c
  *		Updates that are arrays of stages: $set (or $addFields), $unset,
- *		$replaceWith and $replaceRoot, with expressions.
+ *		$project, $replaceWith and $replaceRoot, with expressions.
  *
  * The stages that add and take away fields are trees of paths, as projections
  * are: a path leads into the documents of an array, and what is neither a
@@ -12,6 +12,7 @@
 #include "miscadmin.h"
 
 #include "mql/expression.h"
+#include "mql/projection.h"
 #include "mql/update_tree.h"
 
 /* A part of a path of $set or $unset */
@@ -29,6 +30,7 @@ typedef struct UpdateStage
 	/* one of these */
 	StageField *fields;
 	DpExpr	   *replacement;
+	DpProjection *projection;
 	const char *name;
 } UpdateStage;
 
@@ -47,6 +49,7 @@ typedef struct StageOperator
 
 static void compile_set(UpdateStage *stage, const DpValue *spec, const DpPlace *place);
 static void compile_unset(UpdateStage *stage, const DpValue *spec, const DpPlace *place);
+static void compile_project(UpdateStage *stage, const DpValue *spec, const DpPlace *place);
 static void compile_replace_with(UpdateStage *stage, const DpValue *spec, const DpPlace *place);
 static void compile_replace_root(UpdateStage *stage, const DpValue *spec, const DpPlace *place);
 static void add_fields(StageField *node, const DpValue *spec, const DpPlace *place);
@@ -61,6 +64,7 @@ static const StageOperator stage_operators[] = {
 	{"$set", compile_set},
 	{"$addFields", compile_set},
 	{"$unset", compile_unset},
+	{"$project", compile_project},
 	{"$replaceWith", compile_replace_with},
 	{"$replaceRoot", compile_replace_root}
 };
@@ -227,6 +231,15 @@ compile_unset(UpdateStage *stage, const DpValue *spec, const DpPlace *place)
 		dp_bad_spec(place, "$unset names no fields");
 }
 
+/* $project: a projection. */
+static void
+compile_project(UpdateStage *stage, const DpValue *spec, const DpPlace *place)
+{
+	if (spec->type != DP_TYPE_DOCUMENT)
+		dp_bad_spec_type(place, "a projection, a document", spec);
+	stage->projection = dp_projection_compile(spec, 0);
+}
+
 /* $replaceWith: an expression. */
 static void
 compile_replace_with(UpdateStage *stage, const DpValue *spec, const DpPlace *place)
@@ -281,6 +294,12 @@ dp_update_pipeline_apply(UpdatePipeline *pipeline, const DpValue *doc, DpValue *
 			write_fields(&b, stage->fields, &value, &state);
 			dp_builder_end(&b);
 			new = dp_value_of_document(dp_builder_finish_bson(&b));
+		}
+		else if (stage->projection != NULL)
+		{
+			struct varlena *projected = dp_projection_apply(stage->projection, &value, NULL);
+
+			new = projected != NULL ? dp_value_of_document(projected) : value;
 		}
 		else
 		{

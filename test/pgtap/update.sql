@@ -5,7 +5,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(402);
+SELECT plan(412);
 
 -- What an update makes of a document, as text; or the error's code and what its detail or message names.
 CREATE FUNCTION up(doc bson, update text, filter bson DEFAULT NULL, array_filters bson_value DEFAULT NULL, upsert boolean DEFAULT false) RETURNS text LANGUAGE plpgsql AS $$
@@ -210,6 +210,7 @@ SELECT is(up('{a: 1, b: 2}', '[{$set: {b: "$a", a: "$b"}}]'), '{"a": 2, "b": 1}'
 SELECT is(up('{a: {b: 1}, c: 5, d: [{e: 1}, 7, [{e: 2}]]}', '[{$set: {"a.x": 1, "c.x": 2, "d.x": 3, f: {g: {h: "$a.b"}}}}]'), '{"a": {"b": 1, "x": 1}, "c": {"x": 2}, "d": [{"e": 1, "x": 3}, {"x": 3}, [{"e": 2, "x": 3}]], "f": {"g": {"h": 1}}}', 'paths, through documents, other values and arrays');
 SELECT is(up('{a: {b: 1, c: 2}, d: [{b: 1, c: 2}, 5], e: 1}', '[{$unset: ["a.b", "d.b", "e", "x.y"]}]'), '{"a": {"c": 2}, "d": [{"c": 2}, 5]}', '$unset of several'), is(up('{a: 1, b: 2, a: 3}', '[{$unset: "a"}]'), '{"b": 2}', 'of all of the name'), is(up('{a: {}}', '[{$set: {a: {}, b: {$literal: {$x: 1}}}}]'), '{"a": {}, "b": {"$x": 1}}', 'documents as values');
 SELECT is(up('{_id: 1, a: {b: 2}}', '[{$replaceWith: "$a"}]'), '{"_id": 1, "b": 2}', '$replaceWith keeps the _id'), is(up('{_id: 1, a: {b: 2}}', '[{$replaceRoot: {newRoot: {$mergeObjects: ["$a", {c: 3}]}}}]'), '{"_id": 1, "b": 2, "c": 3}', '$replaceRoot'), is(up('{_id: 1, a: {_id: 2}}', '[{$replaceWith: "$a"}]'), '22023', 'another _id'), is(up('{_id: 1, a: 2}', '[{$set: {_id: 2}}]'), '22023', 'by $set'), is(up('{_id: 1, a: 2}', '[{$unset: "_id"}]'), '{"_id": 1, "a": 2}', 'it cannot be taken away');
+SELECT is(up('{_id: 1, a: 5, b: 2, c: {d: 1, e: 2}}', '[{$project: {a: 1, "c.d": 1, t: {$add: ["$a", "$b"]}}}]'), '{"_id": 1, "a": 5, "c": {"d": 1}, "t": 7}', '$project'), is(up('{_id: 1, a: 5, b: 2}', '[{$project: {b: 0}}]'), '{"_id": 1, "a": 5}', 'which leaves out'), is(up('{_id: 1, a: 5, b: 2}', '[{$project: {_id: 0, b: 1}}]'), '{"_id": 1, "b": 2}', 'but not the _id'), is(up('{a: 5}', '[{$project: 5}]'), '22023', 'bad ones'), is(up('{a: 5}', '[{$project: {a: 1, b: 0}}]'), '22023', 'and mixed ones');
 SELECT is(up('{a: 1}', s), '22023', 'bad stages: ' || s) FROM unnest(ARRAY['[1]', '[{}]', '[{$set: {a: 1}, $unset: "b"}]', '[{$set: 5}]', '[{$set: {"": 1}}]', '[{$set: {"a..b": 1}}]', '[{$set: {$a: 1}}]', '[{$set: {a: 1, "a.b": 1}}]', '[{$set: {"a.b": 1, a: 1}}]', '[{$unset: 5}]', '[{$unset: []}]', '[{$unset: [5]}]', '[{$unset: ["a", "a.b"]}]', '[{$unset: ""}]',
   '[{$replaceWith: "$a"}]', '[{$replaceWith: "$none"}]', '[{$replaceRoot: {}}]', '[{$replaceRoot: {root: "$a"}}]', '[{$replaceRoot: {newRoot: "$a", x: 1}}]']) s;
 SELECT is(up('{a: 1}', s), '0A000', 'unknown: ' || s) FROM unnest(ARRAY['[{$match: {a: 1}}]', '[{$push: {a: 1}}]', '[{a: 1}]', '[{$set: {a: {$foo: 1}}}]']) s;
@@ -225,6 +226,22 @@ SELECT is(up(NULL, '{$inc: {n: 1}}', '{k: "x", "a.b": 1, c: {$gt: 5}, d: {$eq: 2
        is(up(NULL, '{$set: {_id: 5}}', '{k: 1}', NULL, true), '{"_id": 5, "k": 1}', '_id from the update'), is(up(NULL, '{$set: {_id: 5}}', '{_id: 4}', NULL, true), '22023', 'but no other than the filter''s'), is(up(NULL, '{$set: {"a.$": 5}}', '{a: 4}', NULL, true), '22023', 'nor $'), is(up(NULL, '{$set: {x: 5}}', '{a: 4, "a.b": 1}', NULL, true), '22023', 'a filter that contradicts itself'),
        is(up(NULL, '{$unset: {b: 5}}', NULL, NULL, true), '{}', 'nothing at all');
 
+-- ---------------------------------------------------------------- in collections
+
+SELECT collection_create('metrics_by_minute'), collection_create('article'), collection_create('patients') \g /dev/null
+INSERT INTO metrics_by_minute (doc) VALUES ('{clientid: 1234, timestamp: ISODate("2015-05-29T23:06:00.000Z"), metric: "op_counter", values: {0: 0, 59: 2000000}}'), ('{clientid: 1234, metric: "other", values: {0: 0}}');
+UPDATE metrics_by_minute SET doc = bson_update(doc, '{ $set : { "values.37" : 50000 } }') WHERE doc @@ '{ "clientid" : 1234, "timestamp": ISODate("2015-05-29T23:06:00.000Z"), "metric": "op_counter"}';
+SELECT results_eq($$SELECT doc ->> 'metric' FROM metrics_by_minute WHERE doc @@ '{"values.37": 50000, "values.59": 2000000, "values.0": 0}'$$, ARRAY['op_counter'], 'the exact slot, the others stay');
+INSERT INTO metrics_by_minute (doc) SELECT bson_update(NULL, u, f, upsert => true) FROM (VALUES ('{ $inc : { "values.37" : 50000 } }', '{clientid: 1234, metric: "insert"}'::bson)) v (u, f);
+UPDATE metrics_by_minute SET doc = bson_update(doc, '{ $inc : { "values.37" : 50000 } }') WHERE doc @@ '{clientid: 1234, metric: "insert"}';
+SELECT is((SELECT (doc - '_id')::text FROM metrics_by_minute WHERE doc @@ '{metric: "insert"}'), '{"clientid": 1234, "metric": "insert", "values": {"37": 100000}}', 'incremented from nothing, twice');
+INSERT INTO article (doc) VALUES ('{"_id": "/decoy", "tags": [{"type": "financials", "label": "AAPL"}, {"type": "ticker", "label": "Earnings"}]}');
+UPDATE article SET doc = bson_update(doc, '{$set: {"tags.$.label": "Results"}}', '{"tags.type": "financials"}') WHERE _id = '/decoy'::text;
+SELECT ok(doc @@ '{"tags.0.label": "Results", "tags.1.label": "Earnings"}', 'the positional $') FROM article;
+INSERT INTO patients (doc) VALUES ('{_id: 12345, name: "John Doe", numProcedures: 2, procedures: ["proc121", "proc122"], addr: {city: "Austin", state: "CA"}}');
+UPDATE patients SET doc = bson_update(doc, '{ $inc : {numProcedures : 1}, $push : {procedures : "proc123"}, $set : {"addr.state" : "TX"} }') WHERE _id = 12345;
+SELECT ok(doc = '{_id: 12345, name: "John Doe", numProcedures: 3, procedures: ["proc121", "proc122", "proc123"], addr: {city: "Austin", state: "TX"}}', 'all or nothing') FROM patients;
+
 -- ---------------------------------------------------------------- nothing changed
 
 CREATE TABLE stored (how text, doc bson);
@@ -236,7 +253,7 @@ INSERT INTO stored SELECT 'short', bson_build('_id', 1, 'n', 1, 's', 'abc', 'a',
 -- a stored value that comes back as it is stored keeps the size that it has there; a copy has none of its compression and a long header
 SELECT is((SELECT count(*) FROM stored WHERE pg_column_size(bson_update(doc, u)) <> pg_column_size(doc)), 0::bigint, 'the same datum: ' || u)
   FROM unnest(ARRAY['{$set: {n: 1}}', '{$unset: {q: 1}}', '{$inc: {n: 0}}', '{$mul: {n: 1}}', '{$min: {n: 5}}', '{$max: {n: 0}}', '{$rename: {q: "r"}}', '{$setOnInsert: {q: 1}}', '{$push: {a: {$each: []}}}', '{$push: {a: {$each: [], $sort: 1, $slice: 5}}}', '{$addToSet: {a: 2}}',
-    '[{$set: {n: 1}}]', '[{$unset: "q"}]', '{$pull: {a: 9}}', '{$pullAll: {a: [7]}}', '{$pop: {q: 1}}', '{$bit: {n: {or: 1}}}', '{$set: {_id: 1}}', '{$set: {}}']) u;
+    '[{$set: {n: 1}}]', '[{$unset: "q"}]', '[{$project: {q: 0}}]', '{$pull: {a: 9}}', '{$pullAll: {a: [7]}}', '{$pop: {q: 1}}', '{$bit: {n: {or: 1}}}', '{$set: {_id: 1}}', '{$set: {}}']) u;
 SELECT is((SELECT count(*) FROM stored WHERE pg_column_size(bson_update(doc, doc)) <> pg_column_size(doc) OR pg_column_size(bson_update(doc, doc - '_id')) <> pg_column_size(doc)), 0::bigint, 'the same datum: the document itself, also without its _id');
 SELECT is((SELECT count(*) FROM stored WHERE how <> 'external' AND pg_column_size(bson_update(doc, '{$set: {n: 2}}')) = pg_column_size(doc)), 0::bigint, 'a copy otherwise');
 SELECT is((SELECT string_agg(concat_ws(' ', how, bson_update(doc, '{$set: {n: 2}}') ->> 'n', bson_update(doc, '{$set: {s: "xyz"}, $inc: {n: 1}}') ->> 's', bson_update(doc, '{$set: {s: "longer"}, $inc: {n: 1}}') ->> 'n', bson_update(doc, '{$set: {n: 9, _id: 1}}') ->> 'n',
