@@ -38,7 +38,7 @@ static struct varlena *value_argument(FunctionCallInfo fcinfo, int argno);
 static void values_argument(FunctionCallInfo fcinfo, int first, DpValueList *values);
 static int64 push_values(FunctionCallInfo fcinfo, Outlier *o, int key_argno);
 static struct varlena *read_row(Outlier *o, const DpKey *key);
-static void write_as_user(Outlier *o, const DpKey *key, struct varlena *doc, bool in_order);
+static bool write_as_user(Outlier *o, const DpKey *key, struct varlena *doc, bool in_order);
 static void require_update(Outlier *o);
 static void no_such_row(Outlier *o, const DpKey *key) pg_attribute_noreturn();
 
@@ -123,8 +123,9 @@ dp_outlier_pull(PG_FUNCTION_ARGS)
 			dp_outlier_settle(o, &key, false);
 		removed += from_store;
 	}
-	else if (removed > 0)
-		write_as_user(o, &key, dp_outlier_arrange(o, doc, &kept, dp_outlier_flagged(o, doc), kept.n), false);
+	else if (removed > 0 &&
+			 !write_as_user(o, &key, dp_outlier_arrange(o, doc, &kept, dp_outlier_flagged(o, doc), kept.n), false))
+		removed = 0;
 	SPI_finish();
 	PG_RETURN_INT64(removed);
 }
@@ -670,8 +671,9 @@ push_values(FunctionCallInfo fcinfo, Outlier *o, int key_argno)
 			added = values.n = all.n - before;
 			values.v = all.v + before;
 		}
-		if (added > 0)
-			write_as_user(o, &key, dp_document_append(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->field, values.v, values.n), false);
+		if (added > 0 &&
+			!write_as_user(o, &key, dp_document_append(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->field, values.v, values.n), false))
+			added = 0;
 	}
 	SPI_finish();
 	return added;
@@ -712,9 +714,9 @@ read_row(Outlier *o, const DpKey *key)
 
 /*
  * Write the document of a row with the user's own rights.  in_order: the
- * pattern's triggers need not look at it.
+ * pattern's triggers need not look at it.  False if a trigger has refused it.
  */
-static void
+static bool
 write_as_user(Outlier *o, const DpKey *key, struct varlena *doc, bool in_order)
 {
 	SPIPlanPtr	plan = dp_plan(o->decl, &plan_user_write);
@@ -737,9 +739,11 @@ write_as_user(Outlier *o, const DpKey *key, struct varlena *doc, bool in_order)
 	memcpy(values, key->values, sizeof(Datum) * o->decl->nkeys);
 	values[o->decl->nkeys] = PointerGetDatum(doc);
 	if (in_order)
+	{
 		dp_run_writing(o->decl, plan, values, 0, doc);
-	else
-		dp_run(o->decl, plan, values, NULL, 0, 0, SPI_OK_UPDATE);
+		return true;
+	}
+	return dp_run(o->decl, plan, values, NULL, 0, 0, SPI_OK_UPDATE) > 0;
 }
 
 /*

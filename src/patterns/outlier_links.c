@@ -171,8 +171,9 @@ links_append(Outlier *o, const DpKey *key, const DpValue *values, int n)
 					 errdetail("In the collection %s this field is the key of the document, which is %s.",
 							   dp_relation_name(o->side), dp_key_to_text(o->decl, key))));
 		doc = PointerGetDatum(dp_document_set(values[i].data, values[i].len, path, &link));
-		dp_run_marked(o->decl, plan, &doc, NULL, DP_RUN_AS_OWNER, SPI_OK_INSERT,
-					  o->side, o->decl->name, DP_MARK_INTERNAL);
+		if (dp_run_marked(o->decl, plan, &doc, NULL, DP_RUN_AS_OWNER, SPI_OK_INSERT,
+						  o->side, o->decl->name, DP_MARK_INTERNAL) != 1)
+			dp_write_refused(o->decl, o->side);
 		pfree(DatumGetPointer(doc));
 	}
 }

@@ -258,18 +258,35 @@ void
 dp_run_writing(DpDecl *decl, SPIPlanPtr plan, Datum *values, int flags, struct varlena *doc)
 {
 	DpMark		mark;
+	volatile uint64 rows = 0;
 
 	dp_mark_push(&mark, decl->target, decl->name, DP_MARK_INTERNAL);
 	mark.doc = doc;
 	PG_TRY();
 	{
-		dp_run(decl, plan, values, NULL, flags, 0, SPI_OK_UPDATE);
+		rows = dp_run(decl, plan, values, NULL, flags, 0, SPI_OK_UPDATE);
 	}
 	PG_FINALLY();
 	{
 		dp_mark_pop(&mark);
 	}
 	PG_END_TRY();
+	if (rows == 0)
+		dp_write_refused(decl, decl->target);
+}
+
+/*
+ * Raises TRIGGERED_DATA_CHANGE_VIOLATION: a write that a pattern has to make,
+ * after others that belong to it, did not take place.
+ */
+void
+dp_write_refused(DpDecl *decl, Oid relid)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+			 errmsg("a trigger on table %s keeps the %s pattern \"%s\" from writing to it",
+					dp_relation_name(relid), decl->pattern, decl->name),
+			 errdetail("A BEFORE trigger that returns null would leave half of a change undone.")));
 }
 
 Oid

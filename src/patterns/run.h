@@ -87,6 +87,9 @@ extern uint64 dp_run_marked(DpDecl *decl, SPIPlanPtr plan, Datum *values, const 
 extern void dp_run_writing(DpDecl *decl, SPIPlanPtr plan, Datum *values, int flags, struct varlena *doc);
 extern struct varlena *dp_marked_document(Oid relid, const char *name);
 
+/* Raises TRIGGERED_DATA_CHANGE_VIOLATION: a user's trigger has suppressed what the pattern had to write. */
+extern void dp_write_refused(DpDecl *decl, Oid relid) pg_attribute_noreturn();
+
 /* The number of triggers that are running, one inside the other. */
 extern int	dp_trigger_depth(void);
 

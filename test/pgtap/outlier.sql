@@ -1,7 +1,7 @@
 -- The contract of the outlier pattern: what is refused and how, what every option does, what every kind of write does.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(281);
+SELECT plan(284);
 
 -- Equal to what plain SQL says the whole array is, and nothing violated.
 CREATE FUNCTION pg_temp.whole(rel text, key text) RETURNS text LANGUAGE plpgsql AS $$
@@ -317,6 +317,12 @@ UPDATE t SET id = id + 1, doc = bson_array_append(doc, 'a', 9) - 'seen' WHERE id
 SELECT is(pg_temp.whole('t', '901') || (SELECT doc ->> 'seen' FROM t WHERE id = 901), '[1, 2, 3, 4, 5, 8, 9]UPDATE', 'an AFTER trigger that updates the same row');
 SELECT pg_temp.true_everywhere('user triggers');
 DROP TRIGGER a_after ON t;
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE TRIGGER a_refuse BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION refuse();
+SELECT throws_ok($$INSERT INTO t VALUES (950, '{a: [1, 2, 3, 4]}')$$, '27000', NULL, 'a trigger that keeps the pattern from writing');
+INSERT INTO t VALUES (951, '{a: [1]}');
+SELECT is(outlier_push('t', 951, 2) + outlier_pull('t', 951, 1), 0::bigint, 'or a user');
+DROP TRIGGER a_refuse ON t;
 
 -- Triggers made by hand do no harm
 CREATE TABLE f (id int PRIMARY KEY, doc bson);
@@ -379,6 +385,9 @@ SELECT is(outlier_count('users', 2) || ' ' || outlier_pull('users', 2, '{v: 1}':
 SELECT is((SELECT count(*) FROM orders), 5::bigint, 'the rows of the others were not written');
 SELECT is((SELECT count(*) FROM outlier_find('users', '{_id: 14, v: 0}'::bson)), 1::bigint, 'found');
 SELECT pg_temp.true_everywhere('collection');
+CREATE TRIGGER a_refuse BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION refuse();
+SELECT throws_ok($$INSERT INTO users (doc) VALUES ('{_id: 5, o: [{x: 1}, {x: 2}, {x: 3}]}')$$, '27000', NULL, 'nothing is lost in a trigger of the collection');
+DROP TRIGGER a_refuse ON orders; DROP FUNCTION refuse();
 DELETE FROM users WHERE _id = 2;
 SELECT is((SELECT count(*) FROM orders WHERE doc ? 'u'), 1::bigint, 'the extras go with their document');
 TRUNCATE orders;
