@@ -13,6 +13,7 @@
 
 #include "access/detoast.h"
 #include "miscadmin.h"
+#include "utils/memutils.h"
 
 #include "bson/fetch.h"
 #include "mql/filter_node.h"
@@ -49,6 +50,7 @@ typedef struct ArrayWalk
 } ArrayWalk;
 
 static bool tree_match(const FilterNode *node, const DpValue *doc, FilterWatch *watch);
+static bool expr_match(const FilterNode *node, const DpValue *doc);
 static bool condition_match(const FilterNode *node, FilterEnd end, const DpValue *value,
 							int step, FilterWatch *watch);
 static bool array_match(const FilterNode *node, const DpValue *array, int step, FilterWatch *watch);
@@ -208,10 +210,31 @@ tree_match(const FilterNode *node, const DpValue *doc, FilterWatch *watch)
 		case FILTER_SCHEMA:
 			return dp_schema_match(node->u.schema, doc);
 
+		case FILTER_EXPR:
+			return expr_match(node, doc);
+
 		default:
 			end = path_follow(node->path->path, &at, &step);
 			return condition_match(node, end, &at, step, watch);
 	}
+}
+
+/*
+ * Whether an expression over the document is true.
+ */
+static bool
+expr_match(const FilterNode *node, const DpValue *doc)
+{
+	MemoryContext old = MemoryContextSwitchTo(node->u.expr.scratch);
+	DpExprState state;
+	DpValue		value;
+	bool		result;
+
+	dp_expr_state_init(&state, doc);
+	result = dp_expr_eval(node->u.expr.compiled, &state, &value) && dp_expr_is_true(&value);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(node->u.expr.scratch);
+	return result;
 }
 
 /*

@@ -7,6 +7,7 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "utils/memutils.h"
 
 #include "mql/filter_compile.h"
 
@@ -23,6 +24,8 @@ static FilterNode *parse_tree(FilterCompiler *c, FilterOp op, const DpElement *f
 							  const DpPlace *place);
 static FilterNode *parse_schema(FilterCompiler *c, FilterOp op, const DpElement *field,
 								const DpPlace *place);
+static FilterNode *parse_expr(FilterCompiler *c, FilterOp op, const DpElement *field,
+							  const DpPlace *place);
 static FilterNode *parse_constant(FilterCompiler *c, FilterOp op, const DpElement *field,
 								  const DpPlace *place);
 static FilterNode *parse_comment(FilterCompiler *c, FilterOp op, const DpElement *field,
@@ -39,6 +42,7 @@ static const struct
 	{"$or", parse_tree, FILTER_OR},
 	{"$nor", parse_tree, FILTER_NOR},
 	{"$jsonSchema", parse_schema, FILTER_SCHEMA},
+	{"$expr", parse_expr, FILTER_EXPR},
 	{"$comment", parse_comment, FILTER_TRUE},
 	{"$alwaysTrue", parse_constant, FILTER_TRUE},
 	{"$alwaysFalse", parse_constant, FILTER_FALSE}
@@ -207,7 +211,7 @@ dp_filter_parse_element(FilterCompiler *c, const FilterPath *path, const DpValue
 {
 	FilterNodes children = {0};
 	FilterNodes one = {0};
-	FilterCompiler inner = {c->flags, DP_FILTER_DOCUMENT};
+	FilterCompiler inner = {c->flags, DP_FILTER_DOCUMENT, true};
 	FilterNode *node;
 	DpIter		iter;
 	DpElement	first;
@@ -283,7 +287,7 @@ make_path(FilterCompiler *c, const DpElement *field, const DpPlace *place)
 	path->first = dp_path_of_name(names[0], lens[0]);
 	path->name = names[0];
 	path->namelen = names[n - 1] + lens[n - 1] - names[0];
-	path->is_id = c->mode == DP_FILTER_DOCUMENT && n == 1 && strcmp(field->name, "_id") == 0;
+	path->is_id = c->mode == DP_FILTER_DOCUMENT && !c->inside && n == 1 && strcmp(field->name, "_id") == 0;
 	pfree(names);
 	pfree(lens);
 	return path;
@@ -357,6 +361,26 @@ parse_schema(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPla
 		dp_bad_spec_type(place, "a document", &field->value);
 	node = dp_filter_add_node(&one, op, NULL);
 	node->u.schema = dp_schema_compile(&field->value, place);
+	return node;
+}
+
+/*
+ * $expr: an expression over the whole document.
+ */
+static FilterNode *
+parse_expr(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace *place)
+{
+	FilterNodes one = {0};
+	FilterNode *node;
+
+	if (c->mode != DP_FILTER_DOCUMENT || c->inside)
+		dp_bad_spec(place, "\"%s\" can only speak of the whole document", field->name);
+	node = dp_filter_add_node(&one, op, NULL);
+	node->u.expr.compiled = dp_expr_compile(&field->value,
+											(c->flags & DP_FILTER_IMMUTABLE) ? DP_EXPR_IMMUTABLE : 0,
+											dp_place_text(place));
+	node->u.expr.scratch = AllocSetContextCreate(CurrentMemoryContext, "docpatterns $expr",
+												 ALLOCSET_SMALL_SIZES);
 	return node;
 }
 

@@ -12,6 +12,7 @@ typedef struct FilterCompiler
 {
 	int			flags;			/* DpFilterFlags */
 	int			mode;
+	bool		inside;			/* of $elemMatch: not the whole document */
 	const char *identifier;		/* NAMED: what the filter calls its value */
 	uint32		idlen;
 } FilterCompiler;

@@ -6,6 +6,7 @@
 #define DP_MQL_FILTER_NODE_H
 
 #include "bson/path.h"
+#include "mql/expression.h"
 #include "mql/filter.h"
 #include "mql/regex.h"
 #include "mql/schema.h"
@@ -114,6 +115,11 @@ typedef struct FilterNode
 		FilterBits	bits;
 		int64		size;
 		DpSchema   *schema;
+		struct
+		{
+			DpExpr	   *compiled;
+			MemoryContext scratch;	/* emptied after each evaluation */
+		}			expr;
 	}			u;
 } FilterNode;
 

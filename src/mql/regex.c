@@ -191,7 +191,7 @@ regex_widen(DpRegex *regex, const char *s, uint32 len)
 	const unsigned char *end = p + len;
 	pg_wchar   *out;
 
-	if (regex->room < len)
+	if (regex->wide == NULL || regex->room < len)
 	{
 		uint32		room = Max(len, 256);
 
