@@ -181,10 +181,11 @@ dp_update_apply(DpUpdate *update, struct varlena *doc, bool own)
 		return replace(&new, &old);
 	}
 
-	/* whether _id changed is seen by looking at the old one afterwards */
-	result = dp_update_tree_apply(update, &old,
-								  own && !update->touches_id ? (uint8 *) VARDATA_ANY(doc) : NULL,
-								  false, &changed);
+	/* the old document has to stay where the filter or the check of _id looks at it later */
+	if (update->touches_id || update->positional)
+		own = false;
+	result = dp_update_tree_apply(update, &old, own ? (uint8 *) VARDATA_ANY(doc) : NULL, false,
+								  &changed);
 	if (!changed)
 		return NULL;
 	if (result == NULL)

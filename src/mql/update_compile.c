@@ -248,7 +248,7 @@ add_path(DpUpdate *update, const char *path, uint32 len, const DpPlace *place)
 		{
 			if (positional)
 				dp_bad_spec(place, "a path can have the positional $ only once");
-			positional = true;
+			positional = update->positional = true;
 			if (update->filter == NULL)
 				dp_bad_spec(place, "the positional $ needs the filter that found the document");
 		}

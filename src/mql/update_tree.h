@@ -98,6 +98,7 @@ struct DpUpdate
 	const DpValue *replacement;	/* a whole document, or NULL */
 	DpFilter   *filter;			/* NULL if there is none */
 	bool		touches_id;		/* the operators reach _id */
+	bool		positional;		/* some path has $: the filter looks at the document meanwhile */
 	UpdateArrayFilter *array_filters;
 	int			narray_filters;
 	List	   *merges;			/* of UpdateMerge: nodes that met at one element */

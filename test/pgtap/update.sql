@@ -5,7 +5,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(412);
+SELECT plan(413);
 
 -- What an update makes of a document, as text; or the error's code and what its detail or message names.
 CREATE FUNCTION up(doc bson, update text, filter bson DEFAULT NULL, array_filters bson_value DEFAULT NULL, upsert boolean DEFAULT false) RETURNS text LANGUAGE plpgsql AS $$
@@ -259,6 +259,7 @@ SELECT is((SELECT count(*) FROM stored WHERE how <> 'external' AND pg_column_siz
 SELECT is((SELECT string_agg(concat_ws(' ', how, bson_update(doc, '{$set: {n: 2}}') ->> 'n', bson_update(doc, '{$set: {s: "xyz"}, $inc: {n: 1}}') ->> 's', bson_update(doc, '{$set: {s: "longer"}, $inc: {n: 1}}') ->> 'n', bson_update(doc, '{$set: {n: 9, _id: 1}}') ->> 'n',
   bson_update(doc, '{$inc: {"a.$[]": 1}, $rename: {s: "t"}}') ->> 'a', doc ->> 'n', doc ->> 's', doc ->> 'a'), ', ' ORDER BY how) FROM stored),
   'compressed 2 xyz 2 9 [2, 3] 1 abc [1, 2], external 2 xyz 2 9 [2, 3] 1 abc [1, 2], short 2 xyz 2 9 [2, 3] 1 abc [1, 2]', 'stored documents are not changed themselves');
+SELECT is((SELECT string_agg(concat_ws(' ', bson_update(doc, '{$set: {n: 9, "a.$": 5}}', '{n: 1, a: 2}') ->> 'a', bson_update(doc, '{$inc: {n: 1, "a.$[x]": 1}}', array_filters => '[{x: 1}]') ->> 'a'), ', ' ORDER BY how) FROM stored), '[1, 5] [2, 2], [1, 5] [2, 2], [1, 5] [2, 2]', 'filters see what was stored');
 -- an update that is another one for each row
 SELECT is((SELECT string_agg(bson_update(bson_build('n', i), bson_build(CASE i % 2 WHEN 0 THEN '$inc' ELSE '$set' END, bson_build('n', i * 10))) ->> 'n', ' ' ORDER BY i) FROM generate_series(1, 4) i), '10 22 30 44', 'updates that change from row to row');
 SELECT is((SELECT string_agg(up('{n: 1}', u), ' ') FROM unnest(ARRAY['{$inc: {n: 1}}', '{$foo: {n: 1}}', '{$inc: {n: 2}}', '{$inc: {n: 2}}']) u), '{"n": 2} 0A000 {"n": 3} {"n": 3}', 'an error among them');
