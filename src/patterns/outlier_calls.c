@@ -368,17 +368,14 @@ dp_outlier_spill(PG_FUNCTION_ARGS)
 {
 	Outlier    *o = outlier_argument(fcinfo, 0, 1, RowExclusiveLock);
 	int64		moved;
-	Oid			user;
-	int			sec;
+	DpActor		self;
 
-	/* triggers of the owner run: an error ends the transaction or subtransaction, which restores the user */
 	dp_require_owner(o->decl->target);
-	GetUserIdAndSecContext(&user, &sec);
-	SetUserIdAndSecContext(o->decl->owner, sec | SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
+	dp_owner_begin(o->decl->owner, &self);
 	SPI_connect();
 	moved = dp_outlier_settle_flagged(o, true);
 	SPI_finish();
-	SetUserIdAndSecContext(user, sec);
+	dp_owner_end(&self);
 	PG_RETURN_INT64(moved);
 }
 

@@ -208,9 +208,8 @@ call_hook(Oid rel, const char *pattern, const char *verb, const char *name,
 	char	   *function = psprintf("_%s_%s", pattern, verb);
 	Oid			argtypes[3] = {REGCLASSOID, TEXTOID};
 	Datum		args[3];
-	Oid			user;
-	int			sec;
-	volatile int rc = 0;
+	DpActor		self;
+	int			rc;
 
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "SELECT * FROM ");
@@ -224,17 +223,9 @@ call_hook(Oid rel, const char *pattern, const char *verb, const char *name,
 		args[2] = values[0];
 	}
 
-	GetUserIdAndSecContext(&user, &sec);
-	PG_TRY();
-	{
-		SetUserIdAndSecContext(relation_owner(rel), sec | SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
-		rc = SPI_execute_with_args(sql.data, 2 + nextra, argtypes, args, NULL, read_only, 0);
-	}
-	PG_FINALLY();
-	{
-		SetUserIdAndSecContext(user, sec);
-	}
-	PG_END_TRY();
+	dp_owner_begin(relation_owner(rel), &self);
+	rc = SPI_execute_with_args(sql.data, 2 + nextra, argtypes, args, NULL, read_only, 0);
+	dp_owner_end(&self);
 	if (rc != SPI_OK_SELECT)
 		elog(ERROR, "SPI_execute_with_args returned %s", SPI_result_code_string(rc));
 	return SPI_processed;
@@ -254,8 +245,7 @@ dp_pattern_pending_keys(PG_FUNCTION_ARGS)
 	Oid			rel = PG_GETARG_OID(0);
 	char	   *query;
 	Portal		portal;
-	Oid			user;
-	int			sec;
+	DpActor		self;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	dp_require_owner(rel);
@@ -265,9 +255,7 @@ dp_pattern_pending_keys(PG_FUNCTION_ARGS)
 		elog(ERROR, "a pattern's function returned no row");
 	query = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
 
-	/* an error ends the transaction or subtransaction, which restores the user */
-	GetUserIdAndSecContext(&user, &sec);
-	SetUserIdAndSecContext(relation_owner(rel), sec | SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
+	dp_owner_begin(relation_owner(rel), &self);
 	portal = SPI_cursor_open_with_args(NULL, query, 0, NULL, NULL, NULL, true, CURSOR_OPT_NO_SCROLL);
 	for (;;)
 	{
@@ -282,7 +270,7 @@ dp_pattern_pending_keys(PG_FUNCTION_ARGS)
 		SPI_freetuptable(SPI_tuptable);
 	}
 	SPI_cursor_close(portal);
-	SetUserIdAndSecContext(user, sec);
+	dp_owner_end(&self);
 	SPI_finish();
 	return (Datum) 0;
 }
@@ -323,8 +311,7 @@ dp_pattern_settle(PG_FUNCTION_ARGS)
 	DpDecl	   *decl = NULL;
 	const DpPatternMethods *m;
 	DpKey		key;
-	Oid			user;
-	int			sec;
+	DpActor		self;
 	bool		written;
 	ListCell   *lc;
 
@@ -343,13 +330,11 @@ dp_pattern_settle(PG_FUNCTION_ARGS)
 						dp_relation_name(rel), name)));
 	dp_key_of_argument(decl, fcinfo, 2, &key);
 
-	/* an error ends the transaction or subtransaction, which restores the user */
-	GetUserIdAndSecContext(&user, &sec);
-	SetUserIdAndSecContext(decl->owner, sec | SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
+	dp_owner_begin(decl->owner, &self);
 	SPI_connect();
 	written = m->settle(decl, &key);
 	SPI_finish();
-	SetUserIdAndSecContext(user, sec);
+	dp_owner_end(&self);
 	PG_RETURN_BOOL(written);
 }
 

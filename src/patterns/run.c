@@ -8,6 +8,7 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -159,6 +160,27 @@ execute(SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxro
 	}
 	return SPI_execute_snapshot(plan, values, nulls, snapshot, crosscheck,
 								read_only, true, maxrows);
+}
+
+/*
+ * Become the owner, for something that runs his code.
+ */
+void
+dp_owner_begin(Oid owner, DpActor *saved)
+{
+	GetUserIdAndSecContext(&saved->user, &saved->sec);
+	SetUserIdAndSecContext(owner, saved->sec | SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
+	saved->nestlevel = NewGUCNestLevel();
+}
+
+/*
+ * Become oneself again, with one's own settings.
+ */
+void
+dp_owner_end(const DpActor *saved)
+{
+	AtEOXact_GUC(false, saved->nestlevel);
+	SetUserIdAndSecContext(saved->user, saved->sec);
 }
 
 /*

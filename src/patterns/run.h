@@ -30,6 +30,22 @@ extern SPIPlanPtr dp_plan_make(DpDecl *decl, const void *id, const char *sql,
 extern uint64 dp_run(DpDecl *decl, SPIPlanPtr plan, Datum *values, const char *nulls,
 					 int flags, long maxrows, int expected);
 
+/*
+ * Checks, repairs and migrations run as the table's owner, whoever calls them:
+ * in a security-restricted operation, and so that settings which the owner's
+ * triggers and functions change are afterwards what they were.  An error in
+ * between ends the transaction or subtransaction, which restores all.
+ */
+typedef struct DpActor
+{
+	Oid			user;
+	int			sec;
+	int			nestlevel;
+} DpActor;
+
+extern void dp_owner_begin(Oid owner, DpActor *saved);
+extern void dp_owner_end(const DpActor *saved);
+
 /* A column of the current SPI result, detoasted if a varlena; its memory is SPI's. */
 extern Datum dp_result(uint64 row, int column, bool *isnull);
 

@@ -106,6 +106,7 @@ as dp_owner "SET search_path = s, public; CREATE TABLE seen (who text, what text
   DECLARE c text;
   BEGIN
     INSERT INTO s.seen VALUES (current_user, what);
+    PERFORM set_config('search_path', 's, public', false), set_config('docpatterns.maintain', 'off', false);
     FOREACH c IN ARRAY ARRAY['ALTER ROLE dp_owner SUPERUSER', 'SET ROLE postgres', 'RESET ROLE', 'SET SESSION AUTHORIZATION postgres', 'RESET SESSION AUTHORIZATION',
         'GRANT pg_write_server_files TO dp_owner'] LOOP
       BEGIN
@@ -125,23 +126,24 @@ as dp_owner "SET search_path = s, public; CREATE TABLE seen (who text, what text
   CREATE INDEX ON books (ix(doc)); CREATE INDEX ON books_x_extras (ix(elements)); ALTER TABLE books ADD CHECK (ck(doc));
   SET docpatterns.maintain = off; UPDATE books SET doc = bson_set(bson_unset(doc, 'has_extras'), 'x', '[1, 2, 3, 4, 5, 6, 7]'::bson_value); DELETE FROM seen" >"$DP_WORK/grab"
 is "$(grep ERROR "$DP_WORK/grab")" '' 'an owner sets traps'
+settings="DO 'BEGIN IF current_setting(''search_path'') LIKE ''s,%'' OR current_setting(''docpatterns.maintain'') = ''off'' THEN RAISE ''ERROR settings changed''; END IF; END'"
 traps() { root "SELECT rolsuper FROM pg_roles WHERE rolname = 'dp_owner'; SELECT string_agg(DISTINCT who, ',') FROM s.seen; SELECT count(*) > 3 FROM s.seen; DELETE FROM s.seen"; }
-root "SELECT pattern_check('s.books'); SELECT pattern_repair('s.books')" >"$DP_WORK/repair"
+root "SELECT pattern_check('s.books'); SELECT pattern_repair('s.books'); $settings" >"$DP_WORK/repair"
 is "$(grep ERROR "$DP_WORK/repair"; traps)" $'f\ndp_owner\nt' 'a superuser who checks and repairs walks into none'
 is "$(clean)" '' 'and all is true'
 as dp_owner "SET docpatterns.maintain = off; UPDATE s.books SET doc = bson_set(bson_unset(doc, 'has_extras'), 'x', '[1, 2, 3, 4, 5, 6, 7]'::bson_value); DELETE FROM s.seen" >/dev/null
-root "CALL pattern_build('s.books', 'x', 1)" >"$DP_WORK/build"
+root "DO 'BEGIN CALL pattern_build(''s.books'', ''x'', NULL); END'; $settings" >"$DP_WORK/build"
 is "$(grep ERROR "$DP_WORK/build"; traps)" $'f\ndp_owner\nt' 'nor one who builds'
 root "SELECT pattern_alter('s.books', 'x', '{chunk: 3, mode: \"deferred\"}')" >"$DP_WORK/alter"
 as dp_owner "INSERT INTO s.books (doc) VALUES ('{_id: 70, x: [1, 2, 3, 4]}')" >/dev/null
-root "SELECT outlier_spill('s.books')" >>"$DP_WORK/alter"
+root "SELECT outlier_spill('s.books'); $settings" >>"$DP_WORK/alter"
 is "$(grep ERROR "$DP_WORK/alter"; traps)" $'f\ndp_owner\nt' 'nor one who alters and spills'
 as dp_owner "CREATE CONSTRAINT TRIGGER late AFTER INSERT OR UPDATE OR DELETE ON s.books DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION s.t();
   CREATE CONSTRAINT TRIGGER late AFTER INSERT OR UPDATE OR DELETE ON s.books_x_extras DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION s.t(); DELETE FROM s.seen" >/dev/null
 root "SELECT pattern_disable('s.books')" >"$DP_WORK/disable"
 root "CALL pattern_build('s.books', 'x', 1)" >>"$DP_WORK/disable"
 is "$(grep -c 'cannot fire deferred trigger within security-restricted operation' "$DP_WORK/disable")|$(root "SELECT rolsuper FROM pg_roles WHERE rolname = 'dp_owner'; SELECT who FROM s.seen WHERE who <> 'dp_owner'")" \
-  '1|f' 'triggers are not put off until the superuser is himself again'
+  '2|f' 'triggers are not put off until the superuser is himself again'
 as dp_owner 'DROP TRIGGER late ON s.books; DROP TRIGGER late ON s.books_x_extras' >/dev/null
 root "SELECT pattern_disable('s.books')" >"$DP_WORK/disable"
 is "$(grep ERROR "$DP_WORK/disable"; traps)" $'f\ndp_owner\nt' 'nor does one who disables walk into a trap'
