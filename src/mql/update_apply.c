@@ -398,6 +398,7 @@ match_document(UpdateMatches *m, bool *seen, UpdateNode **children, int n,
 	}
 }
 
+/* One more match, in a list that grows. */
 static void
 add_match(UpdateMatches *m, UpdateNode *node, const UpdatePlace *place)
 {

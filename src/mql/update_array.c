@@ -318,6 +318,7 @@ compare_items(const void *a, const void *b, void *arg)
 	return (x->position > y->position) - (x->position < y->position);
 }
 
+/* $push to what is there.  Raises DATATYPE_MISMATCH if that is no array. */
 static void
 push_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 {
@@ -339,6 +340,7 @@ push_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 	pfree(values);
 }
 
+/* $push where nothing is: an array. */
 static void
 push_create(UpdateState *s, UpdateNode *leaf, DpValue *value)
 {
@@ -467,6 +469,7 @@ add_compile(UpdateNode *leaf, const DpPlace *place)
 	leaf->extra = set_of_one(&leaf->operand);
 }
 
+/* Appends those values that are not there.  Raises DATATYPE_MISMATCH if there is no array. */
 static void
 add_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 {
@@ -502,6 +505,7 @@ add_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 	pfree(missing);
 }
 
+/* Where nothing is, an array of the values. */
 static void
 add_create(UpdateState *s, UpdateNode *leaf, DpValue *value)
 {
@@ -525,6 +529,7 @@ pop_compile(UpdateNode *leaf, const DpPlace *place)
 	leaf->extra = first;
 }
 
+/* Takes that element away.  Raises DATATYPE_MISMATCH if there is no array. */
 static void
 pop_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 {
@@ -598,6 +603,7 @@ pull_all_compile(UpdateNode *leaf, const DpPlace *place)
 	leaf->extra = spec;
 }
 
+/* Whether an element goes. */
 static bool
 pulls(const PullSpec *spec, const DpValue *value)
 {
@@ -608,6 +614,7 @@ pulls(const PullSpec *spec, const DpValue *value)
 	return dp_filter_match_value(spec->filter, value);
 }
 
+/* $pull and $pullAll.  Raises DATATYPE_MISMATCH if there is no array. */
 static void
 pull_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 {

@@ -15,9 +15,12 @@
 #include "mql/update_tree.h"
 
 static const UpdateOperator *find_operator(const char *name);
+static UpdateNode *new_root(void);
+static void compile_replacement(DpUpdate *update, const DpValue *spec);
 static void compile_operators(DpUpdate *update, const DpValue *spec);
 static void compile_rename(DpUpdate *update, const UpdateOperator *op, const DpElement *field,
 						   const DpPlace *place);
+static bool names_elements(const char *path);
 static UpdateNode *add_path(DpUpdate *update, const char *path, uint32 len, const DpPlace *place);
 static UpdateNode *add_part(DpUpdate *update, UpdateNode *node, const char *path, uint32 start,
 							uint32 end, const DpPlace *place);
@@ -64,25 +67,34 @@ dp_update_compile(const DpValue *spec, const DpValue *filter, const DpValue *arr
 		if (dp_iter_next(&iter, &first) && first.name[0] == '$')
 			compile_operators(update, spec);
 		else
-		{
-			DpValue    *copy = palloc(sizeof(DpValue));
-
-			dp_iter_init_value(&iter, spec);
-			while (dp_iter_next(&iter, &first))
-				if (first.name[0] == '$')
-				{
-					DpPlace		place = dp_place_field(NULL, &first);
-
-					dp_bad_spec(&place, "a document that replaces another one cannot have the field \"%s\"",
-								first.name);
-				}
-			*copy = *spec;
-			update->replacement = copy;
-		}
+			compile_replacement(update, spec);
 	}
 	if (array_filters != NULL)
 		check_array_filters_used(update, array_filters);
 	return update;
+}
+
+/*
+ * A document that takes another one's place.
+ */
+static void
+compile_replacement(DpUpdate *update, const DpValue *spec)
+{
+	DpValue    *copy = palloc(sizeof(DpValue));
+	DpIter		iter;
+	DpElement	field;
+
+	dp_iter_init_value(&iter, spec);
+	while (dp_iter_next(&iter, &field))
+		if (field.name[0] == '$')
+		{
+			DpPlace		place = dp_place_field(NULL, &field);
+
+			dp_bad_spec(&place, "a document that replaces another one cannot have the field \"%s\"",
+						field.name);
+		}
+	*copy = *spec;
+	update->replacement = copy;
 }
 
 /*
@@ -94,9 +106,7 @@ compile_operators(DpUpdate *update, const DpValue *spec)
 	DpIter		operators;
 	DpElement	element;
 
-	update->root = palloc0(sizeof(UpdateNode));
-	update->root->path = "";
-	update->root->kind = UPDATE_FIELDS;
+	update->root = new_root();
 	dp_iter_init_value(&operators, spec);
 	while (dp_iter_next(&operators, &element))
 	{
@@ -147,9 +157,7 @@ dp_update_of_fields(void)
 	DpUpdate   *update = palloc0(sizeof(DpUpdate));
 
 	update->context = CurrentMemoryContext;
-	update->root = palloc0(sizeof(UpdateNode));
-	update->root->path = "";
-	update->root->kind = UPDATE_FIELDS;
+	update->root = new_root();
 	return update;
 }
 
@@ -161,6 +169,17 @@ dp_update_add_field(DpUpdate *update, const char *path, uint32 len, const DpValu
 
 	leaf->op = find_operator("$set");
 	leaf->operand = *value;
+}
+
+/* The node of the document itself. */
+static UpdateNode *
+new_root(void)
+{
+	UpdateNode *root = palloc0(sizeof(UpdateNode));
+
+	root->path = pstrdup("");
+	root->kind = UPDATE_FIELDS;
+	return root;
 }
 
 /*
@@ -197,25 +216,28 @@ compile_rename(DpUpdate *update, const UpdateOperator *op, const DpElement *fiel
 	len = DP_STRING_LEN(&field->value);
 	if (memchr(name, 0, len) != NULL)
 		dp_bad_spec(place, "the name of a field cannot hold a null character");
-	if (memchr(field->name, '$', field->namelen) != NULL || memchr(name, '$', len) != NULL)
-	{
-		const char *parts[] = {field->name, name};
-
-		for (int i = 0; i < 2; i++)
-			for (const char *p = parts[i]; p != NULL; p = strchr(p, '.'))
-			{
-				if (*p == '.')
-					p++;
-				if (p[0] == '$' && (p[1] == '\0' || p[1] == '.' || p[1] == '['))
-					dp_bad_spec(place, "$rename cannot move elements of arrays");
-			}
-	}
+	if (names_elements(field->name) || names_elements(name))
+		dp_bad_spec(place, "$rename cannot move elements of arrays");
 	source = add_path(update, field->name, field->namelen, place);
 	source->op = find_operator("$unset");
 	target = add_path(update, name, len, place);
 	target->op = op;
 	target->source = source;
 	update->renames = lappend(update->renames, target);
+}
+
+/* Whether a part of a path is $, $[] or $[identifier]. */
+static bool
+names_elements(const char *path)
+{
+	for (const char *part = path; part != NULL; part = strchr(part, '.'))
+	{
+		if (*part == '.')
+			part++;
+		if (part[0] == '$' && (part[1] == '\0' || part[1] == '.' || part[1] == '['))
+			return true;
+	}
+	return false;
 }
 
 /*

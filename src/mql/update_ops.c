@@ -7,7 +7,6 @@
 
 #include "access/xact.h"
 #include "common/int.h"
-#include "utils/fmgrprotos.h"
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 
@@ -70,6 +69,7 @@ const UpdateOperator dp_update_operators[] = {
 
 /* ---------------------------------------------------------------- $set, $unset, $rename */
 
+/* $set: the operand takes the old value's place. */
 static void
 set_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 {
@@ -96,6 +96,7 @@ unset_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 		dp_update_remove(s, place);
 }
 
+/* The value that was found at the other path takes the old one's place. */
 static void
 rename_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 {
@@ -103,6 +104,7 @@ rename_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 		dp_update_put(s, place, &leaf->moved);
 }
 
+/* Or is put where nothing is. */
 static void
 rename_create(UpdateState *s, UpdateNode *leaf, DpValue *value)
 {
@@ -119,6 +121,7 @@ min_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 		dp_update_put(s, place, &leaf->operand);
 }
 
+/* The greater one, likewise. */
 static void
 max_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 {
@@ -229,6 +232,7 @@ calculate(const UpdateNode *leaf, bool multiply, const DpValue *a, const DpValue
 	}
 }
 
+/* The sum or the product takes the old value's place.  Raises DATATYPE_MISMATCH if that is no number. */
 static void
 calculate_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place, bool multiply)
 {
@@ -241,12 +245,14 @@ calculate_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place, bool
 	dp_update_put(s, place, &result);
 }
 
+/* $inc */
 static void
 inc_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 {
 	calculate_apply(s, leaf, place, false);
 }
 
+/* $mul */
 static void
 mul_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 {
@@ -328,6 +334,7 @@ clock_create(UpdateState *s, UpdateNode *leaf, DpValue *value)
 	value->len = 8;
 }
 
+/* It takes the old value's place. */
 static void
 clock_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 {
@@ -339,6 +346,7 @@ clock_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 
 /* ---------------------------------------------------------------- $bit */
 
+/* Whether a value has the bits of an integer. */
 static bool
 is_integer(const DpValue *v)
 {
@@ -417,6 +425,7 @@ bit_calculate(const BitSpec *spec, int64 n, bool wide, uint8 *bytes, DpValue *va
 	}
 }
 
+/* The result takes the old value's place.  Raises DATATYPE_MISMATCH if that is no integer. */
 static void
 bit_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 {
