@@ -10,7 +10,7 @@
 #ifndef DP_MQL_FILTER_H
 #define DP_MQL_FILTER_H
 
-#include "bson/reader.h"
+#include "bson/path.h"
 #include "mql/error.h"
 
 typedef struct DpFilter DpFilter;
@@ -85,5 +85,25 @@ extern const char *dp_filter_identifier(const DpFilter *filter, uint32 *len);
 typedef void (*DpFilterVisit) (const char *path, uint32 pathlen, const DpValue *value, void *arg);
 
 extern void dp_filter_each_equal(const DpFilter *filter, DpFilterVisit visit, void *arg);
+
+/*
+ * Calls visit for each condition of the filter that a document must meet and
+ * that compares what a path leads to with a value, or with n values of which
+ * one must be equal ($in, unless it has regular expressions or null).
+ */
+typedef enum DpComparison
+{
+	DP_COMPARE_EQ,
+	DP_COMPARE_LT,
+	DP_COMPARE_LTE,
+	DP_COMPARE_GT,
+	DP_COMPARE_GTE,
+	DP_COMPARE_IN
+} DpComparison;
+
+typedef void (*DpFilterComparisonVisit) (const DpPath *path, DpComparison how,
+										 const DpValue *values, int n, void *arg);
+
+extern void dp_filter_each_comparison(const DpFilter *filter, DpFilterComparisonVisit visit, void *arg);
 
 #endif							/* DP_MQL_FILTER_H */

@@ -1,0 +1,195 @@
+-- Calls for people who think in collections. Each builds one statement, with its values as parameters, and runs it as the
+-- caller (src/mql/collection_calls.c). No search_path is set, because the caller's triggers and policies run inside; everything
+-- is qualified instead.
+
+CREATE FUNCTION _collection_query(rel regclass, filter bson, sort bson DEFAULT NULL,
+    OUT source text, OUT doc text, OUT conditions text, OUT operands bson_value[], OUT ordering text,
+    OUT locate text, OUT located text, OUT locks boolean, OUT insertion text, OUT id text)
+  AS 'MODULE_PATHNAME', 'dp_collection_query' LANGUAGE C STABLE;
+COMMENT ON FUNCTION _collection_query(regclass, bson, bson) IS
+  'internal: the parts of a statement on a relation: its name, columns, conditions ($1 filter, $2 operands), order, how one row is told from the others, and how documents are inserted';
+
+CREATE FUNCTION _collection_ticket() RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_collection_ticket' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION _collection_ticket() IS 'internal: begins to count the documents that an update leaves alone';
+CREATE FUNCTION _collection_unchanged(ticket bigint) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_collection_unchanged' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION _collection_unchanged(bigint) IS 'internal: how many documents the update with the ticket left alone';
+-- The last of the conditions: nothing else may be asked of a document that was counted.
+CREATE FUNCTION _collection_changes(doc bson, updated bson, ticket bigint) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_collection_changes' LANGUAGE C VOLATILE STRICT COST 100;
+COMMENT ON FUNCTION _collection_changes(bson, bson, bigint) IS 'internal: whether an update has changed the document; counts those that it has not';
+
+CREATE FUNCTION collection_insert(rel regclass, VARIADIC docs bson[]) RETURNS SETOF bson_value
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  q record;
+BEGIN
+  IF docs IS NULL OR EXISTS (SELECT FROM pg_catalog.unnest(docs) AS d WHERE d IS NULL) THEN
+    RAISE EXCEPTION 'documents cannot be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  q := @extschema@._collection_query(rel, '{}');
+  RETURN QUERY EXECUTE pg_catalog.concat(q.insertion, ' RETURNING ', q.id) USING docs;
+END
+$$;
+COMMENT ON FUNCTION collection_insert(regclass, bson[]) IS
+  'inserts documents into a collection, or into a table or view with one column of type bson; returns the _id of each, in their order (a collection gives one to those that have none); all or nothing; 22004 for NULL, 23505 for an _id that is there; needs INSERT, and SELECT on the returned column; locks as INSERT';
+
+CREATE FUNCTION collection_find(rel regclass, filter bson DEFAULT '{}', projection bson DEFAULT NULL, sort bson DEFAULT NULL,
+    skip bigint DEFAULT 0, take bigint DEFAULT NULL) RETURNS SETOF bson
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED COST 1000 AS $$
+DECLARE
+  q record;
+BEGIN
+  IF skip OPERATOR(pg_catalog.<) 0 OR take OPERATOR(pg_catalog.<) 0 THEN
+    RAISE EXCEPTION 'skip and take cannot be negative' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  q := @extschema@._collection_query(rel, filter, sort);
+  RETURN QUERY EXECUTE pg_catalog.concat('SELECT ',
+      CASE WHEN projection IS NULL THEN 't.' || q.doc ELSE '@extschema@.bson_project(t.' || q.doc || ', $4, $1)' END,
+      ' FROM ', q.source, ' WHERE ', q.conditions, ' ORDER BY ' || q.ordering, ' OFFSET $5 LIMIT $6')
+    USING filter, q.operands, sort, projection, skip, take;
+END
+$$;
+COMMENT ON FUNCTION collection_find(regclass, bson, bson, bson, bigint, bigint) IS
+  'the documents that match the filter, projected, sorted and cut as MongoDB''s find does; the filter''s conditions on _id, and those on paths that have a btree index and that checks keep free of arrays, use their indexes; take NULL: all; 22023 for a negative skip or take and bad specifications, 0A000 for unknown operators, 22004 for a NULL filter; needs SELECT';
+
+CREATE FUNCTION collection_count(rel regclass, filter bson DEFAULT '{}') RETURNS bigint
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED COST 1000 AS $$
+DECLARE
+  q record := @extschema@._collection_query(rel, filter);
+  result bigint;
+BEGIN
+  EXECUTE pg_catalog.concat('SELECT pg_catalog.count(*) FROM ', q.source, ' WHERE ', q.conditions) INTO result USING filter, q.operands;
+  RETURN result;
+END
+$$;
+COMMENT ON FUNCTION collection_count(regclass, bson) IS
+  'the number of documents that match the filter; indexes and errors as collection_find; needs SELECT';
+
+CREATE FUNCTION collection_distinct(rel regclass, field text, filter bson DEFAULT '{}') RETURNS SETOF bson_value
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED COST 1000 AS $$
+DECLARE
+  q record := @extschema@._collection_query(rel, filter);
+BEGIN
+  IF field IS NULL THEN
+    RAISE EXCEPTION 'field cannot be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  RETURN QUERY EXECUTE pg_catalog.concat('SELECT DISTINCT v FROM ', q.source, ', @extschema@.bson_values(t.', q.doc,
+      ', $3) AS v WHERE ', q.conditions, ' ORDER BY v') USING filter, q.operands, field;
+END
+$$;
+COMMENT ON FUNCTION collection_distinct(regclass, text, bson) IS
+  'the distinct values of a field, a dotted path, in the documents that match the filter, in order; of arrays the elements; indexes and errors as collection_find, 22023 for a bad path; needs SELECT';
+
+CREATE FUNCTION collection_update(rel regclass, filter bson, update bson_value, upsert boolean DEFAULT false, multi boolean DEFAULT false,
+    array_filters bson_value DEFAULT NULL, OUT matched bigint, OUT modified bigint, OUT upserted bson_value)
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  q record := @extschema@._collection_query(rel, filter);
+  command text;
+  row_table oid;
+  row_place tid;
+  row_key @extschema@.bson_value;
+  ticket bigint;
+  new_docs @extschema@.bson[];
+BEGIN
+  IF update IS NULL OR upsert IS NULL OR multi IS NULL THEN
+    RAISE EXCEPTION 'update, upsert and multi cannot be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  IF NOT multi AND q.locate IS NULL THEN
+    RAISE EXCEPTION 'cannot tell the rows of % apart', rel
+      USING ERRCODE = 'feature_not_supported', HINT = 'With multi => true all that match are updated.';
+  END IF;
+  command := pg_catalog.format('UPDATE %1$s SET %2$s = @extschema@.bson_update(t.%2$s, $6, $1, $7) WHERE %3$s AND %4$s AND '
+    '@extschema@._collection_changes(t.%2$s, @extschema@.bson_update(t.%2$s, $6, $1, $7), $8)',
+    q.source, q.doc, q.conditions, CASE WHEN multi THEN 'true' ELSE q.located END);
+
+  -- Again if somebody else changes a row of a view that was found, or inserts the document of an upsert, meanwhile.
+  FOR attempt IN 1 .. 3 LOOP
+    matched := 0;
+    modified := 0;
+    -- One row is found and locked by a statement of its own, so that the next one sees it as it was locked.
+    IF NOT multi THEN
+      EXECUTE pg_catalog.concat(q.locate, CASE WHEN q.locks THEN ' FOR NO KEY UPDATE OF t' END)
+        INTO row_table, row_place, row_key USING filter, q.operands;
+    END IF;
+    IF multi OR row_place IS NOT NULL OR row_key IS NOT NULL THEN
+      ticket := @extschema@._collection_ticket();
+      EXECUTE command USING filter, q.operands, row_table, row_place, row_key, update, array_filters, ticket;
+      GET DIAGNOSTICS modified = ROW_COUNT;
+      matched := modified OPERATOR(pg_catalog.+) @extschema@._collection_unchanged(ticket);
+      IF NOT multi AND q.locks THEN
+        matched := 1;
+      END IF;
+      EXIT WHEN matched OPERATOR(pg_catalog.>) 0;
+      CONTINUE WHEN NOT multi;
+    END IF;
+    EXIT WHEN NOT upsert;
+
+    new_docs := ARRAY[@extschema@.bson_update(NULL::@extschema@.bson, update, filter, array_filters, true)];
+    EXECUTE pg_catalog.concat(q.insertion,
+        CASE WHEN q.locks AND attempt OPERATOR(pg_catalog.<) 3 THEN ' ON CONFLICT DO NOTHING' END,
+        ' RETURNING coalesce(', q.id, ', ''null'')')
+      INTO upserted USING new_docs;
+    EXIT WHEN upserted IS NOT NULL;
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION collection_update(regclass, bson, bson_value, boolean, boolean, bson_value) IS
+  'updates a document that matches the filter, with multi all of them, as bson_update does; with upsert inserts one if none matches, made of what the filter says is equal and of the update; returns how many matched, how many of these were changed (the others are not written), and the _id of an inserted one (null if it has none); finds rows as collection_find; errors of bson_update, 22004 for NULL, 23505 if an upsert meets another document with its key, 0A000 for one row of a view that shows no key; needs SELECT and UPDATE, and INSERT for upserts; locks the rows';
+
+-- What bson_build() makes is a document, and a bare literal is taken for text where a function takes it.
+CREATE FUNCTION collection_update(rel regclass, filter bson, update bson, upsert boolean DEFAULT false, multi boolean DEFAULT false,
+    array_filters bson_value DEFAULT NULL, OUT matched bigint, OUT modified bigint, OUT upserted bson_value)
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  SELECT u.matched, u.modified, u.upserted INTO matched, modified, upserted
+    FROM @extschema@.collection_update(rel, filter, @extschema@.bson_value_from(update), upsert, multi, array_filters) AS u;
+END
+$$;
+COMMENT ON FUNCTION collection_update(regclass, bson, bson, boolean, boolean, bson_value) IS 'the same for an update that is a document';
+CREATE FUNCTION collection_update(rel regclass, filter bson, update text, upsert boolean DEFAULT false, multi boolean DEFAULT false,
+    array_filters bson_value DEFAULT NULL, OUT matched bigint, OUT modified bigint, OUT upserted bson_value)
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  SELECT u.matched, u.modified, u.upserted INTO matched, modified, upserted
+    FROM @extschema@.collection_update(rel, filter, @extschema@.bson_value_in(pg_catalog.textout(update)), upsert, multi, array_filters) AS u;
+END
+$$;
+COMMENT ON FUNCTION collection_update(regclass, bson, text, boolean, boolean, bson_value) IS 'the same for an update that is spelled out in Extended JSON';
+
+CREATE FUNCTION collection_delete(rel regclass, filter bson, multi boolean DEFAULT false) RETURNS bigint
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  q record := @extschema@._collection_query(rel, filter);
+  row_table oid;
+  row_place tid;
+  row_key @extschema@.bson_value;
+  deleted bigint;
+BEGIN
+  IF multi IS NULL THEN
+    RAISE EXCEPTION 'multi cannot be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  IF NOT multi AND q.locate IS NULL THEN
+    RAISE EXCEPTION 'cannot tell the rows of % apart', rel
+      USING ERRCODE = 'feature_not_supported', HINT = 'With multi => true all that match are deleted.';
+  END IF;
+  FOR attempt IN 1 .. 3 LOOP
+    IF NOT multi THEN
+      EXECUTE pg_catalog.concat(q.locate, CASE WHEN q.locks THEN ' FOR UPDATE OF t' END)
+        INTO row_table, row_place, row_key USING filter, q.operands;
+      IF row_place IS NULL AND row_key IS NULL THEN
+        RETURN 0;
+      END IF;
+    END IF;
+    EXECUTE pg_catalog.concat('DELETE FROM ', q.source, ' WHERE ', q.conditions, ' AND ' || CASE WHEN NOT multi THEN q.located END)
+      USING filter, q.operands, row_table, row_place, row_key;
+    GET DIAGNOSTICS deleted = ROW_COUNT;
+    EXIT WHEN multi OR q.locks OR deleted OPERATOR(pg_catalog.>) 0;
+  END LOOP;
+  RETURN deleted;
+END
+$$;
+COMMENT ON FUNCTION collection_delete(regclass, bson, boolean) IS
+  'deletes a document that matches the filter, with multi all of them; returns how many were deleted; finds rows as collection_find; 22004 for NULL, 0A000 for one row of a view that shows no key; needs SELECT and DELETE; locks the rows';

@@ -1,0 +1,347 @@
+/*
+ * collection_facts.c
+ *		When (doc -> 'path') may stand for what a filter says about the path.
+ *
+ * A filter looks into arrays and the operator -> does not, so they say the same
+ * only where there are no arrays: neither at the path nor on the way to it.
+ * That has to follow from the table's checks.  These are understood, for each
+ * part of the path, alone or beside others with AND:
+ *
+ *		bson_typeof(doc, 'a') = 'string', IN (..), <> 'array', and whatever
+ *		else the planner can follow; bson_typeof(doc -> 'a') as well
+ *
+ *		bson_validate(doc, schema), doc @@ '{$jsonSchema: schema}', with a
+ *		constant schema in which the part's properties have a type or bsonType
+ *		that is not, or not also, an array
+ *
+ * An index that nobody has would make conditions that only cost time, so the
+ * indexes are asked first.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_operator.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parse_func.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "bson/catalog.h"
+#include "mql/collection_calls.h"
+
+/* The path of an index's expression */
+typedef struct IndexedPath
+{
+	DpPath	   *path;
+	char	   *text;			/* as the index spells it */
+} IndexedPath;
+
+struct DpDocFacts
+{
+	AttrNumber	attnum;
+	List	   *indexed;		/* of IndexedPath */
+	List	   *clauses;		/* the checks, AND between them */
+	/* functions of the extension, InvalidOid if there is none */
+	Oid			get;			/* bson_get(bson, text), behind -> */
+	Oid			type_at;		/* bson_typeof(bson, text) */
+	Oid			type_of;		/* bson_typeof(bson_value) */
+	Oid			match;			/* bson_match(bson, bson), behind @@ */
+	Oid			validate;		/* bson_validate(bson, bson) */
+};
+
+static Oid	own_function(const char *name, Oid arg1, Oid arg2);
+static void read_indexes(DpDocFacts *facts, Relation rel);
+static void read_checks(DpDocFacts *facts, Relation rel);
+static bool is_call(Node *node, Oid function, AttrNumber attnum, Const **arg);
+static bool same_path(const DpPath *a, const DpPath *b);
+static bool never_array(DpDocFacts *facts, const DpPath *path, int nsteps);
+static bool follows(DpDocFacts *facts, Expr *type);
+static bool schema_forbids_array(const DpValue *schema, const DpPath *path, int nsteps);
+static bool has_array(const DpValue *type);
+static Expr *doc_var(DpDocFacts *facts);
+
+DpDocFacts *
+dp_doc_facts(Relation rel, AttrNumber attnum)
+{
+	DpDocFacts *facts = palloc0(sizeof(DpDocFacts));
+	const DpTypes *types = dp_types();
+
+	facts->attnum = attnum;
+	facts->get = own_function("bson_get", types->bson, TEXTOID);
+	read_indexes(facts, rel);
+	if (facts->indexed != NIL)
+	{
+		facts->type_at = own_function("bson_typeof", types->bson, TEXTOID);
+		facts->type_of = own_function("bson_typeof", types->bson_value, InvalidOid);
+		facts->match = own_function("bson_match", types->bson, types->bson);
+		facts->validate = own_function("bson_validate", types->bson, types->bson);
+		read_checks(facts, rel);
+	}
+	return facts;
+}
+
+/*
+ * A function of the extension by its name and the types of its one or two
+ * arguments.
+ */
+static Oid
+own_function(const char *name, Oid arg1, Oid arg2)
+{
+	Oid			args[2] = {arg1, arg2};
+	List	   *qualified = list_make2(makeString(get_namespace_name(dp_types()->schema)),
+									   makeString(pstrdup(name)));
+
+	return LookupFuncName(qualified, OidIsValid(arg2) ? 2 : 1, args, true);
+}
+
+/*
+ * The paths that btree indexes have, whatever their position.
+ */
+static void
+read_indexes(DpDocFacts *facts, Relation rel)
+{
+	List	   *oids = RelationGetIndexList(rel);
+	ListCell   *lc;
+
+	foreach(lc, oids)
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+		ListCell   *lc2;
+
+		if (index->rd_rel->relam == BTREE_AM_OID && index->rd_index->indisvalid)
+			foreach(lc2, RelationGetIndexExpressions(index))
+			{
+				Const	   *path;
+
+				if (is_call(lfirst(lc2), facts->get, facts->attnum, &path))
+				{
+					IndexedPath *found = palloc(sizeof(IndexedPath));
+
+					found->text = TextDatumGetCString(path->constvalue);
+					found->path = dp_path_parse(found->text, strlen(found->text));
+					facts->indexed = lappend(facts->indexed, found);
+				}
+			}
+		index_close(index, AccessShareLock);
+	}
+	list_free(oids);
+}
+
+/*
+ * The checks that hold for all rows, as the planner reads them.
+ */
+static void
+read_checks(DpDocFacts *facts, Relation rel)
+{
+	TupleConstr *constr = rel->rd_att->constr;
+
+	if (constr == NULL ||
+		(rel->rd_rel->relkind != RELKIND_RELATION && rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE))
+		return;
+	for (int i = 0; i < constr->num_check; i++)
+	{
+		Node	   *check;
+
+		if (!constr->check[i].ccvalid || constr->check[i].ccnoinherit)
+			continue;
+		check = eval_const_expressions(NULL, stringToNode(constr->check[i].ccbin));
+		facts->clauses = list_concat(facts->clauses,
+									 make_ands_implicit(canonicalize_qual((Expr *) check, true)));
+	}
+}
+
+/*
+ * Whether the expression calls the function, by name or as an operator, with
+ * the column of documents and a constant that is not null.
+ */
+static bool
+is_call(Node *node, Oid function, AttrNumber attnum, Const **arg)
+{
+	List	   *args;
+	Oid			called;
+	Node	   *doc;
+
+	if (IsA(node, FuncExpr))
+	{
+		called = ((FuncExpr *) node)->funcid;
+		args = ((FuncExpr *) node)->args;
+	}
+	else if (IsA(node, OpExpr))
+	{
+		called = get_opcode(((OpExpr *) node)->opno);
+		args = ((OpExpr *) node)->args;
+	}
+	else
+		return false;
+	if (!OidIsValid(function) || called != function || list_length(args) != 2)
+		return false;
+	doc = linitial(args);
+	if (!IsA(doc, Var) || ((Var *) doc)->varattno != attnum ||
+		!IsA(lsecond(args), Const) || ((Const *) lsecond(args))->constisnull)
+		return false;
+	*arg = lsecond(args);
+	return true;
+}
+
+/* Whether two paths have the same parts. */
+static bool
+same_path(const DpPath *a, const DpPath *b)
+{
+	if (a->nsteps != b->nsteps)
+		return false;
+	for (int i = 0; i < a->nsteps; i++)
+		if (a->steps[i].namelen != b->steps[i].namelen ||
+			memcmp(a->steps[i].name, b->steps[i].name, a->steps[i].namelen) != 0)
+			return false;
+	return true;
+}
+
+const char *
+dp_doc_index(DpDocFacts *facts, const DpPath *path)
+{
+	ListCell   *lc;
+
+	foreach(lc, facts->indexed)
+	{
+		IndexedPath *indexed = lfirst(lc);
+
+		if (!same_path(indexed->path, path))
+			continue;
+		for (int n = 1; n <= path->nsteps; n++)
+			if (!never_array(facts, path, n))
+				return NULL;
+		return indexed->text;
+	}
+	return NULL;
+}
+
+/*
+ * Whether it follows from the checks that the first steps of the path never
+ * lead to an array.
+ */
+static bool
+never_array(DpDocFacts *facts, const DpPath *path, int nsteps)
+{
+	const char **names = palloc(nsteps * sizeof(char *));
+	uint32	   *lens = palloc(nsteps * sizeof(uint32));
+	StringInfoData text;
+	Expr	   *spelled;
+	ListCell   *lc;
+
+	if (facts->clauses == NIL)
+		return false;
+	foreach(lc, facts->clauses)
+	{
+		Const	   *arg;
+		DpValue		value;
+
+		if (is_call(lfirst(lc), facts->validate, facts->attnum, &arg))
+			value = dp_value_of_document(PG_DETOAST_DATUM_PACKED(arg->constvalue));
+		else if (is_call(lfirst(lc), facts->match, facts->attnum, &arg))
+		{
+			DpValue		filter = dp_value_of_document(PG_DETOAST_DATUM_PACKED(arg->constvalue));
+
+			if (!dp_document_find(filter.data, filter.len, "$jsonSchema", 11, &value) ||
+				value.type != DP_TYPE_DOCUMENT)
+				continue;
+		}
+		else
+			continue;
+		if (schema_forbids_array(&value, path, nsteps))
+			return true;
+	}
+
+	for (int i = 0; i < nsteps; i++)
+	{
+		names[i] = path->steps[i].name;
+		lens[i] = path->steps[i].namelen;
+	}
+	initStringInfo(&text);
+	dp_path_to_text(&text, dp_path_of_names(nsteps, names, lens));
+	spelled = (Expr *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
+								 CStringGetTextDatum(text.data), false, false);
+	return follows(facts, (Expr *) makeFuncExpr(facts->type_at, TEXTOID,
+												list_make2(doc_var(facts), spelled),
+												DEFAULT_COLLATION_OID, DEFAULT_COLLATION_OID,
+												COERCE_EXPLICIT_CALL)) ||
+		follows(facts, (Expr *) makeFuncExpr(facts->type_of, TEXTOID,
+											 list_make1(make_opclause(OpernameGetOprid(list_make2(makeString(get_namespace_name(dp_types()->schema)), makeString("->")),
+																					   dp_types()->bson, TEXTOID),
+																	  dp_types()->bson_value, false,
+																	  doc_var(facts), spelled,
+																	  InvalidOid, DEFAULT_COLLATION_OID)),
+											 DEFAULT_COLLATION_OID, InvalidOid,
+											 COERCE_EXPLICIT_CALL));
+}
+
+/* The column of documents. */
+static Expr *
+doc_var(DpDocFacts *facts)
+{
+	return (Expr *) makeVar(1, facts->attnum, dp_types()->bson, -1, InvalidOid, 0);
+}
+
+/*
+ * Whether type <> 'array' follows from the checks, or at least that it is not
+ * false: a check that is null holds as well, and the type of nothing is null.
+ */
+static bool
+follows(DpDocFacts *facts, Expr *type)
+{
+	Expr	   *array = (Expr *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
+										   CStringGetTextDatum("array"), false, false);
+	Expr	   *differs = make_opclause(get_negator(TextEqualOperator), BOOLOID, false,
+										type, array, InvalidOid, DEFAULT_COLLATION_OID);
+
+	fix_opfuncids((Node *) differs);
+	return predicate_implied_by(list_make1(differs), facts->clauses, true);
+}
+
+/*
+ * Whether a schema says that what the first steps of the path lead to is no
+ * array, given that no step before leads to one.
+ */
+static bool
+schema_forbids_array(const DpValue *schema, const DpPath *path, int nsteps)
+{
+	DpValue		at = *schema;
+	DpValue		type;
+
+	for (int i = 0; i < nsteps; i++)
+	{
+		DpValue		properties;
+
+		if (!dp_document_find(at.data, at.len, "properties", 10, &properties) ||
+			properties.type != DP_TYPE_DOCUMENT ||
+			!dp_document_find(properties.data, properties.len,
+							  path->steps[i].name, path->steps[i].namelen, &at) ||
+			at.type != DP_TYPE_DOCUMENT)
+			return false;
+	}
+	return (dp_document_find(at.data, at.len, "bsonType", 8, &type) ||
+			dp_document_find(at.data, at.len, "type", 4, &type)) && !has_array(&type);
+}
+
+/* Whether "array" is the name of a type or among the names. */
+static bool
+has_array(const DpValue *type)
+{
+	DpIter		iter;
+	DpValue		value;
+
+	if (type->type == DP_TYPE_STRING)
+		return DP_STRING_LEN(type) == 5 && memcmp(DP_STRING_DATA(type), "array", 5) == 0;
+	if (type->type != DP_TYPE_ARRAY)
+		return true;
+	dp_iter_init_value(&iter, type);
+	while (dp_iter_next_value(&iter, &value))
+		if (value.type != DP_TYPE_STRING || has_array(&value))
+			return true;
+	return false;
+}
