@@ -47,7 +47,7 @@ static HeapTuple outlier_enforce(Outlier *o, HeapTuple tuple, TupleDesc desc);
 static HeapTuple row_with_document(Outlier *o, HeapTuple tuple, TupleDesc desc, struct varlena *doc);
 static void outlier_after(Outlier *o, TriggerData *trigdata);
 static void outlier_changed(Outlier *o, struct varlena *before, struct varlena *after, const DpKey *key);
-static void outlier_replaced(Outlier *o, struct varlena *doc, const DpKey *key);
+static void outlier_replaced(Outlier *o, TriggerData *trigdata, TupleDesc desc);
 static void outlier_statement(Outlier *o, TriggerData *trigdata);
 static struct varlena *link_of_row(Outlier *o, HeapTuple tuple, TupleDesc desc);
 static struct varlena *row_document(Outlier *o, HeapTuple tuple, TupleDesc desc);
@@ -284,7 +284,10 @@ outlier_before(Outlier *o, TriggerData *trigdata)
 		case DP_MARK_INTERNAL:
 			return outlier_enforce(o, tuple, desc);
 		case DP_MARK_WHOLE:
-			return tuple;		/* arranged afterwards */
+		case DP_MARK_REPLACED:
+			if (is_update)
+				return tuple;	/* arranged afterwards */
+			break;				/* it has come from another partition */
 	}
 	given = row_document(o, tuple, desc);
 	if (given == NULL)
@@ -425,6 +428,18 @@ outlier_after(Outlier *o, TriggerData *trigdata)
 		return;
 	}
 
+	if (marked == DP_MARK_WHOLE && before != NULL)
+		outlier_replaced(o, trigdata, desc);
+	if (marked == DP_MARK_WHOLE || marked == DP_MARK_REPLACED)
+	{
+		/* the array is all there is */
+		dp_key_of_tuple(o->decl, tuple, desc, &key);
+		SPI_connect();
+		dp_outlier_settle(o, &key, false);
+		SPI_finish();
+		return;
+	}
+
 	if (had_extras)
 	{
 		DpKey		to;
@@ -433,13 +448,9 @@ outlier_after(Outlier *o, TriggerData *trigdata)
 		if (!dp_key_identical(o->decl, &key, &to))
 		{
 			SPI_connect();
-			if (marked == DP_MARK_WHOLE)
-				dp_outlier_drop(o, &key);
-			else
-				dp_outlier_move_start(o, &key, &to, array_grown(o, before, after));
+			dp_outlier_move_start(o, &key, &to, array_grown(o, before, after));
 			SPI_finish();
-			if (marked != DP_MARK_WHOLE)
-				return;
+			return;
 		}
 	}
 	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event) && dp_outlier_moving())
@@ -449,12 +460,6 @@ outlier_after(Outlier *o, TriggerData *trigdata)
 			return;
 	}
 
-	if (marked == DP_MARK_WHOLE)
-	{
-		dp_key_of_tuple(o->decl, tuple, desc, &key);
-		outlier_replaced(o, after, &key);
-		return;
-	}
 	if (!had_extras)
 	{
 		/* the typical document ends here */
@@ -543,14 +548,28 @@ append_rest(Outlier *o, const DpKey *key, struct varlena *doc)
 }
 
 /*
- * A whole document was written: its array is all there is.
+ * A whole document was written over another one: forget the extras of the old
+ * one, of all patterns at once.  To arrange one array writes the row again, and
+ * then the triggers of the other patterns must not meet extras that are void.
  */
 static void
-outlier_replaced(Outlier *o, struct varlena *doc, const DpKey *key)
+outlier_replaced(Outlier *o, TriggerData *trigdata, TupleDesc desc)
 {
+	ListCell   *lc;
+
 	SPI_connect();
-	dp_outlier_drop(o, key);
-	dp_outlier_settle(o, key, false);
+	foreach(lc, dp_decls(RelationGetRelid(trigdata->tg_relation)))
+	{
+		DpDecl	   *decl = lfirst(lc);
+		DpKey		key;
+
+		if (strcmp(decl->pattern, o->decl->pattern) != 0 ||
+			dp_marked(decl->target, decl->name) != DP_MARK_WHOLE)
+			continue;
+		dp_key_of_tuple(decl, trigdata->tg_trigtuple, desc, &key);
+		dp_outlier_drop(dp_outlier(decl), &key);
+		dp_mark_change(decl->target, decl->name, DP_MARK_REPLACED);
+	}
 	SPI_finish();
 }
 

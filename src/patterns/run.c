@@ -22,7 +22,7 @@ static List *collections = NIL; /* of DpCollected, in TopTransactionContext */
 static bool callbacks_registered = false;
 
 static int	execute(SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxrows);
-static const DpMark *mark_find(Oid relid, const char *name);
+static DpMark *mark_find(Oid relid, const char *name);
 static void plans_free(void *arg);
 static void collections_xact(XactEvent event, void *arg);
 static void collections_subxact(SubXactEvent event, SubTransactionId mine,
@@ -228,6 +228,13 @@ dp_marked(Oid relid, const char *name)
 	return mark != NULL ? mark->kind : DP_MARK_NONE;
 }
 
+/* Go on with another mark, which must be there. */
+void
+dp_mark_change(Oid relid, const char *name, DpMarkKind kind)
+{
+	mark_find(relid, name)->kind = kind;
+}
+
 /*
  * The document that it writes, or NULL.
  */
@@ -240,11 +247,11 @@ dp_marked_document(Oid relid, const char *name)
 }
 
 /* The mark of the statement whose triggers are being called, or NULL. */
-static const DpMark *
+static DpMark *
 mark_find(Oid relid, const char *name)
 {
 	int			depth = marks != NULL ? dp_trigger_depth() : 0;
-	const DpMark *mark;
+	DpMark	   *mark;
 
 	for (mark = marks; mark != NULL; mark = mark->outer)
 	{

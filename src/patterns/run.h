@@ -73,7 +73,8 @@ typedef enum DpMarkKind
 {
 	DP_MARK_NONE,
 	DP_MARK_INTERNAL,			/* the pattern itself writes what is already in order */
-	DP_MARK_WHOLE				/* a whole document is written: it replaces what lies elsewhere */
+	DP_MARK_WHOLE,				/* a whole document is written: it replaces what lies elsewhere */
+	DP_MARK_REPLACED			/* the same, and what lay elsewhere is gone already */
 } DpMarkKind;
 
 typedef struct DpMark
@@ -89,6 +90,7 @@ typedef struct DpMark
 extern void dp_mark_push(DpMark *mark, Oid relid, const char *name, DpMarkKind kind);
 extern void dp_mark_pop(DpMark *mark);
 extern DpMarkKind dp_marked(Oid relid, const char *name);
+extern void dp_mark_change(Oid relid, const char *name, DpMarkKind kind);
 
 /* dp_run() for a statement that writes to relid, marked. */
 extern uint64 dp_run_marked(DpDecl *decl, SPIPlanPtr plan, Datum *values, const char *nulls,

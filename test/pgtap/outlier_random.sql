@@ -3,7 +3,7 @@
 -- elements are compared without it.)
 SET client_min_messages = warning;
 \set seed 0.4711
-SELECT plan(26);
+SELECT plan(30);
 SELECT diag('seed ' || :seed);
 
 CREATE TEMP TABLE m (id int PRIMARY KEY, a int[] NOT NULL);
@@ -177,4 +177,76 @@ SELECT pg_temp.run('partitioned', 4, 4, 2, 'first', false, 'n', 'immediate', fal
 SELECT pg_temp.run('partitioned, last', 3, 1, 7, 'last', true, NULL, 'immediate', false, true, :seed + 0.10);
 SELECT pg_temp.run('collection', 4, 0, 2, 'first', false, 'n', 'immediate', true, false, :seed + 0.11);
 SELECT pg_temp.run('collection, last', 4, 2, 2, 'last', false, 'n', 'immediate', true, true, :seed + 0.12);
+
+-- Two patterns on one table, keys of text, and a trigger of the user's that writes to the same row once more.
+CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE t SET doc = bson_set(doc, 'seen', true) WHERE id = NEW.id AND NOT doc ? 'seen';
+  RETURN NULL;
+END $$;
+CREATE TEMP TABLE m2 (id text PRIMARY KEY, a int[] NOT NULL, b int[] NOT NULL);
+CREATE FUNCTION pg_temp.run_two(label text, with_trigger boolean, seed float8) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+  batch int; op int; x text; y text; va int[]; vb int[]; wrong text; failures text; ops int;
+BEGIN
+  PERFORM setseed(seed);
+  CREATE TABLE t (id text PRIMARY KEY, doc bson);
+  PERFORM outlier_enable('t', 'a', 3, chunk => 2, count_field => 'na', flag => 'fa');
+  PERFORM outlier_enable('t', 'x.b', 4, keep => 1, stay => 'last', is_set => true, flag => 'x.f', name => 'b');
+  IF with_trigger THEN CREATE TRIGGER again AFTER INSERT OR UPDATE ON t FOR EACH ROW EXECUTE FUNCTION again(); END IF;
+  TRUNCATE m2;
+  FOR batch IN 1..8 LOOP
+    FOR ops IN 1..25 LOOP
+      op := pg_temp.r(9);
+      SELECT id INTO x FROM m2 ORDER BY random() LIMIT 1;
+      va := pg_temp.values_of(pg_temp.r(6)); vb := pg_temp.values_of(pg_temp.r(6));
+      IF op = 0 OR x IS NULL THEN
+        y := 'key ' || pg_temp.r(1000000);
+        INSERT INTO t VALUES (y, bson_build('a', pg_temp.elements(va, false), 'x', bson_build('b', pg_temp.elements(vb, false))));
+        INSERT INTO m2 VALUES (y, va, pg_temp.dedup(vb, true));
+        CONTINUE;
+      END IF;
+      CASE op
+      WHEN 1, 2 THEN
+        UPDATE t SET doc = bson_set(doc, 'a', coalesce(doc -> 'a', '[]') || pg_temp.elements(va, false)) - 'seen' WHERE id = x;
+        UPDATE m2 SET a = a || va WHERE id = x;
+      WHEN 3 THEN
+        UPDATE t SET doc = bson_set(bson_set(doc, 'a', coalesce(doc -> 'a', '[]') || pg_temp.elements(va, false)), 'x.b', coalesce(doc -> 'x.b', '[]') || pg_temp.elements(vb, false)) WHERE id = x;
+        UPDATE m2 SET a = a || va, b = pg_temp.dedup(b || vb, true) WHERE id = x;
+      WHEN 4 THEN
+        y := x || '''';
+        UPDATE t SET id = y, doc = bson_set(doc, 'a', coalesce(doc -> 'a', '[]') || pg_temp.elements(va, false)) WHERE id = x;
+        UPDATE m2 SET id = y, a = a || va WHERE id = x;
+      WHEN 5 THEN
+        UPDATE t_whole SET doc = bson_set(bson_set(doc, 'a', pg_temp.elements(va, false)), 'x.b', pg_temp.elements(vb, false)) WHERE id = x;
+        UPDATE m2 SET a = va, b = pg_temp.dedup(vb, true) WHERE id = x;
+      WHEN 6 THEN
+        UPDATE t_whole SET doc = bson_set(doc, 'x.b', pg_temp.elements(vb, false)) - 'seen', id = '"' || id WHERE id = x;
+        UPDATE m2 SET b = pg_temp.dedup(vb, true), id = '"' || id WHERE id = x;
+      WHEN 7 THEN
+        PERFORM outlier_push_into('t', 'b', x, VARIADIC vb), outlier_push_into('t', 'a', x, VARIADIC va);
+        UPDATE m2 SET a = a || va, b = pg_temp.dedup(b || vb, true) WHERE id = x;
+      ELSE
+        IF cardinality(va) > 0 THEN
+          PERFORM outlier_pull('t', x, va[1], 'a'), outlier_pull('t', x, va[1], 'b');
+          UPDATE m2 SET a = array_remove(a, va[1]), b = array_remove(b, va[1]) WHERE id = x;
+        ELSE
+          DELETE FROM t WHERE id = x;
+          DELETE FROM m2 WHERE id = x;
+        END IF;
+      END CASE;
+    END LOOP;
+    SELECT string_agg(format('batch %s: %s', batch, v), '; ') INTO failures FROM (SELECT v FROM pattern_check('t') v LIMIT 3) v;
+    SELECT format('batch %s: key %s is %s %s, not %s %s', batch, id, f.a, f.b, m2.a, m2.b) INTO wrong
+      FROM m2 FULL JOIN (SELECT id, pg_temp.plain(doc -> 'a') AS a, pg_temp.plain(doc -> 'x.b') AS b FROM t_whole) f USING (id)
+      WHERE f.a IS DISTINCT FROM m2.a OR f.b IS DISTINCT FROM m2.b LIMIT 1;
+    EXIT WHEN failures IS NOT NULL OR wrong IS NOT NULL;
+  END LOOP;
+  RETURN NEXT is(failures, NULL, label || ': nothing is violated');
+  RETURN NEXT is(wrong, NULL, label || ': whole documents equal plain arrays');
+  DROP TABLE t CASCADE;
+END $$;
+SELECT pg_temp.run_two('two patterns', false, :seed + 0.2);
+SELECT pg_temp.run_two('two patterns and a trigger', true, :seed + 0.21);
+DROP FUNCTION again();
 SELECT * FROM finish();
