@@ -210,6 +210,15 @@ decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern, bool missing_ok)
 			 errhint("A trigger of the pattern was dropped or renamed by hand; drop the others and declare the pattern again.")));
 }
 
+bool
+dp_partition_restoring(Relation rel)
+{
+	if (!rel->rd_rel->relispartition)
+		return false;
+	list_free(RelationGetIndexList(rel));
+	return !OidIsValid(rel->rd_pkindex);
+}
+
 /* The table whose main trigger names the pair. */
 Oid
 dp_pair_main(const char *pair, Oid relid)

@@ -87,6 +87,13 @@ extern DpDecl *dp_decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern);
 extern DpDecl *dp_decl_of_trigger_if(FunctionCallInfo fcinfo, const char *pattern);
 
 /*
+ * Whether the table is a partition that has no primary key yet.  That is so
+ * only while a restore in parallel loads it, after the triggers of the table
+ * above it were created: its rows are in order, and are to be left alone.
+ */
+extern bool dp_partition_restoring(Relation rel);
+
+/*
  * The two sides of a pair: the table whose main trigger names it, and the one
  * whose side triggers do; relid is the one that is known.  InvalidOid if there
  * is none with the same owner.  If there are several (a schema was copied),

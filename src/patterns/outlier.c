@@ -69,6 +69,10 @@ dp_outlier_trigger(PG_FUNCTION_ARGS)
 	DpDecl	   *decl;
 	Outlier    *o;
 
+	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL &&
+		TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && dp_partition_restoring(trigdata->tg_relation))
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
+							   trigdata->tg_newtuple : trigdata->tg_trigtuple);
 	if (CALLED_AS_TRIGGER(fcinfo) && !TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 	{
 		/* such a trigger stays behind when a partition is detached */
