@@ -25,6 +25,9 @@ typedef struct FieldPath
 	DpPathStep	steps[FLEXIBLE_ARRAY_MEMBER];
 } FieldPath;
 
+/* Values on the way may always have so many bytes, and four times the size of a document */
+#define MAX_VALUE_SIZE	(64 * 1024 * 1024)
+
 /* Slots that every state has */
 #define SLOT_ROOT	(-1)
 #define SLOT_NOW	(-2)
@@ -946,10 +949,28 @@ dp_result_decimal(DpValue *result, const uint8 *d)
 	return true;
 }
 
+/*
+ * Raises PROGRAM_LIMIT_EXCEEDED for a value on the way that is far larger than
+ * any that may come out: a loop that doubles a value stops here and not when
+ * memory is used up.
+ */
+static inline void
+check_size(uint32 len)
+{
+	if (unlikely(len > MAX_VALUE_SIZE && len / 4 > (uint32) dp_max_document_size))
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("a value in an expression is too large"),
+				 errdetail("The value has %u bytes.", len)));
+}
+
 char *
 dp_result_string_room(DpValue *result, uint32 len)
 {
-	uint8	   *p = result_room(result, DP_TYPE_STRING, len + 5);
+	uint8	   *p;
+
+	check_size(len);
+	p = result_room(result, DP_TYPE_STRING, len + 5);
 
 	dp_put_int32(p, (int32) (len + 1));
 	p[4 + len] = 0;
@@ -967,6 +988,7 @@ bool
 dp_result_built(DpValue *result, const DpBuilder *b, uint8 type)
 {
 	*result = dp_builder_view(b, type);
+	check_size(result->len);
 	return true;
 }
 

@@ -26,24 +26,24 @@ typedef struct Walk
 	int			next;			/* argument */
 	bool		in_array;
 	DpIter		iter;
+	DpValue		single;			/* the only argument, if it is no array */
 } Walk;
 
 /* Begins. */
 static void
 walk_begin(Walk *w, const DpNode *node, DpExprState *state)
 {
-	DpValue		v;
-
 	w->node = node;
 	w->state = state;
 	w->next = 0;
 	w->in_array = false;
 	if (node->nargs == 1)
 	{
-		dp_arg(node, 0, state, &v);
-		if (v.type == DP_TYPE_ARRAY)
+		/* evaluated once: operators inside each other would take twice as long at each level */
+		dp_arg(node, 0, state, &w->single);
+		if (w->single.type == DP_TYPE_ARRAY)
 		{
-			dp_iter_init_value(&w->iter, &v);
+			dp_iter_init_value(&w->iter, &w->single);
 			w->in_array = true;
 		}
 	}
@@ -57,7 +57,11 @@ walk_next(Walk *w, DpValue *v)
 		return dp_iter_next_value(&w->iter, v);
 	if (w->next >= w->node->nargs)
 		return false;
-	dp_arg(w->node, w->next++, w->state, v);
+	if (w->node->nargs == 1)
+		*v = w->single;
+	else
+		dp_arg(w->node, w->next, w->state, v);
+	w->next++;
 	return true;
 }
 

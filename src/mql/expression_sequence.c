@@ -11,6 +11,9 @@
 #include "mql/expression_node.h"
 #include "mql/sort_key.h"
 
+/* Most elements that $range gives */
+#define MAX_RANGE	10000000
+
 enum
 {
 	OP_MAX, OP_MIN
@@ -52,6 +55,8 @@ range_eval(const DpNode *node, DpExprState *state, DpValue *result)
 
 	if (step == 0)
 		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs a step that is not 0");
+	if ((to - from) / step >= MAX_RANGE)
+		dp_node_error(node, ERRCODE_PROGRAM_LIMIT_EXCEEDED, "gives more than %d elements", MAX_RANGE);
 	dp_builder_init_value(&b, 0);
 	dp_builder_begin_array(&b);
 	for (; step > 0 ? from < to : from > to; from += step)

@@ -17,20 +17,18 @@ enum
 };
 
 /*
- * An argument as a sorted set.  Returns false if it is null or missing.
+ * An array as a sorted set.  Returns false if it is null or missing.
  */
 static bool
-set_arg(const DpNode *node, int i, DpExprState *state, DpValue **values, int *n)
+set_of(const DpNode *node, const DpValue *array, DpValue **values, int *n)
 {
-	DpValue		array;
 	int			kept = 0;
 
-	dp_arg(node, i, state, &array);
-	if (dp_is_nullish(&array))
+	if (dp_is_nullish(array))
 		return false;
-	if (array.type != DP_TYPE_ARRAY)
-		dp_node_type_error(node, "arrays", &array);
-	*n = dp_array_values(&array, values);
+	if (array->type != DP_TYPE_ARRAY)
+		dp_node_type_error(node, "arrays", array);
+	*n = dp_array_values(array, values);
 	dp_values_sort(*values, *n);
 	for (int k = 0; k < *n; k++)
 		if (k == 0 || dp_value_compare(&(*values)[k], &(*values)[kept - 1]) != 0)
@@ -39,17 +37,25 @@ set_arg(const DpNode *node, int i, DpExprState *state, DpValue **values, int *n)
 	return true;
 }
 
+/* The same for an argument. */
+static bool
+set_arg(const DpNode *node, int i, DpExprState *state, DpValue **values, int *n)
+{
+	DpValue		array;
+
+	dp_arg(node, i, state, &array);
+	return set_of(node, &array, values, n);
+}
+
 /* The same for operators that do not take null. */
 static void
 set_required(const DpNode *node, int i, DpExprState *state, DpValue **values, int *n)
 {
-	if (!set_arg(node, i, state, values, n))
-	{
-		DpValue		v;
+	DpValue		array;
 
-		dp_arg(node, i, state, &v);
-		dp_node_type_error(node, "arrays", &v);
-	}
+	dp_arg(node, i, state, &array);
+	if (!set_of(node, &array, values, n))
+		dp_node_type_error(node, "arrays", &array);
 }
 
 /* Whether a sorted set holds the value. */
@@ -166,12 +172,12 @@ difference_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	int			nb;
 	int			nseen;
 	int			kept = 0;
-	bool		found = set_arg(node, 0, state, &seen, &nseen);
+	bool		found;
 
+	dp_arg(node, 0, state, &array);
+	found = set_of(node, &array, &seen, &nseen);
 	if (!set_arg(node, 1, state, &b, &nb) || !found)
 		return dp_result_null(result);
-	/* seen points to the elements that are the first of their kind */
-	dp_arg(node, 0, state, &array);
 	na = dp_array_values(&array, &a);
 	taken = palloc0(sizeof(bool) * Max(nseen, 1));
 	for (int i = 0; i < na; i++)

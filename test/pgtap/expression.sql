@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(846);
+SELECT plan(851);
 
 -- the result as it is printed, '' if it is missing
 CREATE FUNCTION pg_temp.eval(d text, e text) RETURNS text LANGUAGE plpgsql AS $$
@@ -935,6 +935,12 @@ SELECT is((SELECT count(*) FROM generate_series(1, 3) AS i WHERE bson_eval(bson_
 SELECT throws_ok($q$SELECT bson_eval('{}', '{$reduce: {input: {$range: [0, 200]}, initialValue: {}, in: {v: "$$value"}}}')$q$, '54000', NULL, 'a value of 200 levels');
 SELECT throws_ok($$SELECT bson_eval(bson_build('s', repeat('x', 9000000)), '{$concat: ["$s", "$s"]}')$$, '54000', NULL, 'a value of 18 MB');
 SELECT is(bson_eval('{}', '{$size: {$range: [0, 1000000]}}')::int, 1000000, 'a long array');
+SELECT throws_ok($$SELECT bson_eval('{}', '{$range: [-2147483648, 2147483647]}')$$, '54000', NULL, 'a longer one');
+SELECT throws_ok($q$SELECT bson_eval('{}', '{$strLenCP: {$reduce: {input: {$range: [0, 40]}, initialValue: "x", in: {$concat: ["$$value", "$$value"]}}}}')$q$, '54000', NULL, 'a value that doubles');
+SELECT throws_ok($q$SELECT bson_eval('{}', '{$size: {$reduce: {input: {$range: [0, 40]}, initialValue: [1], in: {$concatArrays: ["$$value", "$$value"]}}}}')$q$, '54000', NULL, 'an array that doubles');
+-- 90 operators inside each other, each of which evaluates its argument once
+SELECT is(bson_eval('{}', bson_value_in((repeat('{$sum: ', 90) || '1' || repeat('}', 90))::cstring))::int, 1, 'sums of sums');
+SELECT is(bson_eval('{}', bson_value_in((repeat('{$setDifference: [', 45) || '[2, 1]' || repeat(', [3]]}', 45))::cstring)), '[2, 1]', 'differences of differences');
 SELECT is(bson_eval('{}', '{$sum: {$map: {input: {$range: [0, 100]}, in: {$sum: {$map: {input: {$range: [0, 100]}, as: "b", in: {$multiply: ["$$this", "$$b"]}}}}}}}')::int, 24502500, 'loops in loops');
 SELECT is(bson_eval(d, '{$strLenCP: {$reduce: {input: {$range: [0, 2000]}, initialValue: "", in: {$concat: ["$$value", "$s"]}}}}')::int, 20000, 'a value that grows in a loop')
   FROM (SELECT bson_build('s', '0123456789') AS d) AS t;
