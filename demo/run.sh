@@ -29,6 +29,7 @@ echo "$("$cluster" run postgres --version), which nobody else uses."
 
 . demo/load.sh
 . demo/outlier.sh
+. demo/queries.sh
 
 title 'See for yourself'
 say "The cluster keeps running. To open psql there:"

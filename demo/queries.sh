@@ -1,0 +1,28 @@
+# Third part of the tour: queries as they are typed in mongosh, on the same catalogue. Sourced by run.sh.
+
+# Shows a query with the calls for collections, its answer, and how long it takes: query SQL
+query() {
+  show -t "$1"
+  printf '  %s\n' "$dim$(time_of "$1") ms$plain"
+}
+
+title '7. Bring your queries'
+say "MongoDB's query and update languages are part of the type: doc @@ filter and bson_update(doc, update) in SQL, and calls for" \
+  "those who think in collections. Who needs libc6 in version 2.3x?"
+query "SELECT collection_count('packages', '{depends: {\$elemMatch:
+         {name: \"libc6\", version: {\$gte: \"2.3\", \$lt: \"2.4\"}}}}')"
+say "The largest downloads in three sections, three fields of each:"
+query "SELECT collection_find('packages',
+  '{section: {\$in: [\"games\", \"science\", \"fonts\"]}, size: {\$gt: 10000000}}',
+  '{_id: 1, section: 1, size: 1}', sort => '{size: -1}', take => 3)"
+say "Small libraries with a version in their names, and what each needs first:"
+query "SELECT collection_find('packages',
+  '{_id: {\$regex: \"^lib[a-z]+[0-9]\$\"}, installed_size: {\$gt: 0, \$lte: 40}}',
+  '{installed_size: 1, needs: {\$first: \"\$depends.name\"}}',
+  sort => '{_id: 1}', take => 3)"
+say "In which sections is something essential?"
+query "SELECT collection_distinct('packages', 'section', '{essential: true}')"
+say "An update counts and remembers, and one by _id goes straight to its row:"
+query "SELECT matched, modified FROM collection_update('packages',
+  '{_id: \"$typical\"}',
+  '{\$inc: {views: 1}, \$push: {seen: {\$each: [\"tour\"], \$slice: -3}}}')"
