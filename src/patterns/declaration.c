@@ -68,6 +68,7 @@ static bool decl_option(DpDecl *decl, const char *option, DpValue *value);
 static char *pattern_of_function(Oid function);
 static Oid	declared_on(Oid relid, bool isclone);
 static DpDecl *decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern, bool missing_ok);
+static Oid	pair_scan(const char *pair, bool main, Oid relid, bool foreign);
 static Oid	relation_owner(Oid relid);
 
 #define FUNCTION_SUFFIX "_trigger"
@@ -733,6 +734,22 @@ declared_on(Oid relid, bool isclone)
 Oid
 dp_pair_find(const char *pair, bool main, Oid relid)
 {
+	return pair_scan(pair, main, relid, false);
+}
+
+/*
+ * The same among the tables of other owners, to be named in an error only.
+ */
+Oid
+dp_pair_foreign(const char *pair, bool main, Oid relid)
+{
+	return pair_scan(pair, main, relid, true);
+}
+
+/* Looks at all triggers, of tables of the same owner as relid or of others. */
+static Oid
+pair_scan(const char *pair, bool main, Oid relid, bool foreign)
+{
 	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
 	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
 	Oid			owner = relation_owner(relid);
@@ -752,7 +769,7 @@ dp_pair_find(const char *pair, bool main, Oid relid)
 		if (form->tgnargs != (main ? 1 : 3) || OidIsValid(form->tgparentid) ||
 			strncmp(NameStr(form->tgname), DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0)
 			continue;
-		if (relation_owner(form->tgrelid) != owner || pattern_of_function(form->tgfoid) == NULL)
+		if ((relation_owner(form->tgrelid) != owner) != foreign || pattern_of_function(form->tgfoid) == NULL)
 			continue;
 		args = heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(rel), &isnull);
 		first = VARDATA_ANY(DatumGetByteaPP(args));

@@ -105,6 +105,9 @@ extern Oid	dp_pair_side(const char *pair, Oid relid);
 /* The same, neither kept nor read: the table may not be ready yet, in the midst of a restore. */
 extern Oid	dp_pair_find(const char *pair, bool main, Oid relid);
 
+/* A table of another owner that names the pair. */
+extern Oid	dp_pair_foreign(const char *pair, bool main, Oid relid);
+
 /* A main trigger's argument as a bson, or NULL if it is none. */
 extern struct varlena *dp_declared_options(const char *declared);
 

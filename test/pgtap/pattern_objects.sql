@@ -2,7 +2,7 @@
 BEGIN;
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(32);
+SELECT plan(35);
 
 CREATE FUNCTION triggers_of(rel regclass) RETURNS bigint LANGUAGE sql AS
   'SELECT count(*) FROM pg_trigger WHERE tgrelid = rel AND tgname LIKE ''zz_docpatterns_5%''';
@@ -107,6 +107,16 @@ SELECT is((SELECT doc FROM books_whole), '{"_id": 1, "x": [1, 2, 3, 4, 5]}', 'wh
 CREATE INDEX books_n ON books ((doc ->> 'n'));
 CREATE VIEW v AS SELECT 1 AS one;
 SELECT lives_ok('ALTER TABLE books_n OWNER TO dp_two; ALTER TABLE v OWNER TO dp_two', 'indexes and views go their own way');
+
+SELECT collection_create('users'), collection_create('orders');
+SELECT outlier_enable('users', 'o', 1, keep => 0, extras => 'orders', on_field => 'u');
+INSERT INTO users (doc) VALUES ('{_id: 1, o: [{_id: 1}, {_id: 2}]}');
+ALTER TABLE users OWNER TO dp_one;
+SELECT throws_ok($$INSERT INTO orders (doc) VALUES ('{_id: 3, u: 1}')$$, '55000', NULL, 'a collection of another owner takes no writes');
+ALTER TABLE orders OWNER TO dp_one;
+INSERT INTO orders (doc) VALUES ('{_id: 3, u: 1}');
+SELECT is(outlier_count('users', 1), 3::bigint, 'and does when both have one owner again');
+SELECT is(violations('users'), NULL, 'in order');
 
 SELECT * FROM finish();
 ROLLBACK;
