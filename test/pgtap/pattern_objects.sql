@@ -63,19 +63,19 @@ DROP TABLE m CASCADE;
 SELECT is((SELECT count(*) FROM pg_class WHERE relname ~ '^m(_|[123]|$)' AND relnamespace = 'public'::regnamespace), 0::bigint,
   'DROP TABLE .. CASCADE leaves nothing behind');
 
-SELECT collection_create('users'), collection_create('orders');
-SELECT outlier_enable('users', 'o', 1, extras => 'orders', on_field => 'u');
-INSERT INTO users (doc) VALUES ('{_id: 1, o: [{_id: 1}, {_id: 2}]}');
-SELECT throws_ok('DROP TABLE orders', '2BP01', NULL, 'a collection that holds extras is not dropped by accident');
+SELECT collection_create('people'), collection_create('purchases');
+SELECT outlier_enable('people', 'o', 1, extras => 'purchases', on_field => 'u');
+INSERT INTO people (doc) VALUES ('{_id: 1, o: [{_id: 1}, {_id: 2}]}');
+SELECT throws_ok('DROP TABLE purchases', '2BP01', NULL, 'a collection that holds extras is not dropped by accident');
 SAVEPOINT b;
-DROP TABLE orders CASCADE;
-SELECT is(triggers_of('users'), 0::bigint, 'with CASCADE the pattern is gone');
-SELECT lives_ok($$INSERT INTO users (doc) VALUES ('{_id: 2, o: [{_id: 1}, {_id: 2}]}')$$, 'and the table takes writes');
+DROP TABLE purchases CASCADE;
+SELECT is(triggers_of('people'), 0::bigint, 'with CASCADE the pattern is gone');
+SELECT lives_ok($$INSERT INTO people (doc) VALUES ('{_id: 2, o: [{_id: 1}, {_id: 2}]}')$$, 'and the table takes writes');
 ROLLBACK TO b;
-DROP TABLE users CASCADE;
-SELECT is((SELECT count(*) FROM pg_trigger WHERE tgrelid = 'orders'::regclass AND tgname LIKE 'zz_docpatterns_7%'), 0::bigint,
+DROP TABLE people CASCADE;
+SELECT is((SELECT count(*) FROM pg_trigger WHERE tgrelid = 'purchases'::regclass AND tgname LIKE 'zz_docpatterns_7%'), 0::bigint,
   'without the table its collection is a collection again');
-SELECT lives_ok($$INSERT INTO orders (doc) VALUES ('{_id: 9, u: 9}')$$, 'that takes writes');
+SELECT lives_ok($$INSERT INTO purchases (doc) VALUES ('{_id: 9, u: 9}')$$, 'that takes writes');
 
 -- Names and schemas -------------------------------------------------------------------------------------------------------
 
@@ -108,15 +108,15 @@ CREATE INDEX books_n ON books ((doc ->> 'n'));
 CREATE VIEW v AS SELECT 1 AS one;
 SELECT lives_ok('ALTER TABLE books_n OWNER TO dp_two; ALTER TABLE v OWNER TO dp_two', 'indexes and views go their own way');
 
-SELECT collection_create('users'), collection_create('orders');
-SELECT outlier_enable('users', 'o', 1, keep => 0, extras => 'orders', on_field => 'u');
-INSERT INTO users (doc) VALUES ('{_id: 1, o: [{_id: 1}, {_id: 2}]}');
-ALTER TABLE users OWNER TO dp_one;
-SELECT throws_ok($$INSERT INTO orders (doc) VALUES ('{_id: 3, u: 1}')$$, '55000', NULL, 'a collection of another owner takes no writes');
-ALTER TABLE orders OWNER TO dp_one;
-INSERT INTO orders (doc) VALUES ('{_id: 3, u: 1}');
-SELECT is(outlier_count('users', 1), 3::bigint, 'and does when both have one owner again');
-SELECT is(violations('users'), NULL, 'in order');
+SELECT collection_create('readers'), collection_create('loans');
+SELECT outlier_enable('readers', 'o', 1, keep => 0, extras => 'loans', on_field => 'u');
+INSERT INTO readers (doc) VALUES ('{_id: 1, o: [{_id: 1}, {_id: 2}]}');
+ALTER TABLE readers OWNER TO dp_one;
+SELECT throws_ok($$INSERT INTO loans (doc) VALUES ('{_id: 3, u: 1}')$$, '55000', NULL, 'a collection of another owner takes no writes');
+ALTER TABLE loans OWNER TO dp_one;
+INSERT INTO loans (doc) VALUES ('{_id: 3, u: 1}');
+SELECT is(outlier_count('readers', 1), 3::bigint, 'and does when both have one owner again');
+SELECT is(violations('readers'), NULL, 'in order');
 
 SELECT * FROM finish();
 ROLLBACK;
