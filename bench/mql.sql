@@ -31,7 +31,7 @@ SELECT compare('filter: any of 10,000 elements, L', 0.6, $$SELECT count(*) FROM 
                                                          $$SELECT count(*) FROM bson_l_external WHERE doc @@ '{"parts.id": 9990}'$$);
 SELECT compare('filter: first field, L lz4', 0.05, $$SELECT count(*) FROM jsonb_l_lz4 WHERE doc @> '{"_id": 5}'$$,
                                                    $$SELECT count(*) FROM bson_l_lz4 WHERE doc @@ '{"_id": 5}'$$);
-SELECT compare('bson_validate of 20 rules, S', 0.8, $$SELECT count(*) FROM jsonb_s WHERE
+SELECT compare('bson_validate: 20 rules, S', 0.8, $$SELECT count(*) FROM jsonb_s WHERE
     doc ? '_id' AND doc ? 'status' AND doc ? 'customer' AND doc ? 'items' AND doc ? 'total'
     AND jsonb_typeof(doc -> '_id') = 'number' AND jsonb_typeof(doc -> 'status') = 'string' AND jsonb_typeof(doc -> 'customer') = 'object'
     AND jsonb_typeof(doc -> 'customer' -> 'name') = 'string' AND jsonb_typeof(doc -> 'customer' -> 'address') = 'object'
