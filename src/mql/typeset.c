@@ -75,8 +75,8 @@ dp_type_set_add_json_name(DpTypeSet *set, const char *name, uint32 len)
 bool
 dp_type_set_add_code(DpTypeSet *set, int64 code)
 {
-	if (code == -1)
-		code = DP_TYPE_MINKEY;
+	/* MinKey goes by the number -1 only */
+	code = code == -1 ? DP_TYPE_MINKEY : code == DP_TYPE_MINKEY ? DP_TYPE_EOD : code;
 	for (int i = 0; i < lengthof(all_types); i++)
 		if (all_types[i] == code)
 		{
