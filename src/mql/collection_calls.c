@@ -59,6 +59,7 @@ typedef struct Unchanged
 } Unchanged;
 
 static Unchanged *unchanged = NULL;	/* in TopTransactionContext */
+static bool unchanged_registered = false;
 static int64 last_ticket = 0;
 
 static void find_columns(Target *target);
@@ -68,6 +69,7 @@ static bool has_id_trigger(Relation rel);
 static const char *column(Target *target, AttrNumber attnum);
 static void add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n, void *arg);
 static char *sort_order(Conditions *c, const DpValue *spec);
+static DpPath *field_path(const char *name);
 static bool is_id(const DpPath *path);
 static void forget_unchanged(void *arg);
 static bool same_bytes(Datum a, Datum b);
@@ -129,7 +131,7 @@ dp_collection_query(PG_FUNCTION_ARGS)
 	c.schema = quote_identifier(get_namespace_name(dp_types()->schema));
 	initStringInfo(&c.sql);
 	if (spec.len == DP_DOCUMENT_MIN_SIZE)
-		appendStringInfoString(&c.sql, "true");
+		appendStringInfo(&c.sql, "t.%s IS NOT NULL", doc);
 	else
 	{
 		appendStringInfo(&c.sql, "t.%s OPERATOR(%s.@@) $1", doc, c.schema);
@@ -278,7 +280,8 @@ has_id_trigger(Relation rel)
 										 makeString("collection_set_id")), 0, NULL, true);
 	for (int i = 0; i < triggers->numtriggers; i++)
 		if (triggers->triggers[i].tgfoid == function &&
-			triggers->triggers[i].tgenabled != TRIGGER_DISABLED)
+			(triggers->triggers[i].tgenabled == TRIGGER_FIRES_ON_ORIGIN ||
+			 triggers->triggers[i].tgenabled == TRIGGER_FIRES_ALWAYS))
 			return true;
 	return false;
 }
@@ -417,43 +420,32 @@ sort_order(Conditions *c, const DpValue *spec)
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &field))
 	{
-		DpPath	   *path;
-		List	   *parts = NIL;
-		const char **names;
-		uint32	   *lens;
+		DpPath	   *path = field_path(field.name);
+		bool		on_key = target->key != 0 && is_id(path);
 		const char *index = NULL;
 		int64		direction;
-		char	   *name = pstrdup(field.name);
-		int			n = 0;
 
-		for (char *dot = name; dot != NULL; name = dot)
-		{
-			parts = lappend(parts, name);
-			dot = strchr(name, '.');
-			if (dot != NULL)
-				*dot++ = '\0';
-		}
-		names = palloc(list_length(parts) * sizeof(char *));
-		lens = palloc(list_length(parts) * sizeof(uint32));
-		for (; n < list_length(parts); n++)
-		{
-			names[n] = list_nth(parts, n);
-			lens[n] = strlen(names[n]);
-		}
-		path = dp_path_of_names(n, names, lens);
-
-		if (!(target->key != 0 && is_id(path)))
+		if (!on_key)
 		{
 			if (target->facts == NULL)
 				target->facts = dp_doc_facts(target->rel, target->doc);
 			index = dp_doc_index(target->facts, path);
+
+			/*
+			 * NULLS FIRST puts nothing before null, which is as good, so that
+			 * no other field may have to decide between them, and before
+			 * undefined, which comes first.
+			 */
+			if (index != NULL &&
+				(!dp_doc_never(target->facts, path, "undefined") ||
+				 (iter.next < iter.end && !dp_doc_never(target->facts, path, "null"))))
+				index = NULL;
 		}
-		if (!dp_value_to_whole(&field.value, &direction) ||
-			(index == NULL && !(target->key != 0 && is_id(path))))
+		if (!dp_value_to_whole(&field.value, &direction) || (!on_key && index == NULL))
 			return psprintf("%s.bson_sort_key(t.%s, $3)", c->schema, column(target, target->doc));
 
 		appendStringInfoString(&sql, between);
-		if (index == NULL)
+		if (on_key)
 			appendStringInfo(&sql, "t.%s%s", column(target, target->key), direction < 0 ? " DESC" : "");
 		else
 			appendStringInfo(&sql, "(t.%s OPERATOR(%s.->) %s::pg_catalog.text)%s",
@@ -462,6 +454,27 @@ sort_order(Conditions *c, const DpValue *spec)
 		between = ", ";
 	}
 	return sql.len == 0 ? NULL : sql.data;
+}
+
+/* The path that a field of a specification names, with dots between its parts. */
+static DpPath *
+field_path(const char *name)
+{
+	int			n = 1;
+	const char **names;
+	uint32	   *lens;
+
+	for (const char *p = name; *p != '\0'; p++)
+		n += *p == '.';
+	names = palloc(n * sizeof(char *));
+	lens = palloc(n * sizeof(uint32));
+	for (int i = 0; i < n; i++)
+	{
+		names[i] = name;
+		lens[i] = strcspn(name, ".");
+		name += lens[i] + 1;
+	}
+	return dp_path_of_names(n, names, lens);
 }
 
 /* Whether the path is _id. */
@@ -483,7 +496,7 @@ dp_collection_ticket(PG_FUNCTION_ARGS)
 {
 	Unchanged  *u;
 
-	if (unchanged == NULL)
+	if (!unchanged_registered)
 	{
 		MemoryContextCallback *callback = MemoryContextAlloc(TopTransactionContext,
 															 sizeof(MemoryContextCallback));
@@ -491,6 +504,7 @@ dp_collection_ticket(PG_FUNCTION_ARGS)
 		callback->func = forget_unchanged;
 		callback->arg = NULL;
 		MemoryContextRegisterResetCallback(TopTransactionContext, callback);
+		unchanged_registered = true;
 	}
 	u = MemoryContextAlloc(TopTransactionContext, sizeof(Unchanged));
 	u->ticket = ++last_ticket;
@@ -505,6 +519,7 @@ static void
 forget_unchanged(void *arg)
 {
 	unchanged = NULL;
+	unchanged_registered = false;
 }
 
 /*
@@ -545,7 +560,10 @@ dp_collection_changes(PG_FUNCTION_ARGS)
 		PG_RETURN_BOOL(true);
 	for (Unchanged *u = unchanged; u != NULL; u = u->outer)
 		if (u->ticket == ticket)
+		{
 			u->count++;
+			break;
+		}
 	PG_RETURN_BOOL(false);
 }
 

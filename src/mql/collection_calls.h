@@ -27,4 +27,7 @@ extern DpDocFacts *dp_doc_facts(Relation rel, AttrNumber attnum);
  */
 extern const char *dp_doc_index(DpDocFacts *facts, const DpPath *path);
 
+/* Whether no document can have a value of the type (its name) at such a path. */
+extern bool dp_doc_never(DpDocFacts *facts, const DpPath *path, const char *type);
+
 #endif							/* DP_MQL_COLLECTION_CALLS_H */

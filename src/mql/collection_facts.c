@@ -14,12 +14,17 @@
  *		constant schema in which the part's properties have a type or bsonType
  *		that is not, or not also, an array
  *
+ * An index has nothing beside other things than MongoDB's order does: there,
+ * null is as good, and undefined comes before.  That a path is never one of
+ * these is proved in the same way.
+ *
  * An index that nobody has would make conditions that only cost time, so the
  * indexes are asked first.
  */
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_operator.h"
@@ -48,7 +53,8 @@ struct DpDocFacts
 	List	   *indexed;		/* of IndexedPath */
 	List	   *clauses;		/* the checks, AND between them */
 	/* functions of the extension, InvalidOid if there is none */
-	Oid			get;			/* bson_get(bson, text), behind -> */
+	Oid			arrow;			/* the operator -> (bson, text) */
+	Oid			get;			/* bson_get(bson, text), behind it */
 	Oid			type_at;		/* bson_typeof(bson, text) */
 	Oid			type_of;		/* bson_typeof(bson_value) */
 	Oid			match;			/* bson_match(bson, bson), behind @@ */
@@ -60,10 +66,10 @@ static void read_indexes(DpDocFacts *facts, Relation rel);
 static void read_checks(DpDocFacts *facts, Relation rel);
 static bool is_call(Node *node, Oid function, AttrNumber attnum, Const **arg);
 static bool same_path(const DpPath *a, const DpPath *b);
-static bool never_array(DpDocFacts *facts, const DpPath *path, int nsteps);
-static bool follows(DpDocFacts *facts, Expr *type);
-static bool schema_forbids_array(const DpValue *schema, const DpPath *path, int nsteps);
-static bool has_array(const DpValue *type);
+static bool never_is(DpDocFacts *facts, const DpPath *path, int nsteps, const char *type);
+static bool follows(DpDocFacts *facts, Expr *found, const char *type);
+static bool schema_forbids(const DpValue *schema, const DpPath *path, int nsteps, const char *type);
+static bool has_type(const DpValue *types, const char *type);
 static Expr *doc_var(DpDocFacts *facts);
 
 DpDocFacts *
@@ -81,6 +87,9 @@ dp_doc_facts(Relation rel, AttrNumber attnum)
 		facts->type_of = own_function("bson_typeof", types->bson_value, InvalidOid);
 		facts->match = own_function("bson_match", types->bson, types->bson);
 		facts->validate = own_function("bson_validate", types->bson, types->bson);
+		facts->arrow = OpernameGetOprid(list_make2(makeString(get_namespace_name(types->schema)),
+												   makeString("->")),
+										types->bson, TEXTOID);
 		read_checks(facts, rel);
 	}
 	return facts;
@@ -214,19 +223,25 @@ dp_doc_index(DpDocFacts *facts, const DpPath *path)
 		if (!same_path(indexed->path, path))
 			continue;
 		for (int n = 1; n <= path->nsteps; n++)
-			if (!never_array(facts, path, n))
+			if (!never_is(facts, path, n, "array"))
 				return NULL;
 		return indexed->text;
 	}
 	return NULL;
 }
 
+bool
+dp_doc_never(DpDocFacts *facts, const DpPath *path, const char *type)
+{
+	return never_is(facts, path, path->nsteps, type);
+}
+
 /*
  * Whether it follows from the checks that the first steps of the path never
- * lead to an array.
+ * lead to a value of the type, given that no step before leads to an array.
  */
 static bool
-never_array(DpDocFacts *facts, const DpPath *path, int nsteps)
+never_is(DpDocFacts *facts, const DpPath *path, int nsteps, const char *type)
 {
 	const char **names = palloc(nsteps * sizeof(char *));
 	uint32	   *lens = palloc(nsteps * sizeof(uint32));
@@ -253,7 +268,7 @@ never_array(DpDocFacts *facts, const DpPath *path, int nsteps)
 		}
 		else
 			continue;
-		if (schema_forbids_array(&value, path, nsteps))
+		if (schema_forbids(&value, path, nsteps, type))
 			return true;
 	}
 
@@ -266,18 +281,16 @@ never_array(DpDocFacts *facts, const DpPath *path, int nsteps)
 	dp_path_to_text(&text, dp_path_of_names(nsteps, names, lens));
 	spelled = (Expr *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
 								 CStringGetTextDatum(text.data), false, false);
-	return follows(facts, (Expr *) makeFuncExpr(facts->type_at, TEXTOID,
-												list_make2(doc_var(facts), spelled),
-												DEFAULT_COLLATION_OID, DEFAULT_COLLATION_OID,
-												COERCE_EXPLICIT_CALL)) ||
-		follows(facts, (Expr *) makeFuncExpr(facts->type_of, TEXTOID,
-											 list_make1(make_opclause(OpernameGetOprid(list_make2(makeString(get_namespace_name(dp_types()->schema)), makeString("->")),
-																					   dp_types()->bson, TEXTOID),
-																	  dp_types()->bson_value, false,
-																	  doc_var(facts), spelled,
-																	  InvalidOid, DEFAULT_COLLATION_OID)),
-											 DEFAULT_COLLATION_OID, InvalidOid,
-											 COERCE_EXPLICIT_CALL));
+	if (follows(facts, (Expr *) makeFuncExpr(facts->type_at, TEXTOID,
+											 list_make2(doc_var(facts), spelled),
+											 DEFAULT_COLLATION_OID, DEFAULT_COLLATION_OID,
+											 COERCE_EXPLICIT_CALL), type))
+		return true;
+	spelled = make_opclause(facts->arrow, dp_types()->bson_value, false,
+							doc_var(facts), spelled, InvalidOid, DEFAULT_COLLATION_OID);
+	return follows(facts, (Expr *) makeFuncExpr(facts->type_of, TEXTOID, list_make1(spelled),
+												DEFAULT_COLLATION_OID, InvalidOid,
+												COERCE_EXPLICIT_CALL), type);
 }
 
 /* The column of documents. */
@@ -288,30 +301,30 @@ doc_var(DpDocFacts *facts)
 }
 
 /*
- * Whether type <> 'array' follows from the checks, or at least that it is not
+ * Whether found <> 'type' follows from the checks, or at least that it is not
  * false: a check that is null holds as well, and the type of nothing is null.
  */
 static bool
-follows(DpDocFacts *facts, Expr *type)
+follows(DpDocFacts *facts, Expr *found, const char *type)
 {
-	Expr	   *array = (Expr *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
-										   CStringGetTextDatum("array"), false, false);
+	Expr	   *name = (Expr *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
+										  CStringGetTextDatum(type), false, false);
 	Expr	   *differs = make_opclause(get_negator(TextEqualOperator), BOOLOID, false,
-										type, array, InvalidOid, DEFAULT_COLLATION_OID);
+										found, name, InvalidOid, DEFAULT_COLLATION_OID);
 
 	fix_opfuncids((Node *) differs);
 	return predicate_implied_by(list_make1(differs), facts->clauses, true);
 }
 
 /*
- * Whether a schema says that what the first steps of the path lead to is no
- * array, given that no step before leads to one.
+ * Whether a schema says that what the first steps of the path lead to is not of
+ * the type, given that no step before leads to an array.
  */
 static bool
-schema_forbids_array(const DpValue *schema, const DpPath *path, int nsteps)
+schema_forbids(const DpValue *schema, const DpPath *path, int nsteps, const char *type)
 {
 	DpValue		at = *schema;
-	DpValue		type;
+	DpValue		types;
 
 	for (int i = 0; i < nsteps; i++)
 	{
@@ -324,24 +337,25 @@ schema_forbids_array(const DpValue *schema, const DpPath *path, int nsteps)
 			at.type != DP_TYPE_DOCUMENT)
 			return false;
 	}
-	return (dp_document_find(at.data, at.len, "bsonType", 8, &type) ||
-			dp_document_find(at.data, at.len, "type", 4, &type)) && !has_array(&type);
+	return (dp_document_find(at.data, at.len, "bsonType", 8, &types) ||
+			dp_document_find(at.data, at.len, "type", 4, &types)) && !has_type(&types, type);
 }
 
-/* Whether "array" is the name of a type or among the names. */
+/* Whether the type is the one that is named, or among them. */
 static bool
-has_array(const DpValue *type)
+has_type(const DpValue *types, const char *type)
 {
 	DpIter		iter;
 	DpValue		value;
 
-	if (type->type == DP_TYPE_STRING)
-		return DP_STRING_LEN(type) == 5 && memcmp(DP_STRING_DATA(type), "array", 5) == 0;
-	if (type->type != DP_TYPE_ARRAY)
+	if (types->type == DP_TYPE_STRING)
+		return DP_STRING_LEN(types) == strlen(type) &&
+			memcmp(DP_STRING_DATA(types), type, strlen(type)) == 0;
+	if (types->type != DP_TYPE_ARRAY)
 		return true;
-	dp_iter_init_value(&iter, type);
+	dp_iter_init_value(&iter, types);
 	while (dp_iter_next_value(&iter, &value))
-		if (value.type != DP_TYPE_STRING || has_array(&value))
+		if (value.type != DP_TYPE_STRING || has_type(&value, type))
 			return true;
 	return false;
 }

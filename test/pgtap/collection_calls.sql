@@ -3,7 +3,7 @@
 \pset fieldsep '\n'
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(279);
+SELECT plan(296);
 
 -- ---------------------------------------------------------------- signatures
 
@@ -121,7 +121,38 @@ SELECT matches(plan_of('big', '{}', '{n: 1, free: 1}'), 'bson_sort_key', 'but no
 SELECT set_eq(format('SELECT doc FROM collection_find(%L, %L) doc', 'big', f), format('SELECT doc FROM big WHERE doc @@ %L', f), 'found as by @@: ' || f)
   FROM unnest(ARRAY['{n: 5}', '{n: {$gt: 5, $lte: 9}}', '{"s.t": "k7"}', '{n: {$lt: 4.5}}', '{n: {$lt: NaN}}', '{n: {$in: [1, 2.0, "x"]}}', '{n: {$gt: 2990, $lt: MaxKey}}', '{"s.t": {$gte: "k998"}, n: {$gt: 5}}', '{n: "5"}', '{s: {t: "k1"}}']) f;
 SELECT is((SELECT array_agg(doc -> '_id') FROM collection_find('big', sort => '{n: -1}', take => 3) doc), '{3000,2999,2998}'::bson_value[], 'the order is right');
+SELECT matches(plan_of('big', '{}', '{n: 1, _id: 1}'), 'bson_value.*n|doc -> .n.', 'what is never null may be followed by others');
+SELECT doesnt_match(plan_of('big', '{}', '{n: 1, _id: 1}'), 'bson_sort_key', 'without a sort key');
+SELECT doesnt_match(plan_of('big', '{}', '{_id: 1, n: 1}'), 'bson_sort_key', 'the key is never null');
 SELECT set_eq($$SELECT doc FROM collection_find('big', '{n: {$gt: 2990}}', sort => '{n: 1}') doc$$, $$SELECT doc FROM big WHERE doc @@ '{n: {$gt: 2990}}'$$, 'sorted and found by the same index');
+-- Nothing and null are as good, and the next field decides.
+CREATE TABLE nulls AS SELECT collection_create('maybe') AS rel;
+INSERT INTO maybe (doc) VALUES ('{_id: 1, n: null}'), ('{_id: 2}'), ('{_id: 3, n: null}'), ('{_id: 4}'), ('{_id: 5, n: 1}'), ('{_id: 6, n: undefined}');
+CREATE INDEX ON maybe ((doc -> 'n') NULLS FIRST);
+ALTER TABLE maybe ADD CONSTRAINT no_array CHECK (bson_typeof(doc, 'n') <> 'array');
+SELECT matches(plan_of('maybe', '{}', '{n: 1}'), 'bson_sort_key', 'a path that may be undefined');
+SELECT is((SELECT array_agg(doc -> '_id') FROM collection_find('maybe', sort => '{n: 1, _id: 1}') doc), '{6,1,2,3,4,5}'::bson_value[], 'the order is right');
+DELETE FROM maybe WHERE _id = 6;
+ALTER TABLE maybe DROP CONSTRAINT no_array, ADD CHECK (bson_typeof(doc, 'n') NOT IN ('array', 'undefined'));
+SELECT matches(plan_of('maybe', '{}', '{n: 1}'), 'doc -> .n.|Index Scan using maybe', 'a path alone');
+SELECT matches(plan_of('maybe', '{}', '{n: 1, _id: 1}'), 'bson_sort_key', 'one that may be null, and others');
+SELECT is((SELECT array_agg(doc -> '_id') FROM collection_find('maybe', sort => '{n: 1, _id: 1}') doc), '{1,2,3,4,5}'::bson_value[], 'the order is right');
+SELECT is((SELECT array_agg(doc -> '_id') FROM collection_find('maybe', sort => '{n: -1, _id: 1}') doc), '{5,1,2,3,4}'::bson_value[], 'backwards');
+-- At random (seed 11): values of all types, filters and sorts by an index against the same without one.
+SELECT setseed(0.11);
+CREATE TABLE made7 AS SELECT collection_create('mixed') AS rel;
+CREATE TABLE word AS SELECT v::bson_value FROM unnest(ARRAY['null', '1', '1.5', '2', 'NumberLong(2)', 'NumberDecimal("2.00")', 'NaN', '-Infinity', '"a"', '"b"', '""', '{"$symbol": "a"}', '{x: 1}', '{}', 'true', 'false', 'ISODate("2024-01-01")', 'Timestamp(1, 1)', 'ObjectId("507f191e810c19729de860ea")', '/a/', 'MinKey', 'MaxKey', 'BinData(0, "AQ==")']) v;
+INSERT INTO mixed (doc) SELECT bson_build('_id', i) || CASE WHEN random() < 0.1 THEN '{}' ELSE bson_build('v', (SELECT v FROM word WHERE i > 0 ORDER BY random() LIMIT 1)) END FROM generate_series(1, 300) i;
+CREATE INDEX ON mixed ((doc -> 'v') NULLS FIRST);
+ALTER TABLE mixed ADD CHECK (bson_typeof(doc, 'v') NOT IN ('array', 'undefined'));
+CREATE TABLE asked AS SELECT bson_build('v', bson_build(op, CASE op WHEN '$in' THEN bson_array(a.v, b.v) ELSE a.v END)) AS filter FROM word a, word b, unnest(ARRAY['$eq', '$in', '$gt', '$gte', '$lt', '$lte', '$ne']) op WHERE (op = '$in' OR b.v = '1') AND (op IN ('$eq', '$in') OR bson_typeof(a.v) <> 'regex');
+SET LOCAL enable_seqscan = off;
+SELECT cmp_ok((SELECT count(*) FROM asked WHERE (_collection_query('mixed', filter)).conditions LIKE '%->)%'), '>', 300::bigint, 'most filters get a condition');
+SELECT matches(plan_of('mixed', '{v: 2}'), 'Index', 'that an index serves');
+SELECT is_empty($$SELECT filter FROM asked WHERE ARRAY(SELECT doc -> '_id' FROM collection_find('mixed', filter) doc ORDER BY 1) <> ARRAY(SELECT _id FROM mixed WHERE doc @@ filter ORDER BY 1)$$, 'found by an index as by @@');
+SELECT results_eq($$SELECT coalesce(doc -> 'v', 'null') FROM collection_find('mixed', sort => '{v: 1}') doc$$, $$SELECT coalesce(doc -> 'v', 'null') FROM mixed ORDER BY bson_sort_key(doc, '{v: 1}')$$, 'sorted by an index as by the sort key');
+SELECT results_eq($$SELECT coalesce(doc -> 'v', 'null') FROM collection_find('mixed', sort => '{v: -1}') doc$$, $$SELECT coalesce(doc -> 'v', 'null') FROM mixed ORDER BY bson_sort_key(doc, '{v: -1}')$$, 'backwards');
+RESET enable_seqscan;
 ALTER TABLE big DISABLE TRIGGER zz_docpatterns_00_collection;
 SELECT matches(plan_of('big', '{_id: 5}'), 'Seq Scan', 'a collection whose trigger is off is none');
 ALTER TABLE big ENABLE TRIGGER zz_docpatterns_00_collection;
@@ -226,6 +257,10 @@ SELECT is((SELECT concat_ws(' ', matched, modified, bson_typeof(upserted)) FROM 
 SELECT is(collection_delete('plain', '{a: 99}'), 1::bigint, 'deleted');
 SELECT is((SELECT count(*) FROM collection_find('plain', '{_id: 5}')), 1::bigint, 'found');
 SELECT matches(plan_of('plain', '{_id: 5}'), 'Seq Scan', 'without a key');
+INSERT INTO plain (body) VALUES (NULL);
+SELECT is(collection_count('plain'), 3::bigint, 'a row without a document is no document');
+SELECT is((SELECT matched FROM collection_update('plain', '{}', '{$set: {z: 1}}', multi => true)), 3::bigint, 'nor updated');
+SELECT is(collection_delete('plain', '{}', true), 3::bigint, 'nor deleted');
 CREATE TABLE none (a int);
 CREATE TABLE two (a bson, b bson);
 SELECT throws_ok($$SELECT collection_find('none')$$, '42703', NULL, 'no column');
