@@ -259,7 +259,6 @@ string_to_objectid(const DpValue *v, DpValue *result, const char **why)
 static bool
 convert_to_date(const DpNode *node, const DpValue *v, DpValue *result, const char **why)
 {
-	static const DpZone utc = {NULL, 0};
 	int64		ms;
 
 	switch (v->type)
@@ -276,7 +275,7 @@ convert_to_date(const DpNode *node, const DpValue *v, DpValue *result, const cha
 			ms = dp_date_value(node, v);
 			break;
 		case DP_TYPE_STRING:
-			if (!dp_date_from_text(DP_STRING_DATA(v), DP_STRING_LEN(v), &utc, &ms, why))
+			if (!dp_date_from_text(DP_STRING_DATA(v), DP_STRING_LEN(v), NULL, &ms, why))
 				return false;
 			break;
 		default:

@@ -33,6 +33,8 @@ typedef struct Reading
 	int			second;
 	int			millisecond;
 	DpZone		zone;
+	bool		zone_fixed;		/* the caller said which zone it is */
+	bool		zone_read;		/* the text says so */
 } Reading;
 
 /* ---------------------------------------------------------------- writing */
@@ -286,13 +288,13 @@ read_time(Reading *r)
 
 /* Reads a zone: Z, an offset or a name, up to the end. */
 static bool
-read_zone(Reading *r, bool *given)
+read_zone(Reading *r)
 {
 	const char *from = r->s;
 
 	while (r->s < r->end && (isalnum((unsigned char) *r->s) || strchr("/_+-:", *r->s) != NULL))
 		r->s++;
-	*given = true;
+	r->zone_read = true;
 	if (r->s - from == 1 && (*from == 'Z' || *from == 'z'))
 	{
 		r->zone.tz = NULL;
@@ -311,7 +313,15 @@ reading_init(Reading *r, const char *s, uint32 len, const DpZone *zone)
 	r->year = r->iso_year = -1;
 	r->month = r->day = r->day_of_year = r->iso_week = r->iso_day = -1;
 	r->hour = r->minute = r->second = r->millisecond = -1;
-	r->zone = *zone;
+	r->zone_fixed = zone != NULL;
+	r->zone_read = false;
+	if (zone != NULL)
+		r->zone = *zone;
+	else
+	{
+		r->zone.tz = NULL;
+		r->zone.offset = 0;
+	}
 }
 
 /*
@@ -323,6 +333,9 @@ reading_finish(Reading *r, int64 *ms, const char **why)
 	int64		days;
 	int64		local;
 
+	*why = "the string names a time zone, and another one is given beside it";
+	if (r->zone_fixed && r->zone_read)
+		return false;
 	*why = "a part of the date is out of range";
 	r->hour = Max(r->hour, 0);
 	r->minute = Max(r->minute, 0);
@@ -438,7 +451,6 @@ bool
 dp_date_from_text(const char *s, uint32 len, const DpZone *zone, int64 *ms, const char **why)
 {
 	Reading		r;
-	bool		given = false;
 
 	*why = "the string is not a date";
 	reading_init(&r, s, len, zone);
@@ -457,7 +469,7 @@ dp_date_from_text(const char *s, uint32 len, const DpZone *zone, int64 *ms, cons
 			return false;
 		while (read_char(&r, ' '))
 			;
-		if (r.s < r.end && !read_zone(&r, &given))
+		if (r.s < r.end && !read_zone(&r))
 			return false;
 		if (r.s < r.end)
 			return false;
@@ -470,7 +482,6 @@ dp_date_from_format(const char *s, uint32 len, const char *format, uint32 format
 					const DpZone *zone, int64 *ms, const char **why)
 {
 	Reading		r;
-	bool		given = false;
 
 	*why = "the string does not have the format";
 	reading_init(&r, s, len, zone);
@@ -532,13 +543,14 @@ dp_date_from_format(const char *s, uint32 len, const char *format, uint32 format
 				ok = read_month(&r, true, false);
 				break;
 			case 'z':
-				ok = read_zone(&r, &given);
+				ok = read_zone(&r);
 				break;
 			case 'Z':
 				{
 					bool		west = r.s < r.end && *r.s == '-';
 
 					ok = (read_char(&r, '+') || read_char(&r, '-')) && read_digits(&r, 1, 4, &n);
+					r.zone_read = true;
 					r.zone.tz = NULL;
 					r.zone.offset = (west ? -n : n) * DP_MS_MINUTE;
 					break;
@@ -590,9 +602,10 @@ fromstring_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	}
 	if (node->args[1] != NULL)
 		ok = dp_date_from_format(DP_STRING_DATA(&s), DP_STRING_LEN(&s), DP_STRING_DATA(&format),
-								 DP_STRING_LEN(&format), &zone, &ms, &why);
+								 DP_STRING_LEN(&format), node->args[2] ? &zone : NULL, &ms, &why);
 	else
-		ok = dp_date_from_text(DP_STRING_DATA(&s), DP_STRING_LEN(&s), &zone, &ms, &why);
+		ok = dp_date_from_text(DP_STRING_DATA(&s), DP_STRING_LEN(&s),
+							   node->args[2] ? &zone : NULL, &ms, &why);
 	if (ok)
 		return dp_result_date(result, ms);
 	if (node->args[3] != NULL)

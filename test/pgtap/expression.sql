@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(851);
+SELECT plan(853);
 
 -- the result as it is printed, '' if it is missing
 CREATE FUNCTION pg_temp.eval(d text, e text) RETURNS text LANGUAGE plpgsql AS $$
@@ -845,6 +845,8 @@ SELECT throws_ok(format('SELECT bson_eval(%L, %L)', d, e), s, m, e) FROM (VALUES
   ('{}', '{$dateFromParts: {year: 2017, day: "a"}}', '22023', '$dateFromParts needs a whole number as its day, not string'),
   ('{}', '{$dateFromString: {dateString: "nope"}}', '22007', '$dateFromString cannot read the date: the string is not a date'),
   ('{}', '{$dateFromString: {dateString: "2017-13-01"}}', '22007', '$dateFromString cannot read the date: a part of the date is out of range'),
+  ('{}', '{$dateFromString: {dateString: "2017-02-08T12:10:40Z", timezone: "America/New_York"}}', '22007', '$dateFromString cannot read the date: the string names a time zone, and another one is given beside it'),
+  ('{}', '{$dateFromString: {dateString: "2017-02-08 +01:00", format: "%Y-%m-%d %z", timezone: "UTC"}}', '22007', '$dateFromString cannot read the date: the string names a time zone, and another one is given beside it'),
   ('{}', '{$dateFromString: {dateString: "2017-01-01T25:00"}}', '22007', '$dateFromString cannot read the date: a part of the date is out of range'),
   ('{}', '{$dateFromString: {dateString: "15-2018", format: "%m-%d-%Y"}}', '22007', '$dateFromString cannot read the date: the string does not have the format'),
   ('{}', '{$dateFromString: {dateString: "15", format: "%q"}}', '22007', '$dateFromString cannot read the date: the format has a letter that is not known'),
