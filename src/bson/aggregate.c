@@ -14,6 +14,7 @@
 #include "utils/fmgrprotos.h"
 #include "utils/memutils.h"
 
+#include "bson/build.h"
 #include "bson/compare.h"
 #include "bson/number.h"
 
@@ -53,17 +54,6 @@ static struct varlena *result_of_double(double total);
 static Numeric total_as_numeric(const SumState *state);
 static double total_as_double(const SumState *state);
 static struct varlena *divide_decimal(Numeric total, int64 count);
-
-/* The memory that lives as long as the aggregate. */
-static MemoryContext
-aggregate_context(FunctionCallInfo fcinfo)
-{
-	MemoryContext context;
-
-	if (!AggCheckCallContext(fcinfo, &context))
-		elog(ERROR, "aggregate function called in non-aggregate context");
-	return context;
-}
 
 /* Adds a double, and what is lost by it to the other part. */
 static inline void
@@ -125,7 +115,7 @@ DP_FUNCTION(dp_bson_value_sum_step);
 Datum
 dp_bson_value_sum_step(PG_FUNCTION_ARGS)
 {
-	MemoryContext context = aggregate_context(fcinfo);
+	MemoryContext context = dp_aggregate_context(fcinfo);
 	SumState   *state = PG_ARGISNULL(0) ? NULL : (SumState *) PG_GETARG_POINTER(0);
 	struct varlena *a;
 	DpValue		v;
@@ -184,7 +174,7 @@ DP_FUNCTION(dp_bson_value_sum_combine);
 Datum
 dp_bson_value_sum_combine(PG_FUNCTION_ARGS)
 {
-	MemoryContext context = aggregate_context(fcinfo);
+	MemoryContext context = dp_aggregate_context(fcinfo);
 	SumState   *state = PG_ARGISNULL(0) ? NULL : (SumState *) PG_GETARG_POINTER(0);
 	SumState   *other = PG_ARGISNULL(1) ? NULL : (SumState *) PG_GETARG_POINTER(1);
 
@@ -217,7 +207,7 @@ dp_bson_value_sum_serialize(PG_FUNCTION_ARGS)
 	Size		more = 0;
 	bytea	   *result;
 
-	(void) aggregate_context(fcinfo);
+	(void) dp_aggregate_context(fcinfo);
 	if (state->decimals != NULL)
 		more = VARSIZE(state->decimals);
 	result = palloc(size + more);
@@ -239,7 +229,7 @@ dp_bson_value_sum_deserialize(PG_FUNCTION_ARGS)
 	Size		size = VARSIZE_ANY_EXHDR(bytes);
 	SumState   *state;
 
-	(void) aggregate_context(fcinfo);
+	(void) dp_aggregate_context(fcinfo);
 	if (size < sizeof(SumState))
 		elog(ERROR, "state of sum has %zu bytes", size);
 	state = palloc(sizeof(SumState));

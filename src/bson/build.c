@@ -324,6 +324,8 @@ dp_aggregate_context(FunctionCallInfo fcinfo)
 	MemoryContext context;
 
 	if (!AggCheckCallContext(fcinfo, &context))
-		elog(ERROR, "an aggregate's function was called outside an aggregate");
+		ereport(ERROR,
+				(errcode(ERRCODE_GROUPING_ERROR),
+				 errmsg("an aggregate's function was called outside an aggregate")));
 	return context;
 }

@@ -41,6 +41,7 @@
 typedef struct RelationDecls
 {
 	Oid			relid;			/* hash key */
+	Oid			target;			/* the table that a partition's were declared on, or InvalidOid */
 	bool		valid;
 	MemoryContext context;
 	List	   *decls;
@@ -74,7 +75,8 @@ static Oid	relation_owner(Oid relid);
 #define FUNCTION_SUFFIX "_trigger"
 
 /*
- * Declarations of a relation, empty if it has none.
+ * Declarations of a relation, empty if it has none.  Raises UNDEFINED_TABLE if
+ * there is no such relation, and what is wrong with a declaration.
  */
 List *
 dp_decls(Oid relid)
@@ -94,7 +96,11 @@ dp_decls(Oid relid)
 	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns declarations",
 									ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(context);
-	rel = table_open(relid, AccessShareLock);
+	rel = try_table_open(relid, AccessShareLock);
+	if (rel == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid)));
 	decls = relation_read(rel);
 	table_close(rel, NoLock);
 	MemoryContextSwitchTo(old);
@@ -109,7 +115,24 @@ dp_decls(Oid relid)
 	MemoryContextSetParent(context, CacheMemoryContext);
 	entry->context = context;
 	entry->decls = decls;
+	entry->target = InvalidOid;
 	entry->valid = true;
+
+	/* a partition's declarations know the owner of another table: hear of its changes too */
+	if (decls != NIL && ((DpDecl *) linitial(decls))->target != relid)
+	{
+		RelationDecls *target;
+
+		entry->target = ((DpDecl *) linitial(decls))->target;
+		target = hash_search(relations, &entry->target, HASH_ENTER, &found);
+		if (!found)
+		{
+			target->target = InvalidOid;
+			target->valid = false;
+			target->context = NULL;
+			target->decls = NIL;
+		}
+	}
 	return decls;
 }
 
@@ -484,9 +507,10 @@ cache_init(void)
 }
 
 /*
- * A relation has changed, or all have.  A declaration also depends on the
- * table that a partition belongs to and on its side table, so that any change
- * makes all declarations be looked up again when they are next wanted.
+ * A relation has changed, or all have.  With a table change the declarations
+ * of its partitions.  A declaration also depends on its side table, so that
+ * any change makes all declarations be looked up again when they are next
+ * wanted.
  */
 static void
 relation_invalidated(Datum arg, Oid relid)
@@ -497,15 +521,13 @@ relation_invalidated(Datum arg, Oid relid)
 	if (OidIsValid(relid))
 	{
 		/* only relations that we know, or that our plans use, matter */
-		entry = hash_search(relations, &relid, HASH_FIND, NULL);
-		if (entry == NULL)
+		if (hash_search(relations, &relid, HASH_FIND, NULL) == NULL)
 			return;
-		entry->valid = false;
 	}
-	else
+	hash_seq_init(&seq, relations);
+	while ((entry = hash_seq_search(&seq)) != NULL)
 	{
-		hash_seq_init(&seq, relations);
-		while ((entry = hash_seq_search(&seq)) != NULL)
+		if (!OidIsValid(relid) || entry->relid == relid || entry->target == relid)
 			entry->valid = false;
 	}
 	generation++;

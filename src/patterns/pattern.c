@@ -185,7 +185,9 @@ dp_pattern_require_owner(PG_FUNCTION_ARGS)
 
 /*
  * _pattern_object_name(a, b, label) -> text: a name for a generated object,
- * shortened as PostgreSQL shortens the names of indexes.
+ * shortened as PostgreSQL shortens the names of indexes; NULL if a is NULL.
+ * The label is never shortened: one that leaves no room for the rest is an
+ * error (42622).
  */
 DP_FUNCTION(dp_pattern_object_name);
 Datum
@@ -194,6 +196,13 @@ dp_pattern_object_name(PG_FUNCTION_ARGS)
 	char	   *second = PG_ARGISNULL(1) ? NULL : text_argument(fcinfo, 1);
 	char	   *label = PG_ARGISNULL(2) ? NULL : text_argument(fcinfo, 2);
 
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	if (label && strlen(label) > NAMEDATALEN / 2)
+		ereport(ERROR,
+				errcode(ERRCODE_NAME_TOO_LONG),
+				errmsg("the label of a generated name is too long"),
+				errdetail("It has %zu bytes; at most %d are allowed.", strlen(label), NAMEDATALEN / 2));
 	PG_RETURN_TEXT_P(cstring_to_text(makeObjectName(text_argument(fcinfo, 0), second, label)));
 }
 
@@ -248,6 +257,11 @@ dp_pattern_pending_keys(PG_FUNCTION_ARGS)
 	DpActor		self;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	if (rsinfo->expectedDesc->natts != 1 ||
+		TupleDescAttr(rsinfo->expectedDesc, 0)->atttypid != RECORDOID)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("the result has one column of type record")));
 	dp_require_owner(rel);
 
 	SPI_connect();

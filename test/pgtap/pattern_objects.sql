@@ -2,7 +2,7 @@
 BEGIN;
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(35);
+SELECT plan(37);
 
 CREATE FUNCTION triggers_of(rel regclass) RETURNS bigint LANGUAGE sql AS
   'SELECT count(*) FROM pg_trigger WHERE tgrelid = rel AND tgname LIKE ''zz_docpatterns_5%''';
@@ -117,6 +117,16 @@ ALTER TABLE loans OWNER TO dp_one;
 INSERT INTO loans (doc) VALUES ('{_id: 3, u: 1}');
 SELECT is(outlier_count('readers', 1), 3::bigint, 'and does when both have one owner again');
 SELECT is(violations('readers'), NULL, 'in order');
+
+-- a partition that was written to before, whose own owner stays the same
+CREATE TABLE parts (id int PRIMARY KEY, doc bson) PARTITION BY RANGE (id);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (100);
+SELECT outlier_enable('parts', 'x', 2);
+ALTER TABLE parts OWNER TO dp_one;
+INSERT INTO parts VALUES (1, '{x: [1, 2, 3]}');
+ALTER TABLE parts OWNER TO dp_two;
+SELECT lives_ok($$INSERT INTO parts VALUES (2, '{x: [1, 2, 3]}')$$, 'writes to a partition are done in the name of the new owner of its table');
+SELECT is(violations('parts'), NULL, 'all in order');
 
 SELECT * FROM finish();
 ROLLBACK;

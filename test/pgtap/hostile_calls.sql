@@ -1,0 +1,139 @@
+-- Every function of the extension, called with what nobody should call it with.
+--
+-- The list of functions comes from the catalog, so that a new function is in it by itself. Each is called with NULLs, extreme
+-- numbers, wrong tables, odd names and random documents, in a subtransaction that is rolled back. A call may fail, but
+-- with an error of its own: never with an internal error, a full disk or memory, or the end of the server.
+-- The random numbers repeat; to try others: PGOPTIONS='-c hostile.seed=0.5 -c hostile.rounds=50'.
+BEGIN;
+SET client_min_messages = warning;
+SET timezone = 'UTC';
+SET statement_timeout = '240s';
+SELECT plan(5);
+SELECT diag('seed ' || coalesce(current_setting('hostile.seed', true), '0.1') || ', rounds ' || coalesce(current_setting('hostile.rounds', true), '5'));
+SELECT setseed(coalesce(current_setting('hostile.seed', true), '0.1')::float8);
+
+-- Tables to call them with ------------------------------------------------------------------------------------------------
+
+CREATE TABLE hostile (_id bson_value PRIMARY KEY, doc bson);
+SELECT outlier_enable('hostile', 'a', 2);
+INSERT INTO hostile SELECT to_bson(i), bson_build('_id', i, 'a', ARRAY[1, 2, 3, i], 'b', 'x') FROM generate_series(1, 5) i;
+CREATE TABLE hostile_keys (id int, name text, doc bson, PRIMARY KEY (id, name));
+SELECT outlier_enable('hostile_keys', 'a', 2, extras => 'hostile_kept', mode => 'deferred');
+INSERT INTO hostile_keys VALUES (1, 'x', '{a: [1, 2, 3, 4]}');
+SELECT collection_create('hostile_collection');
+CREATE VIEW hostile_view AS SELECT 1 AS x;
+CREATE TABLE state_before AS SELECT _id, doc FROM hostile_whole;
+
+-- Values to call them with, as SQL ----------------------------------------------------------------------------------------
+
+CREATE TABLE pool (type text, value text);
+INSERT INTO pool
+  SELECT type, format('%L::%s', v, type) FROM (VALUES
+    ('bson', ARRAY[
+      '{}', '{"_id": 1, "a": [1, 2, 3], "b": {"c": null}}', '{"": 1, "": 2, "a.b": {"$x": 3}, "$set": {"a": 1}}',
+      '{"a": -1, "b": 0}', '{"a": {"$numberDecimal": "9E6144"}, "b": {"$numberLong": "-9223372036854775808"}}',
+      '{"a": {"$date": {"$numberLong": "9223372036854775807"}}, "b": {"$minKey": 1}, "c": {"$undefined": true}}',
+      '{$set: {a: NaN}}', '{$push: {a: {$each: [1], $slice: -9223372036854775808}}}', '{$and: [{a: 1}, {$or: []}]}',
+      '{a: {$elemMatch: {$gt: 1}}}', '{a: {$regex: "((a*)*)*"}}', '{$expr: {$divide: [1, 0]}}',
+      '{a: {$slice: [-2147483648, 2147483647]}}', '{$jsonSchema: {multipleOf: 0}}', '{$jsonSchema: {multipleOf: 1}}',
+      '{bsonType: "object", properties: {a: {multipleOf: 0.5, maximum: NaN}}}', '{threshold: 0}', '{nosuch: 1}',
+      '{v: {$add: ["$a", {$numberLong: "9223372036854775807"}]}}', '{upsert: true, take: -1}']),
+    ('bson_value', ARRAY[
+      'null', '1', '-0.0', 'NaN', 'Infinity', '{"$numberLong": "-9223372036854775808"}', '{"$numberLong": "9223372036854775807"}',
+      '{"$numberDecimal": "-9.999999999999999999999999999999999E6144"}', '{"$numberDecimal": "NaN"}', '{"$numberDecimal": "1E-6176"}',
+      '1.7976931348623157e308', '-5e-324', '""', '"a\u0000b"', '"日本"', '[]', '{}', '[[[]], {"a": [1]}]', '[1, "a", null, {"a": 1}]',
+      '{"$date": {"$numberLong": "-9223372036854775808"}}', '{"$timestamp": {"t": 4294967295, "i": 4294967295}}', '{"$minKey": 1}',
+      '{"$maxKey": 1}', '{"$regularExpression": {"pattern": "(", "options": "x"}}', '{"$code": "f()", "$scope": {"x": 1}}',
+      '{"$symbol": "s"}', '{"$dbPointer": {"$ref": "a", "$id": {"$oid": "000000000000000000000000"}}}',
+      '{"$binary": {"base64": "AAAA", "subType": "02"}}', '{"$binary": {"base64": "AAAA", "subType": "04"}}',
+      '{"$oid": "ffffffffffffffffffffffff"}', 'true', '{"$undefined": true}', '{"$set": {"a.0": 1}}', '[{"$set": {"a": "$$ROOT"}}]']),
+    ('objectid', ARRAY['000000000000000000000000', 'ffffffffffffffffffffffff', '507f1f77bcf86cd799439011']),
+    ('text', ARRAY['', 'a', 'a.0', 'a.', '"', '.', '$', 'a.$[].b', '0', '-1', '99999999999999999999', 'first', 'last', 'immediate', 'canonical',
+      'shell', 'hostile', 'hostile_collection', '"W eird"."T t"', '{"a": 1}', 'check', 'outlier', repeat('x', 5000), repeat('a.', 90) || 'a',
+      repeat('a.', 3000) || 'a', '日本', '%s%n', '2020-01-01', '1e400', 'null']),
+    ('bigint', '{0, 1, -1, 9223372036854775807, -9223372036854775808, 2147483648}'),
+    ('integer', '{0, 1, 2, -1, 2147483647, -2147483648}'),
+    ('smallint', '{0, -32768, 32767}'),
+    ('boolean', '{t, f}'),
+    ('real', '{0, -0, NaN, Infinity, 1e-45, 3.4e38}'),
+    ('double precision', '{0, -0, NaN, -Infinity, 5e-324, 1.7e308}'),
+    ('numeric', '{0, NaN, -Infinity, 1e-16000, 1e131000, -0.1, 12345678901234567890123456789012345}'),
+    ('timestamp with time zone', '{infinity, -infinity, 294276-12-31, 4714-11-24 00:00:00+00 BC, 2020-01-01}'),
+    ('timestamp without time zone', '{infinity, -infinity, 294276-12-31, 2020-01-01}'),
+    ('date', '{infinity, -infinity, 5874897-12-31, 4713-01-01 BC, 2020-01-01}'),
+    ('uuid', '{00000000-0000-0000-0000-000000000000, ffffffff-ffff-ffff-ffff-ffffffffffff}'),
+    ('regclass', '{0, 4294967295, hostile, hostile, hostile_keys, hostile_collection, hostile_view, hostile_a_extras, hostile_kept, hostile_whole, pg_class, hostile_pkey}'),
+    ('text[]', ARRAY['{}', '{NULL}', '{a,a.b,a.b.c}', '{a,NULL,""}', '{{a,b},{c,d}}', '[5:6]={a,b}']),
+    ('bytea', ARRAY['', '\x00', '\x0500000000', '\x0500000001', '\xffffffff00', '\x7fffffff', '\x000000000000000000000000',
+      '\x0c0000001061000100000000', '\x0d000000046100050000000000', '\x10000000026100ffffffff7800000000']),
+    ('name', ARRAY['', 'doc', '_id', 'no']),
+    ('cstring', ARRAY['', '{', '{}', '1', repeat('[', 10000)]),
+    ('jsonb', ARRAY['null', '{}', '[]', '1e1000', '{"": {"$oid": 1}}', '"x"', '{"a": [1, 2.5, -0, 12345678901234567890123]}']),
+    ('character', ARRAY['', 'a']),
+    ('bson[]', ARRAY['{}', '{NULL}', '{"{}",NULL,"{\"_id\": 1}"}', '{{"{}"},{"{}"}}'])) AS t (type, vs), unnest(vs::text[]) AS v
+  UNION ALL
+  SELECT 'record', v FROM unnest(ARRAY['ROW()', 'ROW(1)', 'ROW(1, NULL, ''x'')', 'ROW(1, ''x''::text)', 'ROW(''1''::bson_value)', 'ROW(ROW(ROW(1)))',
+    '(SELECT h FROM hostile h LIMIT 1)', '(SELECT c FROM pg_class c LIMIT 1)']) v
+  UNION ALL
+  SELECT 'anyelement', v FROM unnest(ARRAY['NULL::int', '1', 'NULL::hostile', '(SELECT h FROM hostile h LIMIT 1)', '''x''::text', '''{}''::bson',
+    'NULL::pg_proc', '''{1,2}''::int[]', 'now()']) v
+  UNION ALL
+  SELECT 'bson', $$('{"a": ' || repeat('[', 90) || repeat(']', 90) || '}')::bson$$
+  UNION ALL
+  SELECT 'bson', $$bson_build('a', (SELECT array_agg(i) FROM generate_series(1, 3000) i))$$;
+INSERT INTO pool SELECT 'bson', format('bson_build(%s)', string_agg(format('%L, %s', chr(96 + (random() * 4)::int), v.value), ', '))
+  FROM generate_series(1, 20) AS n, LATERAL (SELECT value FROM pool WHERE type IN ('bson', 'bson_value') ORDER BY random() + n LIMIT 3) AS v GROUP BY n;
+INSERT INTO pool SELECT DISTINCT type, 'NULL::' || type FROM pool WHERE type NOT IN ('record', 'anyelement');
+INSERT INTO pool VALUES ('record', 'NULL'), ('internal', 'NULL'), ('"any"', 'NULL');
+INSERT INTO pool SELECT '"any"', value FROM pool WHERE type NOT IN ('cstring', 'anyelement', 'internal', '"any"');
+
+-- The calls ---------------------------------------------------------------------------------------------------------------
+
+CREATE TABLE outcome (function text, call text, state text, message text);
+
+CREATE FUNCTION call_everything(rounds int) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  f record;
+  call text;
+BEGIN
+  FOR f IN
+    SELECT p.oid::regprocedure::text AS signature, p.proname, p.prokind, p.pronargs, p.proargtypes, n.nspname,
+           p.prorettype IN ('internal'::regtype, 'void'::regtype, 'trigger'::regtype, 'event_trigger'::regtype) AS no_text,
+           p.proname = '_pattern_pending_keys' AS wants_columns
+    FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid JOIN pg_proc p ON p.oid = d.objid JOIN pg_namespace n ON n.oid = p.pronamespace
+    WHERE d.classid = 'pg_proc'::regclass AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e' AND e.extname = 'docpatterns'
+    ORDER BY p.oid::regprocedure::text COLLATE "C"
+  LOOP
+    FOR i IN 1 .. greatest(rounds * f.pronargs, 1) LOOP
+      SELECT format('%I.%I(%s)', f.nspname, f.proname, string_agg(v.value, ', ' ORDER BY a.n)) INTO call
+        FROM unnest(f.proargtypes::oid[]) WITH ORDINALITY AS a (type, n)
+          CROSS JOIN LATERAL (SELECT p.value FROM pool p WHERE p.type = format_type(a.type, NULL) ORDER BY random() + a.n LIMIT 1) AS v;
+      BEGIN
+        EXECUTE CASE
+          WHEN f.prokind = 'p' THEN 'CALL ' || call
+          WHEN f.wants_columns THEN format('SELECT count(t::text) FROM %s AS t (key record)', call)
+          ELSE format('SELECT count(x) FROM (SELECT (%s)%s AS x LIMIT 100) AS t', call, CASE WHEN f.no_text THEN ' IS NULL' ELSE '::text' END)
+        END;
+        RAISE SQLSTATE 'DP000';
+      EXCEPTION WHEN OTHERS THEN
+        INSERT INTO outcome VALUES (f.signature, left(call, 300), SQLSTATE, left(SQLERRM, 200));
+      END;
+    END LOOP;
+  END LOOP;
+END
+$$;
+SELECT call_everything(coalesce(current_setting('hostile.rounds', true), '5')::int);
+
+SELECT is((SELECT string_agg(format('%s: %s %s', call, state, message), E'\n' ORDER BY call)
+           FROM outcome WHERE state ~ '^(XX|53|57|58)'), NULL, 'no call ends with an internal error or a lack of resources');
+SELECT is((SELECT string_agg(p.oid::regprocedure::text, ', ')
+           FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid JOIN pg_proc p ON p.oid = d.objid
+           WHERE d.classid = 'pg_proc'::regclass AND d.deptype = 'e' AND e.extname = 'docpatterns'
+             AND p.oid::regprocedure::text NOT IN (SELECT function FROM outcome)), NULL, 'every function was called');
+SELECT cmp_ok((SELECT count(DISTINCT function) FILTER (WHERE state = 'DP000') * 100 / count(DISTINCT function) FROM outcome), '>=', 75::bigint,
+  'most functions also took some of it');
+SELECT is((SELECT string_agg(v::text, E'\n') FROM pattern_check() v), NULL, 'the patterns are in order');
+SELECT results_eq('SELECT _id, doc FROM hostile_whole ORDER BY 1', 'SELECT _id, doc FROM state_before ORDER BY 1', 'and the documents are as they were');
+
+SELECT * FROM finish();
+ROLLBACK;
