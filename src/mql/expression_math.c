@@ -4,7 +4,7 @@
  *
  * Integers and doubles give doubles.  Decimals give decimals: roots, powers and
  * logarithms of them are computed by numeric, of a number that was shifted to
- * where numeric is exact enough; trigonometry is computed in doubles.
+ * where numeric is exact enough.
  */
 #include "postgres.h"
 
@@ -16,11 +16,7 @@
 #include "utils/fmgrprotos.h"
 #include "utils/numeric.h"
 
-#include "bson/number.h"
-#include "mql/expression_node.h"
-
-/* Digits after the point in between; the result has 34 digits */
-#define WORK_SCALE		90
+#include "mql/expression_math.h"
 
 /* Exponents beyond this give infinity or 0 in any case */
 #define MAX_EXPONENT	20000
@@ -41,9 +37,9 @@ typedef struct Trig
 
 /* ---------------------------------------------------------------- decimals */
 
-/* The numeric digits * 10^shift, with WORK_SCALE digits after the point. */
-static Datum
-exact_to_numeric(const DpExact *e, int shift)
+/* The numeric digits * 10^shift, with DP_WORK_SCALE digits after the point. */
+Datum
+dp_exact_to_numeric(const DpExact *e, int shift)
 {
 	char		text[DP_EXACT_MAX_DIGITS + 32];
 	char	   *p = text;
@@ -56,26 +52,26 @@ exact_to_numeric(const DpExact *e, int shift)
 		*p++ = '0' + e->digits[i];
 	sprintf(p, "e%d", e->point - e->ndigits + shift);
 	n = DirectFunctionCall3(numeric_in, CStringGetDatum(text), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
-	return DirectFunctionCall2(numeric_round, n, Int32GetDatum(WORK_SCALE));
+	return DirectFunctionCall2(numeric_round, n, Int32GetDatum(DP_WORK_SCALE));
 }
 
-/* A whole number as numeric, with WORK_SCALE digits after the point. */
-static Datum
-int_to_numeric(int64 i)
+/* A whole number as numeric, with DP_WORK_SCALE digits after the point. */
+Datum
+dp_int_to_numeric(int64 i)
 {
-	return DirectFunctionCall2(numeric_round, NumericGetDatum(int64_to_numeric(i)), Int32GetDatum(WORK_SCALE));
+	return DirectFunctionCall2(numeric_round, NumericGetDatum(int64_to_numeric(i)), Int32GetDatum(DP_WORK_SCALE));
 }
 
 /* ln(10) */
 static Datum
 numeric_ln10(void)
 {
-	return DirectFunctionCall1(numeric_ln, int_to_numeric(10));
+	return DirectFunctionCall1(numeric_ln, dp_int_to_numeric(10));
 }
 
 /* The natural logarithm of a positive finite decimal. */
-static Datum
-decimal_ln(const uint8 *d)
+Datum
+dp_decimal_ln(const uint8 *d)
 {
 	DpValue		v = {d, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128};
 	uint8		buf[DP_EXACT_MAX_DIGITS];
@@ -86,16 +82,16 @@ decimal_ln(const uint8 *d)
 	/* of a number from 0.1 to 1, or itself if it is close to 1 */
 	dp_exact_from_value(&v, &e, buf);
 	shift = e.point == 0 || e.point == 1 ? 0 : e.point;
-	ln = DirectFunctionCall1(numeric_ln, exact_to_numeric(&e, -shift));
+	ln = DirectFunctionCall1(numeric_ln, dp_exact_to_numeric(&e, -shift));
 	if (shift == 0)
 		return ln;
 	return DirectFunctionCall2(numeric_add, ln,
-							   DirectFunctionCall2(numeric_mul, int_to_numeric(shift), numeric_ln10()));
+							   DirectFunctionCall2(numeric_mul, dp_int_to_numeric(shift), numeric_ln10()));
 }
 
 /* A numeric times a power of ten, as a decimal. */
-static void
-numeric_to_decimal(Datum n, int shift, uint8 out[DP_DECIMAL128_SIZE])
+void
+dp_numeric_to_decimal_shifted(Datum n, int shift, uint8 out[DP_DECIMAL128_SIZE])
 {
 	DpExact		e;
 
@@ -106,8 +102,8 @@ numeric_to_decimal(Datum n, int shift, uint8 out[DP_DECIMAL128_SIZE])
 }
 
 /* e to the power of a numeric, as a decimal. */
-static void
-decimal_exp(Datum x, uint8 out[DP_DECIMAL128_SIZE])
+void
+dp_decimal_exp(Datum x, uint8 out[DP_DECIMAL128_SIZE])
 {
 	double		approximate = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, x));
 	int			shift;
@@ -120,8 +116,8 @@ decimal_exp(Datum x, uint8 out[DP_DECIMAL128_SIZE])
 	/* powers of ten are split off */
 	shift = (int) floor(approximate / M_LN10);
 	x = DirectFunctionCall2(numeric_sub, x,
-							DirectFunctionCall2(numeric_mul, int_to_numeric(shift), numeric_ln10()));
-	numeric_to_decimal(DirectFunctionCall1(numeric_exp, x), shift, out);
+							DirectFunctionCall2(numeric_mul, dp_int_to_numeric(shift), numeric_ln10()));
+	dp_numeric_to_decimal_shifted(DirectFunctionCall1(numeric_exp, x), shift, out);
 }
 
 /* The square root of a finite decimal that is not negative. */
@@ -135,7 +131,7 @@ decimal_sqrt(const uint8 *d, uint8 out[DP_DECIMAL128_SIZE])
 
 	dp_exact_from_value(&v, &e, buf);
 	shift = e.point & ~1;
-	numeric_to_decimal(DirectFunctionCall1(numeric_sqrt, exact_to_numeric(&e, -shift)), shift / 2, out);
+	dp_numeric_to_decimal_shifted(DirectFunctionCall1(numeric_sqrt, dp_exact_to_numeric(&e, -shift)), shift / 2, out);
 }
 
 /* One decimal to the power of another; the case of 0 to a negative power is ruled out. */
@@ -174,8 +170,8 @@ decimal_pow(const uint8 *base, const uint8 *exponent, uint8 out[DP_DECIMAL128_SI
 
 		dp_exact_from_value(&x, &e, buf);
 		shift = e.point - 1;
-		numeric_to_decimal(DirectFunctionCall2(numeric_power, exact_to_numeric(&e, -shift),
-											   int_to_numeric(n < 0 ? -n : n)),
+		dp_numeric_to_decimal_shifted(DirectFunctionCall2(numeric_power, dp_exact_to_numeric(&e, -shift),
+											   dp_int_to_numeric(n < 0 ? -n : n)),
 						   shift * (int) (n < 0 ? -n : n), power);
 		if (n < 0)
 			dp_decimal_combine(DP_DECIMAL_DIVIDE, one, power, out);
@@ -186,8 +182,8 @@ decimal_pow(const uint8 *base, const uint8 *exponent, uint8 out[DP_DECIMAL128_SI
 	}
 	else
 	{
-		decimal_exp(DirectFunctionCall2(numeric_mul, NumericGetDatum(dp_decimal128_to_numeric(exponent)),
-										decimal_ln(positive)), out);
+		dp_decimal_exp(DirectFunctionCall2(numeric_mul, NumericGetDatum(dp_decimal128_to_numeric(exponent)),
+										dp_decimal_ln(positive)), out);
 		if (sign < 0 && n % 2 != 0)
 			out[15] |= 0x80;
 	}
@@ -255,17 +251,17 @@ function_eval(const DpNode *node, DpExprState *state, DpValue *result)
 
 		dp_exact_from_value(&v, &e, buf);
 		if (which == OP_EXP)
-			decimal_exp(DirectFunctionCall2(numeric_round,
+			dp_decimal_exp(DirectFunctionCall2(numeric_round,
 											NumericGetDatum(dp_decimal128_to_numeric(v.data)),
-											Int32GetDatum(WORK_SCALE)), out);
+											Int32GetDatum(DP_WORK_SCALE)), out);
 		else if (which == OP_SQRT)
 			decimal_sqrt(v.data, out);
 		else if (which == OP_LN)
-			numeric_to_decimal(decimal_ln(v.data), 0, out);
+			dp_numeric_to_decimal_shifted(dp_decimal_ln(v.data), 0, out);
 		else if (e.ndigits == 1 && e.digits[0] == 1)
-			numeric_to_decimal(int_to_numeric(e.point - 1), 0, out);
+			dp_numeric_to_decimal_shifted(dp_int_to_numeric(e.point - 1), 0, out);
 		else
-			numeric_to_decimal(DirectFunctionCall2(numeric_div, decimal_ln(v.data), numeric_ln10()), 0, out);
+			dp_numeric_to_decimal_shifted(DirectFunctionCall2(numeric_div, dp_decimal_ln(v.data), numeric_ln10()), 0, out);
 		return dp_result_decimal(result, out);
 	}
 	d = dp_number_to_double(&v);
@@ -302,7 +298,7 @@ log_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		dp_number_to_decimal(&base, y);
 		if (dp_decimal_is_finite(x) && dp_decimal_is_finite(y))
 		{
-			numeric_to_decimal(DirectFunctionCall2(numeric_div, decimal_ln(x), decimal_ln(y)), 0, x);
+			dp_numeric_to_decimal_shifted(DirectFunctionCall2(numeric_div, dp_decimal_ln(x), dp_decimal_ln(y)), 0, x);
 			return dp_result_decimal(result, x);
 		}
 		dp_double_to_decimal(log(dp_number_to_double(&v)) / log(dp_number_to_double(&base)), x);
@@ -386,7 +382,25 @@ static const Trig trigs[] = {
 };
 
 /*
- * Trigonometry of one argument; which is the row above.
+ * Whether a function is not defined for a number.  A decimal may be beyond a
+ * bound that the double next to it is not.
+ */
+static bool
+out_of_domain(const Trig *trig, const DpValue *v, double d)
+{
+	uint8		room[8];
+	DpValue		bound = {room, 8, DP_TYPE_DOUBLE};
+
+	if (d < trig->least || d > trig->most)
+		return true;
+	if (v->type != DP_TYPE_DECIMAL128 || (d != trig->least && d != trig->most))
+		return false;
+	dp_put_double(room, d);
+	return d == trig->least ? dp_number_compare(v, &bound) < 0 : dp_number_compare(v, &bound) > 0;
+}
+
+/*
+ * Trigonometry of one argument; which is the row above, a DpTrig.
  */
 static bool
 trig_eval(const DpNode *node, DpExprState *state, DpValue *result)
@@ -400,18 +414,19 @@ trig_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	d = dp_number_to_double(&v);
 	if (trig->finite && isinf(d))
 		dp_node_error(node, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, "needs a finite number");
-	if (d < trig->least || d > trig->most)
+	if (out_of_domain(trig, &v, d))
 		dp_node_error(node, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, trig->most == 1 ?
 					  "needs a number from -1 to 1" : "needs a number that is at least 1");
-	d = trig->function(d);
 	if (v.type == DP_TYPE_DECIMAL128)
 	{
 		uint8		out[DP_DECIMAL128_SIZE];
 
-		dp_double_to_decimal(d, out);
+		if (!dp_decimal_is_finite(v.data) ||
+			!dp_decimal_trig((DpTrig) node->op->which, v.data, out))
+			dp_double_to_decimal(trig->function(d), out);
 		return dp_result_decimal(result, out);
 	}
-	return dp_result_double(result, d);
+	return dp_result_double(result, trig->function(d));
 }
 
 /*
@@ -430,9 +445,16 @@ atan2_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	d = atan2(dp_number_to_double(&y), dp_number_to_double(&x));
 	if (y.type == DP_TYPE_DECIMAL128 || x.type == DP_TYPE_DECIMAL128)
 	{
+		uint8		dy[DP_DECIMAL128_SIZE];
+		uint8		dx[DP_DECIMAL128_SIZE];
 		uint8		out[DP_DECIMAL128_SIZE];
 
-		dp_double_to_decimal(d, out);
+		dp_number_to_decimal(&y, dy);
+		dp_number_to_decimal(&x, dx);
+		if (!dp_decimal_is_finite(dy) || !dp_decimal_is_finite(dx) ||
+			(dp_decimal_sign(dy) == 0 && dp_decimal_sign(dx) == 0) ||
+			!dp_decimal_atan2(dy, dx, out))
+			dp_double_to_decimal(d, out);
 		return dp_result_decimal(result, out);
 	}
 	return dp_result_double(result, d);

@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(853);
+SELECT plan(861);
 
 -- the result as it is printed, '' if it is missing
 CREATE FUNCTION pg_temp.eval(d text, e text) RETURNS text LANGUAGE plpgsql AS $$
@@ -297,13 +297,21 @@ SELECT is(pg_temp.eval(d, e), r, e) FROM (VALUES
   ('{}', '{$atanh: 0.5}', '0.5493061443340548'),
   ('{}', '{$degreesToRadians: 180}', '3.141592653589793'),
   ('{}', '{$radiansToDegrees: 0}', '0.0'),
-  ('{}', '{$sin: NumberDecimal("0.5")}', '{"$numberDecimal": "0.479425538604203"}'),
+  ('{}', '{$sin: NumberDecimal("0.5")}', '{"$numberDecimal": "0.4794255386042030002732879352155714"}'),
   ('{}', '{$atan2: [NumberDecimal("0"), 1]}', '{"$numberDecimal": "0"}'),
+  ('{}', '[{$cos: NumberDecimal("1")}, {$tan: NumberDecimal("1")}, {$asin: NumberDecimal("0.5")}, {$acos: NumberDecimal("0.5")}, {$atan: NumberDecimal("-1")}]', '[{"$numberDecimal": "0.5403023058681397174009366074429766"}, {"$numberDecimal": "1.557407724654902230506974807458360"}, {"$numberDecimal": "0.5235987755982988730771072305465838"}, {"$numberDecimal": "1.047197551196597746154214461093168"}, {"$numberDecimal": "-0.7853981633974483096156608458198757"}]'),
+  ('{}', '[{$sinh: NumberDecimal("1")}, {$cosh: NumberDecimal("1")}, {$tanh: NumberDecimal("1")}, {$asinh: NumberDecimal("1")}, {$acosh: NumberDecimal("2")}, {$atanh: NumberDecimal("0.5")}]', '[{"$numberDecimal": "1.175201193643801456882381850595601"}, {"$numberDecimal": "1.543080634815243778477905620757062"}, {"$numberDecimal": "0.7615941559557648881194582826047936"}, {"$numberDecimal": "0.8813735870195430252326093249797923"}, {"$numberDecimal": "1.316957896924816708625046347307968"}, {"$numberDecimal": "0.5493061443340548456976226184612629"}]'),
+  ('{}', '[{$atan2: [NumberDecimal("1"), -1]}, {$atan2: [NumberDecimal("-1"), 0]}, {$degreesToRadians: NumberDecimal("180")}, {$radiansToDegrees: NumberDecimal("1")}]', '[{"$numberDecimal": "2.356194490192344928846982537459627"}, {"$numberDecimal": "-1.570796326794896619231321691639751"}, {"$numberDecimal": "3.141592653589793238462643383279503"}, {"$numberDecimal": "57.29577951308232087679815481410517"}]'),
+  ('{}', '[{$sin: NumberDecimal("1E-50")}, {$cos: NumberDecimal("1E-50")}, {$sin: NumberDecimal("1E+20")}, {$sinh: NumberDecimal("-1000")}, {$tanh: NumberDecimal("1000")}, {$atan: NumberDecimal("1E+100")}, {$cosh: NumberDecimal("1E+10")}]', '[{"$numberDecimal": "1E-50"}, {"$numberDecimal": "1"}, {"$numberDecimal": "-0.6452512852657808442058117113125230"}, {"$numberDecimal": "-9.850355570085234969444396761216615E+433"}, {"$numberDecimal": "1"}, {"$numberDecimal": "1.570796326794896619231321691639751"}, {"$numberDecimal": "Infinity"}]'),
+  ('{}', '[{$asin: NumberDecimal("-1")}, {$acos: NumberDecimal("-1")}, {$atanh: NumberDecimal("1")}, {$acosh: NumberDecimal("1")}, {$atan: NumberDecimal("-Infinity")}, {$sin: NumberDecimal("NaN")}]', '[{"$numberDecimal": "-1.570796326794896619231321691639751"}, {"$numberDecimal": "3.141592653589793238462643383279503"}, {"$numberDecimal": "Infinity"}, {"$numberDecimal": "0"}, {"$numberDecimal": "-1.57079632679490"}, {"$numberDecimal": "NaN"}]'),
   ('{}', '{$cos: "$x"}', 'null'),
   ('{}', '{$atan2: [null, 1]}', 'null'),
   ('{}', '{$and: [{$gte: [{$rand: {}}, 0]}, {$lt: [{$rand: {}}, 1]}]}', 'true')) AS t (d, e, r);
 
 SELECT throws_ok(format('SELECT bson_eval(%L, %L)', d, e), s, m, e) FROM (VALUES
+  ('{}', '{$acos: NumberDecimal("1.000000000000000000000000000000001")}', '22003', '$acos needs a number from -1 to 1'),
+  ('{}', '{$acosh: NumberDecimal("0.9999999999999999999999999999999999")}', '22003', '$acosh needs a number that is at least 1'),
+  ('{}', '{$sin: NumberDecimal("Infinity")}', '22003', '$sin needs a finite number'),
   ('{}', '{$sin: "a"}', '22023', '$sin needs a number, not string'),
   ('{}', '{$cos: Infinity}', '22003', '$cos needs a finite number'),
   ('{}', '{$acos: 2}', '22003', '$acos needs a number from -1 to 1'),
