@@ -7,9 +7,6 @@
 #include <errno.h>
 #include <math.h>
 
-#include "common/string.h"
-#include "utils/memutils.h"
-
 #include "bson/number.h"
 #include "mql/expression_date.h"
 #include "mql/expression_node.h"
@@ -368,8 +365,8 @@ convert_to_decimal(const DpValue *v, DpValue *result, const char **why)
  * The value in another type.  Returns false, and why in words, if that cannot
  * be: NULL for a pair of types between which there is no conversion.
  */
-bool
-dp_convert(const DpNode *node, const DpValue *v, uint8 type, DpValue *result, const char **why)
+static bool
+convert_value(const DpNode *node, const DpValue *v, uint8 type, DpValue *result, const char **why)
 {
 	char	   *s;
 	uint32		len;
@@ -426,7 +423,7 @@ to_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	dp_arg(node, 0, state, &v);
 	if (dp_is_nullish(&v))
 		return dp_result_null(result);
-	if (!dp_convert(node, &v, node->op->which, result, &why))
+	if (!convert_value(node, &v, node->op->which, result, &why))
 		convert_error(node, &v, node->op->which, why);
 	return true;
 }
@@ -481,7 +478,7 @@ convert_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	if (dp_is_nullish(&to))
 		return dp_result_null(result);
 	type = target_type(node, &to);
-	if (dp_convert(node, &input, type, result, &why))
+	if (convert_value(node, &input, type, result, &why))
 		return true;
 	if (node->args[ARG_ON_ERROR] == NULL)
 		convert_error(node, &input, type, why);

@@ -247,14 +247,8 @@ extern bool dp_result_sum(DpValue *result, const DpSum *sum);
 
 /* ---------------------------------------------------------------- shared between families */
 
-/* Whether the array holds the value. */
-extern bool dp_array_holds(const DpValue *array, const DpValue *v);
-
 /* Sorts values, the least first: stable. */
 extern void dp_values_sort(DpValue *values, int n);
-
-/* The conversion of $convert and of $toString and so on. */
-extern bool dp_convert(const DpNode *node, const DpValue *v, uint8 type, DpValue *result, const char **why);
 
 /* The text of a number, bool, date and so on, as $toString and $concat see it; palloc'd. */
 extern char *dp_value_as_string(const DpValue *v, uint32 *len);
