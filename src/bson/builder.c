@@ -288,12 +288,13 @@ dp_check_document_size(Size size)
 }
 
 /*
- * An empty buffer with head bytes in front.
+ * An empty buffer with head bytes in front.  The guess may be more than there
+ * can be: what is too large in the end is refused when it gets there.
  */
 static void
 builder_start(DpBuilder *b, uint32 head, Size expected)
 {
-	b->cap = Max(head + expected, 128);
+	b->cap = Min(Max(head + expected, 128), MaxAllocSize);
 	b->buf = palloc(b->cap);
 	b->head = head;
 	b->len = head;

@@ -273,7 +273,8 @@ merge(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize, uint32 head)
 	table.mask = pg_nextpower2_32(Max(nfields * 2, 4)) - 1;
 	table.fields = palloc_extended(sizeof(MergeField) * Max((Size) nfields, 1),
 								   MCXT_ALLOC_HUGE);
-	table.buckets = palloc0(sizeof(uint32) * (table.mask + 1));
+	table.buckets = palloc_extended(sizeof(uint32) * ((Size) table.mask + 1),
+									MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 
 	dp_iter_init(&iter, b, bsize);
 	for (start = iter.next; dp_iter_next(&iter, &element); start = iter.next)
@@ -281,6 +282,7 @@ merge(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize, uint32 head)
 		uint32	   *link = merge_find(&table, &element);
 		MergeField *field = &table.fields[n];
 
+		CHECK_FOR_INTERRUPTS();
 		field->element = element;
 		field->start = start;
 		field->end = iter.next;
@@ -292,8 +294,8 @@ merge(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize, uint32 head)
 		n++;
 	}
 
-	/* a, with runs of fields that stay copied at once */
-	result = palloc(head + (Size) asize + bsize);
+	/* a, with runs of fields that stay copied at once; the size is checked when it is known */
+	result = palloc_extended(head + (Size) asize + bsize, MCXT_ALLOC_HUGE);
 	doc = (uint8 *) result + head;
 	out = doc + 4;
 	dp_iter_init(&iter, a, asize);

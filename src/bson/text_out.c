@@ -601,7 +601,8 @@ print_decimal(Printer *pr, const uint8 *bytes)
 }
 
 /*
- * n bytes in base64, with padding.
+ * n bytes in base64, with padding.  Raises PROGRAM_LIMIT_EXCEEDED if no text
+ * can hold them.
  */
 static void
 print_base64(Printer *pr, const uint8 *bytes, uint32 n)
@@ -610,7 +611,11 @@ print_base64(Printer *pr, const uint8 *bytes, uint32 n)
 	char	   *p;
 
 	if (n > MaxAllocSize / 2)
-		dp_corrupted("a binary value has a wrong length");
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("binary value too large to be written as text"),
+				 errdetail("It has %u bytes, at most %zu can be written in base64.",
+						   n, (Size) MaxAllocSize / 2)));
 	p = room(pr, (int) (n / 3 * 4 + 4));
 	for (; n >= 3; n -= 3, bytes += 3)
 	{
