@@ -184,6 +184,7 @@ dp_bson_get_number_text(PG_FUNCTION_ARGS)
 	return return_text(fcinfo, found, &value);
 }
 
+/* The field of the document argument whose name is the number argument. */
 static bool
 get_number(FunctionCallInfo fcinfo, DpValue *value)
 {

@@ -80,6 +80,7 @@ dp_cast_to_##name(PG_FUNCTION_ARGS) \
 	return cast_argument(fcinfo, typid); \
 }
 
+/* The bson_value argument as a value of the type; null and undefined are SQL NULL. */
 static Datum
 cast_argument(FunctionCallInfo fcinfo, Oid typid)
 {

@@ -136,6 +136,7 @@ dp_bson_value_contained(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(operand_contains(&b, &a));
 }
 
+/* Whether a value contains another one of any type. */
 static bool
 value_contains(const DpValue *a, const DpValue *b)
 {
@@ -190,6 +191,7 @@ array_contains(const DpValue *a, const DpValue *b)
 	return true;
 }
 
+/* Whether some element of the array contains the value. */
 static bool
 array_contains_element(const DpValue *a, const DpValue *element)
 {

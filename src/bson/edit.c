@@ -115,6 +115,10 @@ dp_value_set_if(const DpValue *root, const DpPath *path, const DpValue *value, b
 	return edit_set(&place, path, value, create);
 }
 
+/*
+ * The old bytes with the value where the path leads; NULL if there is nothing
+ * yet and nothing is to be made.
+ */
 static struct varlena *
 edit_set(const EditPlace *place, const DpPath *path, const DpValue *value, bool create)
 {

@@ -200,6 +200,7 @@ append_plain_container(DpBuilder *b, const char *name, uint32 namelen, JsonbCont
 	dp_builder_end(b);
 }
 
+/* Append a scalar of jsonb as the BSON value that it stands for. */
 static void
 append_scalar(DpBuilder *b, const char *name, uint32 namelen, const JsonbValue *v)
 {

@@ -266,6 +266,7 @@ path_parse_next(const char *s, Size len, Size *pos, bool in_list,
 	return nsteps;
 }
 
+/* Raises INVALID_PARAMETER_VALUE with the position. */
 static void
 path_syntax_error(const char *what, Size pos)
 {

@@ -186,6 +186,7 @@ fetch_from(const SubscriptWorkspace *workspace, Datum container, bool *isnull)
 	return found ? PointerGetDatum(dp_value_to_varlena(&value)) : (Datum) 0;
 }
 
+/* Reads what the subscripts lead to. */
 static void
 subscript_fetch(ExprState *state, ExprEvalStep *op, ExprContext *econtext)
 {

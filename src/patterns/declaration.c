@@ -186,6 +186,7 @@ dp_decl_of_trigger_if(FunctionCallInfo fcinfo, const char *pattern)
 	return decl_of_trigger(fcinfo, pattern, true);
 }
 
+/* Both: missing_ok is what to do when the trigger belongs to no declaration. */
 static DpDecl *
 decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern, bool missing_ok)
 {

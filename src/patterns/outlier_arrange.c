@@ -138,19 +138,14 @@ dp_outlier_lock(Outlier *o, const DpKey *key, bool as_owner, bool *is_null)
 }
 
 /*
- * Write a document that is already in order, as the table's owner.
+ * The plan that writes the document of a row, kept with the declaration under
+ * the id, and its parameters: values has room for INDEX_MAX_KEYS + 1.
  */
-void
-dp_outlier_write(Outlier *o, const DpKey *key, struct varlena *before, struct varlena *doc)
+SPIPlanPtr
+dp_outlier_plan_write(Outlier *o, const void *id, const DpKey *key, struct varlena *doc, Datum *values)
 {
-	SPIPlanPtr	plan;
-	Datum		values[INDEX_MAX_KEYS + 1];
+	SPIPlanPtr	plan = dp_plan(o->decl, id);
 
-	if (DP_DOC_SIZE(before) == DP_DOC_SIZE(doc) &&
-		memcmp(DP_DOC_DATA(before), DP_DOC_DATA(doc), DP_DOC_SIZE(doc)) == 0)
-		return;
-
-	plan = dp_plan(o->decl, &plan_write);
 	if (plan == NULL)
 	{
 		StringInfoData sql;
@@ -163,10 +158,26 @@ dp_outlier_write(Outlier *o, const DpKey *key, struct varlena *before, struct va
 		dp_sql_key_match(&sql, o->decl, 1);
 		dp_sql_key_types(o->decl, types);
 		types[o->decl->nkeys] = dp_types()->bson;
-		plan = dp_plan_make(o->decl, &plan_write, sql.data, o->decl->nkeys + 1, types);
+		plan = dp_plan_make(o->decl, id, sql.data, o->decl->nkeys + 1, types);
 	}
 	memcpy(values, key->values, sizeof(Datum) * o->decl->nkeys);
 	values[o->decl->nkeys] = PointerGetDatum(doc);
+	return plan;
+}
+
+/*
+ * Write a document that is already in order, as the table's owner.
+ */
+void
+dp_outlier_write(Outlier *o, const DpKey *key, struct varlena *before, struct varlena *doc)
+{
+	SPIPlanPtr	plan;
+	Datum		values[INDEX_MAX_KEYS + 1];
+
+	if (DP_DOC_SIZE(before) == DP_DOC_SIZE(doc) &&
+		memcmp(DP_DOC_DATA(before), DP_DOC_DATA(doc), DP_DOC_SIZE(doc)) == 0)
+		return;
+	plan = dp_outlier_plan_write(o, &plan_write, key, doc, values);
 	dp_run_writing(o->decl, plan, values, DP_RUN_AS_OWNER, doc);
 }
 

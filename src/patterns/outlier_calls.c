@@ -716,25 +716,9 @@ read_row(Outlier *o, const DpKey *key)
 static bool
 write_as_user(Outlier *o, const DpKey *key, struct varlena *doc, bool in_order)
 {
-	SPIPlanPtr	plan = dp_plan(o->decl, &plan_user_write);
 	Datum		values[INDEX_MAX_KEYS + 1];
+	SPIPlanPtr	plan = dp_outlier_plan_write(o, &plan_user_write, key, doc, values);
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS + 1];
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "UPDATE ");
-		dp_sql_table(&sql, o->decl->target);
-		appendStringInfo(&sql, " SET %s = $%d WHERE ", quote_identifier(o->decl->doc_column), o->decl->nkeys + 1);
-		dp_sql_key_match(&sql, o->decl, 1);
-		dp_sql_key_types(o->decl, types);
-		types[o->decl->nkeys] = dp_types()->bson;
-		plan = dp_plan_make(o->decl, &plan_user_write, sql.data, o->decl->nkeys + 1, types);
-	}
-	memcpy(values, key->values, sizeof(Datum) * o->decl->nkeys);
-	values[o->decl->nkeys] = PointerGetDatum(doc);
 	if (in_order)
 	{
 		dp_run_writing(o->decl, plan, values, 0, doc);
@@ -767,18 +751,25 @@ no_such_row(Outlier *o, const DpKey *key)
 					dp_relation_name(o->decl->target), dp_key_to_text(o->decl, key))));
 }
 
+/* Whether some of the document lies aside. */
 static bool
 method_is_split(DpDecl *decl, struct varlena *stored)
 {
 	return dp_outlier_flagged(dp_outlier(decl), stored);
 }
 
+/* The document with its whole array. */
 static struct varlena *
 method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest)
 {
 	return dp_outlier_whole(dp_outlier(decl), stored, key, latest);
 }
 
+/*
+ * What to store of a whole document whose array a writer has left as it is:
+ * the new document with the part of the array that is stored already, NULL if
+ * the array has to be arranged.
+ */
 static struct varlena *
 method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole)
 {
@@ -799,6 +790,7 @@ method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, str
 	return doc != NULL ? dp_outlier_mark(o, doc, true, -1) : NULL;
 }
 
+/* Bring a row in line; whether it had to be written. */
 static bool
 method_settle(DpDecl *decl, const DpKey *key)
 {

@@ -568,6 +568,7 @@ chunks_verify(Outlier *o)
 	}
 }
 
+/* Raises an error unless the table of chunks has the column with that type. */
 static void
 verify_column(Outlier *o, const char *name, Oid type)
 {

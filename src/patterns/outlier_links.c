@@ -346,12 +346,14 @@ links_drop_orphans(Outlier *o)
 				  o->side, o->decl->name, DP_MARK_INTERNAL);
 }
 
+/* The extras get the moving form of the new key, which no document has, */
 static void
 links_move(Outlier *o, const DpKey *from, const DpKey *to)
 {
 	links_relink(o, dp_key_to_value(o->decl, from), link_moving(dp_key_to_value(o->decl, to)));
 }
 
+/* and at the end of the statement the key itself. */
 static void
 links_move_finish(Outlier *o, const DpKey *to)
 {
@@ -360,6 +362,7 @@ links_move_finish(Outlier *o, const DpKey *to)
 	links_relink(o, link_moving(link), link);
 }
 
+/* Add the elements from position skip on, at most take of them. */
 static void
 links_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest)
 {
@@ -376,6 +379,7 @@ links_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *pa
 	}
 }
 
+/* Append all elements to an array that is being built. */
 static void
 links_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest)
 {

@@ -305,6 +305,7 @@ relation_owner(Oid relid)
 	return owner;
 }
 
+/* An argument of type text as a C string. */
 static char *
 text_argument(FunctionCallInfo fcinfo, int n)
 {

@@ -284,6 +284,7 @@ key_convert(DpDecl *decl, const DpKeyColumn *column, Datum value, Oid type)
 	return (Datum) 0;			/* not reached */
 }
 
+/* Whether the type is an integer, or a domain over one. */
 static bool
 is_integer(Oid type)
 {

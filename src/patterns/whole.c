@@ -553,6 +553,7 @@ join_document(List *decls, struct varlena *doc, const DpKey *key, bool latest)
 	return whole;
 }
 
+/* Whether two documents have the same bytes. */
 static bool
 same_document(struct varlena *a, struct varlena *b)
 {
