@@ -76,6 +76,12 @@ INSERT INTO jsonb_l_lz4 SELECT t::jsonb FROM text_l;
 INSERT INTO bson_l_lz4 SELECT t::bson FROM text_l;
 INSERT INTO jsonb_l_external SELECT t::jsonb FROM text_l;
 INSERT INTO bson_l_external SELECT t::bson FROM text_l;
+-- the bytes of the bson, for what it costs only to get at them
+CREATE TABLE bytes_m (b bytea COMPRESSION pglz);
+CREATE TABLE bytes_l_external (b bytea);
+ALTER TABLE bytes_l_external ALTER b SET STORAGE EXTERNAL;
+INSERT INTO bytes_m SELECT doc::bytea FROM bson_m;
+INSERT INTO bytes_l_external SELECT doc::bytea FROM bson_l_external;
 VACUUM ANALYZE;
 
 SELECT format('%s  %s documents of %s bytes', s, n, bytes) AS shape FROM (

@@ -25,6 +25,7 @@ static bool get_number(FunctionCallInfo fcinfo, DpValue *value);
 static void append_uuid(StringInfo out, const uint8 *bytes);
 static int	write_double(double d, char *buf);
 static text *text_of_length(const char *s, Size len);
+static text *text_of_int(int32 n);
 static bool exists_any(FunctionCallInfo fcinfo, bool all);
 
 /* Paths that were parsed from a text[] of paths, for ?| and ?& */
@@ -234,6 +235,19 @@ text_of_length(const char *s, Size len)
 }
 
 /*
+ * A text with the digits of a number, written where they stay.
+ */
+static text *
+text_of_int(int32 n)
+{
+	text	   *result = (text *) palloc(VARHDRSZ + 12);	/* a sign, ten digits, a NUL */
+	int			len = pg_ltoa(n, VARDATA(result));
+
+	SET_VARSIZE(result, VARHDRSZ + len);
+	return result;
+}
+
+/*
  * The text of a value.
  */
 text *
@@ -256,7 +270,7 @@ dp_value_as_text(const DpValue *value)
 						 errhint("Read it as a bson_value with the operator -> instead.")));
 			return text_of_length(DP_STRING_DATA(value), DP_STRING_LEN(value));
 		case DP_TYPE_INT32:
-			return text_of_length(buf, pg_ltoa(dp_get_int32(value->data), buf));
+			return text_of_int(dp_get_int32(value->data));
 		case DP_TYPE_INT64:
 			return text_of_length(buf, pg_lltoa(dp_get_int64(value->data), buf));
 		case DP_TYPE_DOUBLE:

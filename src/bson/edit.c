@@ -5,7 +5,9 @@
  * A change is planned first: where in the old bytes it happens, and inside
  * which containers.  Then the new document is one allocation and three copies
  * (before, new, after), and the lengths of the containers around it are
- * adjusted.
+ * adjusted.  Where the old document is the caller's own copy, as it is when it
+ * was fetched or decompressed, it becomes the new one and only what stands
+ * behind the change moves.
  */
 #include "postgres.h"
 
@@ -22,6 +24,7 @@ typedef struct EditPlace
 {
 	DpValue		root;			/* what is changed */
 	bool		is_value;		/* the result is a bson_value, not a bson */
+	struct varlena *own;		/* root's varlena, if it may become the result */
 	DpValue		parents[DP_MAX_DEPTH];	/* containers on the way, the document first */
 	int			nparents;
 	bool		exists;			/* the path leads to something: */
@@ -51,8 +54,11 @@ typedef struct MergeTable
 static void edit_locate(const uint8 *doc, uint32 size, const DpPath *path, EditPlace *place);
 static void edit_locate_in(const DpValue *root, bool is_value, const DpPath *path,
 						   EditPlace *place);
+static void edit_locate_own(struct varlena *doc, const DpPath *path, EditPlace *place);
 static struct varlena *edit_set(const EditPlace *place, const DpPath *path, const DpValue *value,
 								bool create);
+static struct varlena *edit_append(EditPlace *place, const DpPath *path, const DpValue *values,
+								   int nvalues);
 static struct varlena *merge(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize,
 							 uint32 head);
 static uint32 *merge_find(MergeTable *table, const DpElement *element);
@@ -63,7 +69,8 @@ static struct varlena *edit_splice(const EditPlace *place, const uint8 *at, uint
 static struct varlena *edit_replace(const EditPlace *place, const DpValue *value);
 static struct varlena *edit_insert(const EditPlace *place, const DpPath *path,
 								   const DpValue *value);
-static struct varlena *edit_new(const EditPlace *place, Size size, uint8 **out);
+static struct varlena *edit_exchange(const EditPlace *place, uint32 before, uint32 removed,
+									 const uint8 *added, uint32 nadded);
 static void edit_adjust(uint8 *out, const EditPlace *place, int64 delta);
 static void path_blocked(const DpPath *path, int step, uint8 type) pg_attribute_noreturn();
 
@@ -91,16 +98,7 @@ dp_document_set_own(struct varlena *doc, const DpPath *path, const DpValue *valu
 {
 	EditPlace	place;
 
-	edit_locate(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &place);
-	if (place.exists && place.value.len == value->len)
-	{
-		uint8	   *bytes = (uint8 *) VARDATA_ANY(doc);
-
-		dp_check_depth(place.nparents, value);
-		bytes[place.element - bytes] = value->type;
-		memcpy(bytes + (place.value.data - bytes), value->data, value->len);
-		return doc;
-	}
+	edit_locate_own(doc, path, &place);
 	return edit_set(&place, path, value, create);
 }
 
@@ -186,12 +184,31 @@ dp_document_append(const uint8 *doc, uint32 size, const DpPath *path,
 				   const DpValue *values, int nvalues)
 {
 	EditPlace	place;
+
+	edit_locate(doc, size, path, &place);
+	return edit_append(&place, path, values, nvalues);
+}
+
+struct varlena *
+dp_document_append_own(struct varlena *doc, const DpPath *path, const DpValue *values, int nvalues)
+{
+	EditPlace	place;
+
+	edit_locate_own(doc, path, &place);
+	return edit_append(&place, path, values, nvalues);
+}
+
+/*
+ * The same once the path was followed.
+ */
+static struct varlena *
+edit_append(EditPlace *place, const DpPath *path, const DpValue *values, int nvalues)
+{
 	DpBuilder	b;
 	struct varlena *result;
 	uint32		count;
 
-	edit_locate(doc, size, path, &place);
-	if (!place.exists)
+	if (!place->exists)
 	{
 		DpValue		array;
 
@@ -201,11 +218,11 @@ dp_document_append(const uint8 *doc, uint32 size, const DpPath *path,
 			dp_builder_append_value(&b, NULL, 0, &values[i]);
 		dp_builder_end(&b);
 		array = dp_builder_view(&b, DP_TYPE_ARRAY);
-		result = edit_insert(&place, path, &array);
+		result = edit_insert(place, path, &array);
 		dp_builder_free(&b);
 		return result;
 	}
-	if (place.value.type != DP_TYPE_ARRAY)
+	if (place->value.type != DP_TYPE_ARRAY)
 	{
 		StringInfoData s;
 
@@ -214,23 +231,23 @@ dp_document_append(const uint8 *doc, uint32 size, const DpPath *path,
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("cannot append to \"%s\", which is not an array", s.data),
-				 errdetail("The field has the type %s.", dp_type_name(place.value.type))));
+				 errdetail("The field has the type %s.", dp_type_name(place->value.type))));
 	}
-	if (place.nparents >= DP_MAX_DEPTH)
-		dp_check_depth(place.nparents, &place.value);
-	place.parents[place.nparents++] = place.value;
+	if (place->nparents >= DP_MAX_DEPTH)
+		dp_check_depth(place->nparents, &place->value);
+	place->parents[place->nparents++] = place->value;
 
 	dp_builder_init(&b, 0);
-	count = dp_array_count(place.value.data, place.value.len);
+	count = dp_array_count(place->value.data, place->value.len);
 	for (int i = 0; i < nvalues; i++)
 	{
 		char		digits[12];
 		uint32		n = dp_index_name(count + i, digits);
 
-		dp_check_depth(place.nparents, &values[i]);
+		dp_check_depth(place->nparents, &values[i]);
 		dp_builder_append_value(&b, digits, n, &values[i]);
 	}
-	result = edit_splice(&place, place.value.data + place.value.len - 1, 0, &b);
+	result = edit_splice(place, place->value.data + place->value.len - 1, 0, &b);
 	dp_builder_free(&b);
 	return result;
 }
@@ -449,6 +466,18 @@ edit_locate(const uint8 *doc, uint32 size, const DpPath *path, EditPlace *place)
 }
 
 /*
+ * The same in a document that is the caller's own copy, with a header of four
+ * bytes: it may become the result.
+ */
+static void
+edit_locate_own(struct varlena *doc, const DpPath *path, EditPlace *place)
+{
+	Assert(!VARATT_IS_EXTENDED(doc));
+	edit_locate(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, place);
+	place->own = doc;
+}
+
+/*
  * The same in any value.
  */
 static void
@@ -462,6 +491,7 @@ edit_locate_in(const DpValue *root, bool is_value, const DpPath *path, EditPlace
 				 errmsg("the path has no parts")));
 	place->root = *root;
 	place->is_value = is_value;
+	place->own = NULL;
 	place->nparents = 0;
 	place->exists = false;
 	for (int i = 0; i < path->nsteps; i++)
@@ -523,25 +553,6 @@ dp_check_depth(int parents, const DpValue *value)
 }
 
 /*
- * A bson or bson_value with room for a document of the given size, which is
- * checked.  *out is where the document begins.
- */
-static struct varlena *
-edit_new(const EditPlace *place, Size size, uint8 **out)
-{
-	uint32		head = VARHDRSZ + (place->is_value ? 1 : 0);
-	struct varlena *result;
-
-	dp_check_document_size(size);
-	result = palloc(head + size);
-	SET_VARSIZE(result, head + size);
-	*out = (uint8 *) result + head;
-	if (place->is_value)
-		(*out)[-1] = place->root.type;
-	return result;
-}
-
-/*
  * Adds delta to the lengths of the containers around a change.  All of them
  * begin before it, so they stand where they stood.
  */
@@ -556,22 +567,65 @@ edit_adjust(uint8 *out, const EditPlace *place, int64 delta)
 }
 
 /*
+ * A bson or bson_value of the old bytes with others instead of so many at a
+ * place.  Every change ends here.  What place points to is gone if it is the
+ * caller's own copy that was changed.  Raises PROGRAM_LIMIT_EXCEEDED.
+ */
+static struct varlena *
+edit_exchange(const EditPlace *place, uint32 before, uint32 removed,
+			  const uint8 *added, uint32 nadded)
+{
+	uint32		head = VARHDRSZ + (place->is_value ? 1 : 0);
+	uint32		after = place->root.len - before - removed;
+	int64		delta = (int64) nadded - removed;
+	Size		size = (Size) place->root.len + delta;
+	struct varlena *result;
+	uint8	   *out;
+
+	if (place->own && delta == 0)
+	{
+		result = place->own;
+		out = (uint8 *) result + head;
+	}
+	else if (place->own)
+	{
+		dp_check_document_size(size);
+		edit_adjust((uint8 *) place->own + head, place, delta);
+		result = place->own;
+		if (delta > 0)
+			result = repalloc(result, head + size);
+		SET_VARSIZE(result, head + size);
+		out = (uint8 *) result + head;
+		memmove(out + before + nadded, out + before + removed, after);
+	}
+	else
+	{
+		dp_check_document_size(size);
+		result = palloc(head + size);
+		SET_VARSIZE(result, head + size);
+		out = (uint8 *) result + head;
+		if (place->is_value)
+			out[-1] = place->root.type;
+		memcpy(out, place->root.data, before);
+		memcpy(out + before + nadded, place->root.data + before + removed, after);
+		edit_adjust(out, place, delta);
+	}
+	if (nadded > 0)				/* null and its like have no bytes, not even a pointer to them */
+		memcpy(out + before, added, nadded);
+	return result;
+}
+
+/*
  * The old bytes with those that b holds instead of removed bytes at a place.
  */
 static struct varlena *
 edit_splice(const EditPlace *place, const uint8 *at, uint32 removed, const DpBuilder *b)
 {
-	uint32		added = b ? b->len - b->head : 0;
 	uint32		before = at - place->root.data;
-	uint8	   *out;
-	struct varlena *result = edit_new(place, (Size) place->root.len - removed + added, &out);
 
-	memcpy(out, place->root.data, before);
-	if (b)
-		memcpy(out + before, b->buf + b->head, added);
-	memcpy(out + before + added, at + removed, place->root.len - before - removed);
-	edit_adjust(out, place, (int64) added - removed);
-	return result;
+	if (b == NULL)
+		return edit_exchange(place, before, removed, NULL, 0);
+	return edit_exchange(place, before, removed, b->buf + b->head, b->len - b->head);
 }
 
 /*
@@ -580,19 +634,14 @@ edit_splice(const EditPlace *place, const uint8 *at, uint32 removed, const DpBui
 static struct varlena *
 edit_replace(const EditPlace *place, const DpValue *value)
 {
-	uint32		before = place->value.data - place->root.data;
-	uint32		after = before + place->value.len;
+	uint32		head = VARHDRSZ + (place->is_value ? 1 : 0);
+	uint32		element = place->element - place->root.data;
 	struct varlena *result;
-	uint8	   *out;
 
 	dp_check_depth(place->nparents, value);
-	result = edit_new(place, (Size) place->root.len - place->value.len + value->len, &out);
-	memcpy(out, place->root.data, before);
-	out[place->element - place->root.data] = value->type;
-	if (value->len > 0)			/* null and its like have no bytes, not even a pointer to them */
-		memcpy(out + before, value->data, value->len);
-	memcpy(out + before + value->len, place->root.data + after, place->root.len - after);
-	edit_adjust(out, place, (int64) value->len - place->value.len);
+	result = edit_exchange(place, place->value.data - place->root.data, place->value.len,
+						   value->data, value->len);
+	((uint8 *) result)[head + element] = value->type;
 	return result;
 }
 

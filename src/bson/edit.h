@@ -25,8 +25,9 @@ extern struct varlena *dp_document_set_if(const uint8 *doc, uint32 size, const D
 										  const DpValue *value, bool create);
 
 /*
- * The same where the document is the caller's own copy, which is changed and
- * returned if the new value takes as many bytes as the old one.
+ * The same where the document is the caller's own copy, palloc'd and with a
+ * header of four bytes: it is changed and becomes the result, which may have
+ * moved; NULL leaves it as it is.  The value stands elsewhere.
  */
 extern struct varlena *dp_document_set_own(struct varlena *doc, const DpPath *path,
 										   const DpValue *value, bool create);
@@ -52,6 +53,10 @@ extern struct varlena *dp_value_unset(const DpValue *root, const DpPath *path);
  */
 extern struct varlena *dp_document_append(const uint8 *doc, uint32 size, const DpPath *path,
 										  const DpValue *values, int nvalues);
+
+/* The same where the document is the caller's own copy: see dp_document_set_own(). */
+extern struct varlena *dp_document_append_own(struct varlena *doc, const DpPath *path,
+											  const DpValue *values, int nvalues);
 
 /* A new bson with the fields of both, those of b winning. */
 extern struct varlena *dp_document_merge(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize);

@@ -19,6 +19,7 @@ typedef struct EditCache
 } EditCache;
 
 static EditCache *edit_cache(FunctionCallInfo fcinfo);
+static inline bool is_own_copy(FunctionCallInfo fcinfo, const struct varlena *doc);
 static DpValue argument_value(FunctionCallInfo fcinfo, EditCache *cache, Datum d, bool isnull,
 							  Oid typid);
 static const uint8 nothing[1] = {0};
@@ -33,6 +34,16 @@ edit_cache(FunctionCallInfo fcinfo)
 		fcinfo->flinfo->fn_extra = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt,
 														  sizeof(EditCache));
 	return fcinfo->flinfo->fn_extra;
+}
+
+/*
+ * Whether the document that argument 0 became is a copy of our own: what was
+ * compressed, or fetched from outside its row, is.
+ */
+static inline bool
+is_own_copy(FunctionCallInfo fcinfo, const struct varlena *doc)
+{
+	return (Pointer) doc != DatumGetPointer(PG_GETARG_DATUM(0));
 }
 
 /*
@@ -82,8 +93,7 @@ dp_bson_set(PG_FUNCTION_ARGS)
 						   get_fn_expr_argtype(fcinfo->flinfo, 2));
 	path = dp_path_cached(&cache->path, fcinfo, 1);
 
-	/* what was compressed or fetched is a copy of our own */
-	if ((Pointer) doc != DatumGetPointer(PG_GETARG_DATUM(0)))
+	if (is_own_copy(fcinfo, doc))
 		result = dp_document_set_own(doc, path, &value, create);
 	else
 		result = dp_document_set_if(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &value, create);
@@ -118,6 +128,8 @@ dp_bson_array_append(PG_FUNCTION_ARGS)
 	values = palloc(sizeof(DpValue) * Max(n, 1));
 	for (int i = 0; i < n; i++)
 		values[i] = argument_value(fcinfo, cache, args[i], nulls[i], types[i]);
+	if (is_own_copy(fcinfo, doc))
+		PG_RETURN_POINTER(dp_document_append_own(doc, path, values, n));
 	PG_RETURN_POINTER(dp_document_append(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, values, n));
 }
 

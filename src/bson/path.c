@@ -331,7 +331,7 @@ dp_path_cached(DpPathCache *cache, FunctionCallInfo fcinfo, int argno)
  * The same, with the cache being all that fn_extra holds.
  */
 DpPath *
-dp_path_arg(FunctionCallInfo fcinfo, int argno)
+dp_path_arg_cached(FunctionCallInfo fcinfo, int argno)
 {
 	if (unlikely(fcinfo->flinfo->fn_extra == NULL))
 		fcinfo->flinfo->fn_extra = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt,

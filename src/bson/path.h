@@ -146,8 +146,18 @@ typedef struct DpPathCache
 
 extern DpPath *dp_path_cached(DpPathCache *cache, FunctionCallInfo fcinfo, int argno);
 
-/* For functions that keep nothing else in fn_extra. */
-extern DpPath *dp_path_arg(FunctionCallInfo fcinfo, int argno);
+/* For functions that keep nothing else in fn_extra; dp_path_arg() is what they call. */
+extern DpPath *dp_path_arg_cached(FunctionCallInfo fcinfo, int argno);
+
+static inline DpPath *
+dp_path_arg(FunctionCallInfo fcinfo, int argno)
+{
+	const DpPathCache *cache = fcinfo->flinfo->fn_extra;
+
+	if (likely(cache != NULL && cache->is_const))
+		return cache->path;
+	return dp_path_arg_cached(fcinfo, argno);
+}
 
 /* The same for text[] arguments. */
 extern DpPath *dp_path_array_arg(FunctionCallInfo fcinfo, int argno);

@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(60);
+SELECT plan(64);
 
 -- ---------------------------------------------------------------- signatures
 
@@ -104,6 +104,23 @@ SELECT is((SELECT count(*) FROM pair WHERE jsonb_typeof(a -> k1) = 'array'
 SELECT is((SELECT count(*) FROM pair WHERE (a::bson ->> k1) IS DISTINCT FROM (a ->> k1) AND jsonb_typeof(a -> k1) NOT IN ('object', 'array')
   OR (a::bson -> k1)::jsonb IS DISTINCT FROM a -> k1 OR (a::bson ? k1) <> (a ? k1)
   OR (a::bson #> ARRAY[k1, k2])::jsonb IS DISTINCT FROM a #> ARRAY[k1, k2]), 0::bigint, 'seed 0.25: reading');
+
+-- A document that was fetched or decompressed is changed in place: the bytes must be those that a plain one gives.
+CREATE TABLE kept (how text, doc bson, k1 text, k2 text, path text, v jsonb);
+ALTER TABLE kept ALTER doc SET STORAGE EXTERNAL;
+INSERT INTO kept SELECT 'external', x.doc, k1, k2, CASE jsonb_typeof(a -> k1) WHEN 'object' THEN k1 || '.' || k2 WHEN 'array' THEN k1 || '.' || pos ELSE k1 END, v
+  FROM pair, LATERAL (VALUES (a::bson || bson_build('pad', repeat('x', 3000))), (bson_build('pad', repeat('x', 8150)) || a::bson)) x (doc) LIMIT 1000;
+ALTER TABLE kept ALTER doc SET STORAGE EXTENDED;
+INSERT INTO kept SELECT 'compressed', doc || '{}', k1, k2, path, v FROM kept;
+SELECT is((SELECT string_agg(DISTINCT concat_ws(' ', how, pg_column_size(doc) < bson_size(doc) - 1000), ', ') FROM kept), 'compressed t, external f', 'two ways to store');
+SELECT is((SELECT count(*) FROM kept WHERE bson_set(doc, path, v::bson_value)::bytea IS DISTINCT FROM bson_set(doc || '{}', path, v::bson_value)::bytea), 0::bigint,
+  'seed 0.25: bson_set of a stored document');
+SELECT is((SELECT count(*) FROM kept WHERE bson_set(doc, path, '{"a": [1, {"b": 2}]}'::bson)::bytea IS DISTINCT FROM bson_set(doc || '{}', path, '{"a": [1, {"b": 2}]}'::bson)::bytea), 0::bigint,
+  'seed 0.25: bson_set of a document in it');
+SELECT is((SELECT count(*) FROM kept WHERE bson_typeof(doc, k1) = 'array' AND
+  bson_array_append(doc, k1, v::bson_value, repeat('y', 500))::bytea IS DISTINCT FROM bson_array_append(doc || '{}', k1, v::bson_value, repeat('y', 500))::bytea
+  OR bson_array_append(doc, 'new', v::bson_value)::bytea IS DISTINCT FROM bson_array_append(doc || '{}', 'new', v::bson_value)::bytea), 0::bigint,
+  'seed 0.25: appending to an array of it');
 
 SELECT * FROM finish();
 ROLLBACK;
