@@ -24,6 +24,11 @@ SELECT compare('set an int, L', 0.03, $$SELECT count(jsonb_set(doc, '{number}', 
 SELECT compare('append to an array, M', 0.35,
   $$SELECT count(jsonb_insert(doc, '{reviews,-1}', '{"review_id": 1, "stars": 5, "text": "good"}', true)) FROM jsonb_m$$,
   $$SELECT count(bson_array_append(doc, 'reviews', bson '{"review_id": 1, "stars": 5, "text": "good"}')) FROM bson_m$$);
+SELECT compare('append to an array, M lz4', NULL,
+  $$SELECT count(jsonb_insert(doc, '{reviews,-1}', '{"review_id": 1, "stars": 5, "text": "good"}', true)) FROM jsonb_m_lz4$$,
+  $$SELECT count(bson_array_append(doc, 'reviews', bson '{"review_id": 1, "stars": 5, "text": "good"}')) FROM bson_m_lz4$$);
+SELECT compare('set a longer string, L', NULL, $$SELECT count(jsonb_set(doc, '{name}', '"a name that is longer"')) FROM jsonb_l_external$$,
+                                               $$SELECT count(bson_set(doc, 'name', 'a name that is longer')) FROM bson_l_external$$);
 -- Beneath what no function can go: PostgreSQL fetching or decompressing the same bytes as a bytea, beside jsonb's whole statement.
 SELECT compare('set an int, L: the fetch alone', NULL, $$SELECT count(jsonb_set(doc, '{number}', '5')) FROM jsonb_l_external$$,
                                                        $$SELECT count(b > '') FROM bytes_l_external$$);
