@@ -134,6 +134,9 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   n int;
 BEGIN
+  IF target IS NULL THEN
+    RAISE EXCEPTION 'the table must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
   SELECT count(*), min(d.pattern), min(d.name) INTO n, pattern, name
     FROM @extschema@._pattern_declarations(target) d WHERE target_name IS NULL OR d.name = target_name;
   IF n = 0 THEN
@@ -146,7 +149,7 @@ BEGIN
   SELECT d.options INTO options FROM @extschema@._pattern_declarations(target) d WHERE d.pattern = _pattern_find.pattern AND d.name = _pattern_find.name;
 END
 $$;
-COMMENT ON FUNCTION _pattern_find(regclass, text) IS 'the declaration of that name on a table, or the only one; errors 42704, 22023';
+COMMENT ON FUNCTION _pattern_find(regclass, text) IS 'the declaration of that name on a table, or the only one; errors 22004, 42704, 22023';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
@@ -202,8 +205,14 @@ COMMENT ON FUNCTION pattern_repair(regclass, text) IS
   'makes a pattern true again and returns the number of documents that had to be written; locks the rows that it writes; error 42501 unless the caller owns the table';
 
 CREATE FUNCTION pattern_alter(rel regclass, name text, options bson) RETURNS void
-LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._pattern_call('alter', $1, d.pattern, d.name, $3) FROM @extschema@._pattern_find($1, $2) d
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF options IS NULL THEN
+    RAISE EXCEPTION 'options must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  PERFORM @extschema@._pattern_call('alter', pattern_alter.rel, d.pattern, d.name, pattern_alter.options)
+    FROM @extschema@._pattern_find(pattern_alter.rel, pattern_alter.name) d;
+END
 $$;
 COMMENT ON FUNCTION pattern_alter(regclass, text, bson) IS
   'changes options of a declaration: pattern_alter(''books'', ''buyers'', ''{threshold: 500}''). Locks the table against writers; error 22023 for an option that does not exist or cannot be changed';

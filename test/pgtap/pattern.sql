@@ -1,7 +1,7 @@
 -- The contract of the verbs that are the same for all patterns, and that pattern_check finds whatever is wrong.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(108);
+SELECT plan(112);
 
 SELECT function_returns(f, r, f || ' returns ' || r) FROM (VALUES ('pattern_list', 'setof pattern_declaration'), ('pattern_check', 'setof pattern_violation'), ('pattern_repair', 'bigint'),
   ('pattern_alter', 'void'), ('pattern_disable', 'bigint'), ('pattern_whole', 'bson')) AS v (f, r);
@@ -148,5 +148,7 @@ SELECT outlier_enable('own', 'a', 1) \g /dev/null
 INSERT INTO own VALUES (1, '{a: [1, 2, 3]}');
 SELECT is((SELECT doc ->> 'a' FROM own_whole), '[1, 2, 3]', 'a temporary table');
 SELECT is_empty('SELECT * FROM pattern_check()', 'can be checked');
+SELECT throws_ok(format(call, 'NULL'), '22004', NULL, 'a null: ' || call) FROM unnest(ARRAY[
+  'SELECT pattern_repair(%s)', 'SELECT pattern_disable(%s)', 'CALL pattern_build(%s)', 'SELECT pattern_alter(''own'', ''a'', %s)']) AS call;
 DROP TABLE own CASCADE;
 SELECT * FROM finish();
