@@ -215,19 +215,10 @@ dp_builder_append_binary(DpBuilder *b, const char *name, uint32 namelen,
 struct varlena *
 dp_builder_finish_bson(DpBuilder *b)
 {
-	dp_check_document_size(b->len - b->head);
-	return dp_builder_finish_whole(b);
-}
-
-/*
- * The same without the limit on the size of stored documents.
- */
-struct varlena *
-dp_builder_finish_whole(DpBuilder *b)
-{
 	struct varlena *result = (struct varlena *) b->buf;
 
 	Assert(b->depth == 0 && b->head == VARHDRSZ);
+	dp_check_document_size(b->len - b->head);
 	SET_VARSIZE(result, b->len);
 	if (b->levels != b->fixed)
 		pfree(b->levels);

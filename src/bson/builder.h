@@ -78,11 +78,10 @@ extern void dp_builder_append_binary(DpBuilder *b, const char *name, uint32 name
 
 /*
  * The document that was built, as a bson.  Raises PROGRAM_LIMIT_EXCEEDED if it
- * is larger than docpatterns.max_document_size, unless it is a whole document
- * put together from parts.  The builder gives its buffer away.
+ * is larger than docpatterns.max_document_size.  The builder gives its buffer
+ * away.
  */
 extern struct varlena *dp_builder_finish_bson(DpBuilder *b);
-extern struct varlena *dp_builder_finish_whole(DpBuilder *b);
 
 /* The document or array that was built, as a bson_value of that type. */
 extern struct varlena *dp_builder_finish_value(DpBuilder *b, uint8 type);

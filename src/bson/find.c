@@ -452,35 +452,6 @@ dp_path_find(const uint8 *doc, uint32 size, const DpPath *path, DpValue *value)
 }
 
 /*
- * The same from any value on, with the steps before first already taken.
- */
-bool
-dp_path_find_from(const DpValue *start, const DpPath *path, int first, DpValue *value)
-{
-	DpValue		at = *start;
-
-	for (int i = first; i < path->nsteps; i++)
-	{
-		const DpPathStep *step = &path->steps[i];
-
-		if (at.type == DP_TYPE_DOCUMENT)
-		{
-			if (find_name(at.data, at.len, at.data + at.len, step, &at) != DP_FIND_FOUND)
-				return false;
-		}
-		else if (at.type == DP_TYPE_ARRAY && step->is_index)
-		{
-			if (!dp_array_element(at.data, at.len, step->index, &at))
-				return false;
-		}
-		else
-			return false;
-	}
-	*value = at;
-	return true;
-}
-
-/*
  * The same with only the first avail bytes of the document at hand.
  */
 DpFind

@@ -78,9 +78,6 @@ extern void dp_path_to_text(StringInfo out, const DpPath *path);
  */
 extern bool dp_path_find(const uint8 *doc, uint32 size, const DpPath *path, DpValue *value);
 
-/* The same, starting from any value and at a later part of the path. */
-extern bool dp_path_find_from(const DpValue *start, const DpPath *path, int first, DpValue *value);
-
 /*
  * The same for a document of which only the first avail bytes are at hand.
  * DP_FIND_SHORT: more bytes are needed to tell.  A value that is found may

@@ -427,7 +427,7 @@ dp_relation_name(Oid relid)
 }
 
 /*
- * pattern_declarations(regclass) -> (rel, pattern, name, options, trigger oid)
+ * _pattern_declarations(regclass) -> (rel, pattern, name, options, trigger oid)
  *
  * One row for each main trigger, of one table or, with NULL, of all tables.
  */
