@@ -456,7 +456,8 @@ has_guard(Oid relid)
 		const Trigger *trigger = &rel->trigdesc->triggers[i];
 		char	   *function = get_func_name(trigger->tgfoid);
 
-		if (function != NULL && trigger->tgnargs == 3 && strcmp(function, "pattern_guard_trigger") == 0)
+		if (function != NULL && trigger->tgnargs == 3 && strcmp(function, "pattern_guard_trigger") == 0 &&
+			get_func_namespace(trigger->tgfoid) == dp_types()->schema)
 			result = true;
 	}
 	table_close(rel, AccessShareLock);
