@@ -9,6 +9,7 @@ OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
 # The install script is these parts, joined in this order.
 SQL_PARTS = $(wildcard \
 	sql/types.sql \
+	sql/selectivity.sql \
 	sql/text.sql \
 	sql/objectid.sql \
 	sql/cast.sql \
@@ -27,9 +28,15 @@ SQL_PARTS = $(wildcard \
 	sql/projection.sql \
 	sql/sort_key.sql \
 	sql/schema.sql \
+	sql/index.sql \
+	sql/statistics.sql \
+	sql/collection_index.sql \
 	sql/collection_calls.sql \
+	sql/bucket.sql \
+	sql/bucket_document.sql \
 	sql/pattern.sql \
-	sql/patterns/outlier.sql)
+	sql/patterns/outlier.sql \
+	sql/patterns/bucket.sql)
 
 DATA_built = docpatterns--$(EXTVERSION).sql
 EXTRA_CLEAN = docpatterns--*.sql
