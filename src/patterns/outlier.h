@@ -203,6 +203,6 @@ extern List *dp_outlier_add_key(Outlier *o, List *keys, DpKey *key);
 
 /* Whether a document of the collection that is the store has this link; the second is outlier_links.c's own */
 extern bool dp_outlier_link_used(Outlier *o, struct varlena *link);
-extern bool dp_outlier_links_used(Outlier *o, struct varlena *link);
+extern bool dp_outlier_links_hold(Outlier *o, struct varlena *link);
 
 #endif							/* DP_PATTERNS_OUTLIER_H */

@@ -83,14 +83,14 @@ const DpOutlierStore dp_outlier_links = {
 static bool
 links_exist(Outlier *o, const DpKey *key)
 {
-	return dp_outlier_links_used(o, dp_key_to_value(o->decl, key));
+	return dp_outlier_links_hold(o, dp_key_to_value(o->decl, key));
 }
 
 /*
  * Whether a document of the collection has this link.
  */
 bool
-dp_outlier_links_used(Outlier *o, struct varlena *link)
+dp_outlier_links_hold(Outlier *o, struct varlena *link)
 {
 	SPIPlanPtr	plan = dp_plan(o->decl, &plan_used);
 

@@ -113,7 +113,7 @@ dp_outlier_holders(Outlier *o, const DpValue *value)
 bool
 dp_outlier_link_used(Outlier *o, struct varlena *link)
 {
-	return store_of(o) == &dp_outlier_links && dp_outlier_links_used(o, link);
+	return store_of(o) == &dp_outlier_links && dp_outlier_links_hold(o, link);
 }
 
 /*
