@@ -15,7 +15,7 @@
  * A bucket is positional (made for a relation, which knows the names of its
  * columns and their types) or named (made by bucket_agg).  A column of type
  * bson that holds documents can be split into its fields, which then are
- * columns, too; see DP_BUCKET_SPLIT.
+ * columns, too; see DpPackedColumnDef.
  *
  * Everything that reads raises DATA_CORRUPTED for bytes that are not a bucket.
  */
@@ -32,54 +32,54 @@
 /*
  * What the values of a column are.  The numbers are on disk.
  */
-typedef enum DpBucketKind
+typedef enum DpPackedKind
 {
-	DP_BUCKET_NOTHING = 0,		/* no value at all so far */
-	DP_BUCKET_BOOL = 1,
-	DP_BUCKET_INT2 = 2,
-	DP_BUCKET_INT4 = 3,
-	DP_BUCKET_INT8 = 4,
-	DP_BUCKET_FLOAT4 = 5,
-	DP_BUCKET_FLOAT8 = 6,
-	DP_BUCKET_NUMERIC = 7,
-	DP_BUCKET_DATE = 8,
-	DP_BUCKET_TIME = 9,
-	DP_BUCKET_TIMESTAMP = 10,
-	DP_BUCKET_TIMESTAMPTZ = 11,
-	DP_BUCKET_TEXT = 12,		/* text and varchar */
-	DP_BUCKET_BYTEA = 13,
-	DP_BUCKET_UUID = 14,
-	DP_BUCKET_OBJECTID = 15,
-	DP_BUCKET_VALUE = 16,		/* bson_value */
-	DP_BUCKET_DOCUMENT = 17,	/* bson, whole */
-	DP_BUCKET_SPLIT_DOCUMENT = 18,	/* bson, its fields are columns of their own */
-	DP_BUCKET_OTHER = 19		/* any other type, as the text of its output function */
-} DpBucketKind;
+	DP_PACKED_NOTHING = 0,		/* no value at all so far */
+	DP_PACKED_BOOL = 1,
+	DP_PACKED_INT2 = 2,
+	DP_PACKED_INT4 = 3,
+	DP_PACKED_INT8 = 4,
+	DP_PACKED_FLOAT4 = 5,
+	DP_PACKED_FLOAT8 = 6,
+	DP_PACKED_NUMERIC = 7,
+	DP_PACKED_DATE = 8,
+	DP_PACKED_TIME = 9,
+	DP_PACKED_TIMESTAMP = 10,
+	DP_PACKED_TIMESTAMPTZ = 11,
+	DP_PACKED_TEXT = 12,		/* text and varchar */
+	DP_PACKED_BYTEA = 13,
+	DP_PACKED_UUID = 14,
+	DP_PACKED_OBJECTID = 15,
+	DP_PACKED_VALUE = 16,		/* bson_value */
+	DP_PACKED_DOCUMENT = 17,	/* bson, whole */
+	DP_PACKED_SPLIT_DOCUMENT = 18,	/* bson, its fields are columns of their own */
+	DP_PACKED_OTHER = 19		/* any other type, as the text of its output function */
+} DpPackedKind;
 
 /* Whether a row has a value in a column */
-#define DP_BUCKET_PRESENT		0
-#define DP_BUCKET_NULL			1
-#define DP_BUCKET_MISSING		2
+#define DP_PACKED_PRESENT		0
+#define DP_PACKED_NULL			1
+#define DP_PACKED_MISSING		2
 
 /*
  * The kind that values of a SQL type are stored as; domains are looked
  * through.  Every type has one.
  */
-extern DpBucketKind dp_bucket_kind(Oid typid);
+extern DpPackedKind dp_bucket_kind(Oid typid);
 
 /* The SQL type that a kind decodes to without conversion; text for OTHER, bson_value for NOTHING. */
-extern Oid	dp_bucket_kind_type(DpBucketKind kind);
+extern Oid	dp_bucket_kind_type(DpPackedKind kind);
 
 /* ---------------------------------------------------------------- builder */
 
 /* One of the columns that a bucket is to have. */
-typedef struct DpBucketColumnDef
+typedef struct DpPackedColumnDef
 {
 	Oid			typid;
 	const char *name;			/* for named buckets, else NULL; copied */
 	bool		split;			/* typid is bson: split the documents into their fields */
 	bool		as_value;		/* what has no kind of its own becomes a bson_value, not text */
-} DpBucketColumnDef;
+} DpPackedColumnDef;
 
 /* Flags of dp_bucket_builder_create() */
 #define DP_BUCKET_TIMELESS		0x01	/* rows have no time */
@@ -92,7 +92,7 @@ typedef struct DpBucketBuilder DpBucketBuilder;
  * context of its own below mcxt.
  */
 extern DpBucketBuilder *dp_bucket_builder_create(MemoryContext mcxt, int flags, int ncolumns,
-												 const DpBucketColumnDef *columns);
+												 const DpPackedColumnDef *columns);
 extern void dp_bucket_builder_free(DpBucketBuilder *b);
 
 /* Forget the rows, keep the columns and the memory. */
@@ -159,9 +159,9 @@ typedef struct DpBucketSummary
 	int			sum_scale;
 } DpBucketSummary;
 
-typedef struct DpBucketColumn
+typedef struct DpPackedColumn
 {
-	uint8		kind;			/* DpBucketKind */
+	uint8		kind;			/* DpPackedKind */
 	uint8		bson_type;		/* VALUE: the type that all values have, or 0 */
 	bool		integers;		/* the values are integers (as they are, or scaled): min_i and so on hold */
 	int16		parent;			/* field of a split document: that column; else -1 */
@@ -173,7 +173,7 @@ typedef struct DpBucketColumn
 	uint8		form;			/* how the values are packed */
 	uint32		offset;			/* where the packed values begin */
 	uint32		size;
-} DpBucketColumn;
+} DpPackedColumn;
 
 typedef struct DpBucketReader
 {
@@ -190,7 +190,7 @@ typedef struct DpBucketReader
 	 * All columns, fields included. Those below nparsed are valid; use
 	 * dp_bucket_column().
 	 */
-	DpBucketColumn *columns;
+	DpPackedColumn *columns;
 
 	/* for the reader */
 	int			nparsed;
@@ -227,9 +227,9 @@ extern void dp_bucket_open(DpBucketReader *r, Datum bucket);
 extern void dp_bucket_open_bytes(DpBucketReader *r, const uint8 *bytes, Size size);
 
 /* Column i (fields of split documents have the numbers from ncolumns on), its summary included. */
-extern const DpBucketColumn *dp_bucket_parse_column(DpBucketReader *r, int i);
+extern const DpPackedColumn *dp_bucket_parse_column(DpBucketReader *r, int i);
 
-static inline const DpBucketColumn *
+static inline const DpPackedColumn *
 dp_bucket_column(DpBucketReader *r, int i)
 {
 	if (likely(i < r->nparsed))
@@ -247,9 +247,9 @@ extern int	dp_bucket_find_column(DpBucketReader *r, int parent, const char *name
  * as numeric with the scale that it has.  Palloc'd in the current context.
  * false if the summary has it not: then the values have to be read.
  */
-extern bool dp_bucket_min(const DpBucketColumn *column, Datum *result);
-extern bool dp_bucket_max(const DpBucketColumn *column, Datum *result);
-extern bool dp_bucket_sum(const DpBucketColumn *column, Datum *result);
+extern bool dp_bucket_min(const DpPackedColumn *column, Datum *result);
+extern bool dp_bucket_max(const DpPackedColumn *column, Datum *result);
+extern bool dp_bucket_sum(const DpPackedColumn *column, Datum *result);
 
 /*
  * Decoding.  The arrays have room for r->count entries, one per row; rows
@@ -282,7 +282,7 @@ extern void dp_bucket_datums(DpBucketReader *r, int column, Oid typid, int32 typ
  */
 extern void dp_bucket_values(DpBucketReader *r, int column, DpValue *values);
 
-/* DP_BUCKET_PRESENT, _NULL or _MISSING for each row. */
+/* DP_PACKED_PRESENT, _NULL or _MISSING for each row. */
 extern void dp_bucket_presence(DpBucketReader *r, int column, uint8 *presence);
 
 /* Rows [*from, *to) are those with since <= time < until.  Returns whether there is one. */
