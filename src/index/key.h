@@ -1,0 +1,274 @@
+/*
+ * key.h
+ *		Keys of the GIN operator class bson_ops: what an index stores for a
+ *		document, and the same keys for those who look something up.
+ *
+ * A key is a bytea of 4 to 23 bytes, compared byte by byte, the shorter first:
+ *
+ *		offset	size	what
+ *		0		4		big-endian: 28 bits of hash of the path, 4 bits of class
+ *		4		0..19	bytes of the value, in order within the class
+ *
+ * So the keys of a path stand together, in the order of classes and values.
+ * The bytes of a value are as few as possible and may be fewer than the value
+ * has: an answer of the index is always rechecked.  What each class has:
+ *
+ *		missing		nothing.  Named paths only: some branch of the document
+ *					does not have the path
+ *		minkey, null (and undefined), maxkey: nothing
+ *		number		the nearest double in eight bytes whose unsigned order is
+ *					that of numbers, NaN being 0; zeros at their end are left out
+ *		string		(and symbol) up to DP_KEY_WHOLE bytes as they are; of longer
+ *					ones the first DP_KEY_PREFIX and four bytes of hash
+ *		document	nothing for the empty one; otherwise 1, and not at all if it
+ *					is an element of an array.  What is in it has keys of its own
+ *		array		nothing for an empty one, 1 for one with one element, 2 for
+ *					others.  Elements have keys under the same path
+ *		binary		length (255: more), subtype, the first five bytes of data
+ *					and, if there are more, four bytes of hash
+ *		objectid	its seconds, and its last seven bytes
+ *		bool		nothing for false, 1 for true
+ *		date		milliseconds, see key.c; zeros at the end are left out
+ *		timestamp	eight bytes; zeros at the end are left out
+ *		regex		pattern, NUL and options, as a string
+ *		dbpointer	four bytes of hash
+ *		code		0, then as a string; with scope: 1 and four bytes of hash
+ *
+ * Parts of a path that are whole numbers are left out of its hash, since they
+ * may be positions of arrays: a.0.b is a.b.  With named paths an array on the
+ * way to one has its key too.  An array of several elements on the way to a
+ * path (the path itself included) is where the path may lead to several values,
+ * of which each may meet one of two conditions: who looks up a range with two
+ * ends has to look for those arrays as well (dp_key_array).
+ *
+ * The keys of a pair are those of its second part under a path that ends in the
+ * value of its first part: see DpKeyPair.
+ */
+#ifndef DP_INDEX_KEY_H
+#define DP_INDEX_KEY_H
+
+#include "bson/path.h"
+
+/* Bytes of a value in a key */
+#define DP_KEY_WHOLE		19	/* a string of so many bytes is there as a whole */
+#define DP_KEY_PREFIX		15	/* of a longer one so many, and the hash */
+#define DP_KEY_VALUE_SIZE	19
+
+#define DP_KEY_HEAD_SIZE	4
+#define DP_KEY_SIZE			(DP_KEY_HEAD_SIZE + DP_KEY_VALUE_SIZE)
+
+/* Classes in keys, in order.  They are on disk. */
+typedef enum DpKeyClass
+{
+	DP_KEY_MISSING = 0,
+	DP_KEY_MINKEY = 1,
+	DP_KEY_NULL = 2,
+	DP_KEY_NUMBER = 3,
+	DP_KEY_STRING = 4,
+	DP_KEY_DOCUMENT = 5,
+	DP_KEY_ARRAY = 6,
+	DP_KEY_BINARY = 7,
+	DP_KEY_OBJECTID = 8,
+	DP_KEY_BOOL = 9,
+	DP_KEY_DATE = 10,
+	DP_KEY_TIMESTAMP = 11,
+	DP_KEY_REGEX = 12,
+	DP_KEY_DBPOINTER = 13,
+	DP_KEY_CODE = 14,
+	DP_KEY_MAXKEY = 15
+} DpKeyClass;
+
+#define DP_KEY_CLASS_BITS	4
+
+/* The class of values of each type; types that do not exist have 0 */
+extern const uint8 dp_key_class[256];
+
+/* Arrays by their number of elements */
+typedef enum DpKeyArray
+{
+	DP_KEY_ARRAY_EMPTY,
+	DP_KEY_ARRAY_ONE,
+	DP_KEY_ARRAY_SEVERAL
+} DpKeyArray;
+
+/* A key as it is stored: a bytea with a header of one byte.  See dp_key_datum(). */
+typedef struct DpKey
+{
+	uint8		bytes[1 + DP_KEY_SIZE];
+} DpKey;
+
+#define DP_KEY_LEN(key)		((uint32) VARSIZE_SHORT((key)->bytes) - 1)
+#define DP_KEY_DATA(key)	((key)->bytes + 1)
+
+/* The key as a Datum of type bytea, which points into it. */
+static inline Datum
+dp_key_datum(const DpKey *key)
+{
+	return PointerGetDatum(key->bytes);
+}
+
+/*
+ * Keys that stand together: all from low on that do not come after the end.
+ * A key that begins with the bytes of the end does not come after it.
+ */
+typedef struct DpKeyRange
+{
+	DpKey		low;			/* where the search begins (GIN's partial match) */
+	DpKey		end;
+} DpKeyRange;
+
+/*
+ * The hash of a path while it is being followed: begin with DP_KEY_ROOT and
+ * take a step for each name.  A name that is a whole number changes nothing.
+ */
+typedef uint64 DpPathState;
+
+#define DP_KEY_ROOT			UINT64CONST(0x9e3779b97f4a7c15)
+
+/* Whether a part of a path is a whole number: digits, perhaps with a minus before them. */
+static inline bool
+dp_key_is_position(const char *name, uint32 namelen)
+{
+	uint32		i = namelen > 0 && name[0] == '-' ? 1 : 0;
+
+	if (i == namelen)
+		return false;
+	for (; i < namelen; i++)
+		if (name[i] < '0' || name[i] > '9')
+			return false;
+	return true;
+}
+
+extern DpPathState dp_key_step(DpPathState state, const char *name, uint32 namelen);
+
+/* The same for the first nsteps steps of a path. */
+extern DpPathState dp_key_steps(DpPathState state, const DpPath *path, int nsteps);
+
+/* What the first four bytes of the keys of a path are, with 0 in the place of the class. */
+typedef uint32 DpKeyBase;
+
+static inline DpKeyBase
+dp_key_base(DpPathState state)
+{
+	return (DpKeyBase) ((state * UINT64CONST(0xd6e8feb86659fd93)) >> 32) & ~(DpKeyBase) 15;
+}
+
+/*
+ * The bytes of a value within its class, at most DP_KEY_VALUE_SIZE, are
+ * written to out; returns their number.  Raises DATA_CORRUPTED for a type that
+ * does not exist.
+ */
+extern uint32 dp_key_value(const DpValue *value, uint8 *out);
+
+/* ---- for who looks something up ---- */
+
+/*
+ * The key of a value under a path.  For documents this is only that there is
+ * one, and an element of an array does not even have that.
+ */
+extern void dp_key_exact(DpKey *key, DpKeyBase base, const DpValue *value);
+
+/* The keys of an array, and of a branch without the named path. */
+extern void dp_key_array(DpKey *key, DpKeyBase base, DpKeyArray array);
+extern void dp_key_missing(DpKey *key, DpKeyBase base);
+
+/*
+ * All keys of the class of the value that may be of values not less than low
+ * and not greater than high, either of which may be NULL; both are of one class.
+ * The limits themselves are always included.
+ */
+extern void dp_key_between(DpKeyRange *range, DpKeyBase base, const DpValue *low, const DpValue *high);
+
+/* All keys of strings (or of another class whose bytes begin with these) that begin so. */
+extern void dp_key_prefix(DpKeyRange *range, DpKeyBase base, DpKeyClass class, const char *s, uint32 len);
+
+/* All keys of the classes from first to last. */
+extern void dp_key_classes(DpKeyRange *range, DpKeyBase base, DpKeyClass first, DpKeyClass last);
+
+/* All keys of values of a path: it is there (a document in an array is in the keys of the array). */
+static inline void
+dp_key_exists(DpKeyRange *range, DpKeyBase base)
+{
+	dp_key_classes(range, base, DP_KEY_MINKEY, DP_KEY_MAXKEY);
+}
+
+/* The order of keys: a, b are bytea as they are stored. */
+extern int	dp_key_compare(const uint8 *a, uint32 alen, const uint8 *b, uint32 blen);
+
+/* For GIN's comparePartial: 0 if a key from low on is in the range, 1 if it comes after it. */
+extern int	dp_key_after(const uint8 *key, uint32 len, const DpKey *end);
+
+/* ---- options of an index ---- */
+
+/* A named path.  No part of it is a whole number. */
+typedef struct DpKeyPath
+{
+	DpPath	   *path;
+	DpPathState state;			/* at its end */
+} DpKeyPath;
+
+/*
+ * A pair: 'releases(location,date)'.  For each element of the array that the
+ * path leads to (or the document that it leads to), each value a of the first
+ * part and each value b of the second part, there is the key of b under
+ * dp_key_pair_base(pair, a); b is missing if the element has no second part.
+ * Values are also the elements of arrays, and the arrays themselves at the end
+ * of the part or on the way to it; documents are always there.  Elements without a first part have no
+ * keys.  Beyond DP_KEY_PAIR_LIMIT combinations in one element there is only the
+ * key of dp_key_missing(key, dp_key_base(pair->state)), so everybody has to look for that
+ * one too.  No path in it has a whole number, and conditions whose path has one
+ * cannot be served.
+ */
+typedef struct DpKeyPair
+{
+	DpPath	   *path;
+	DpPath	   *first;
+	DpPath	   *second;
+	DpPathState state;			/* of the pair, not of the path */
+} DpKeyPair;
+
+#define DP_KEY_PAIR_LIMIT	256
+
+/* The base of the keys of the second part, given a value of the first part. */
+extern DpKeyBase dp_key_pair_base(const DpKeyPair *pair, const DpValue *first);
+
+typedef struct DpKeyOptions
+{
+	bool		all_paths;		/* neither paths nor pairs are named */
+	int			npaths;
+	DpKeyPath  *paths;
+	int			npairs;
+	DpKeyPair  *pairs;
+} DpKeyOptions;
+
+/*
+ * The options written as text, either of which may be NULL; palloc'd in the
+ * current context.  Raises INVALID_PARAMETER_VALUE.
+ */
+extern DpKeyOptions *dp_key_options_parse(const char *paths, const char *pairs);
+
+/* The same of what an operator class has stored (IndexOptInfo->opclassoptions[column], or NULL). */
+extern DpKeyOptions *dp_key_options_read(bytea *options);
+
+/* The options of the index for whose support function fcinfo is a call; parsed once per fn_mcxt, in fn_extra. */
+extern const DpKeyOptions *dp_key_options_cached(FunctionCallInfo fcinfo);
+
+/* Whether the keys of a path are in the index: it is, or is below, a named path; whole numbers do not count. */
+extern bool dp_key_options_has(const DpKeyOptions *options, const DpPath *path);
+
+/* The path whose missing branches have keys: the named path that it is, or NULL (also if it has whole numbers). */
+extern const DpKeyPath *dp_key_options_missing(const DpKeyOptions *options, const DpPath *path);
+
+/* The first pair from the given position on whose path and first part are these; NULL if none.  *position becomes the next. */
+extern const DpKeyPair *dp_key_options_pair(const DpKeyOptions *options, const DpPath *path,
+											const DpPath *first, int *position);
+
+/* ---- what an index stores ---- */
+
+/*
+ * The keys of a document in memory, in no order, some perhaps more than once:
+ * palloc'd, as is what they point to.  Raises DATA_CORRUPTED.
+ */
+extern Datum *dp_key_extract(const uint8 *doc, uint32 size, const DpKeyOptions *options, int32 *nkeys);
+
+#endif							/* DP_INDEX_KEY_H */
