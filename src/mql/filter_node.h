@@ -1,6 +1,7 @@
 /*
  * filter_node.h
- *		What a filter is compiled into.  For the files filter*.c only.
+ *		What a filter is compiled into.  For the files filter*.c and for src/index,
+ *		which looks at filters without running them.
  */
 #ifndef DP_MQL_FILTER_NODE_H
 #define DP_MQL_FILTER_NODE_H
