@@ -213,11 +213,12 @@ typedef struct DpKeyPath
  * part and each value b of the second part, there is the key of b under
  * dp_key_pair_base(pair, a); b is missing if the element has no second part.
  * Values are also the elements of arrays, and the arrays themselves at the end
- * of the part or on the way to it; documents are always there.  Elements without a first part have no
- * keys.  Beyond DP_KEY_PAIR_LIMIT combinations in one element there is only the
- * key of dp_key_missing(key, dp_key_base(pair->state)), so everybody has to look for that
- * one too.  No path in it has a whole number, and conditions whose path has one
- * cannot be served.
+ * of the part or on the way to it; documents are always there.  Elements
+ * without a first part have no keys.  Beyond DP_KEY_PAIR_LIMIT combinations in
+ * one element there is only the key of
+ * dp_key_missing(key, dp_key_base(pair->state)), so everybody has to look for
+ * that one too.  No path in it has a whole number, and conditions whose path
+ * has one cannot be served.
  */
 typedef struct DpKeyPair
 {
@@ -250,8 +251,8 @@ extern DpKeyOptions *dp_key_options_parse(const char *paths, const char *pairs);
 /* The same of what an operator class has stored (IndexOptInfo->opclassoptions[column], or NULL). */
 extern DpKeyOptions *dp_key_options_read(bytea *options);
 
-/* The options of the index for whose support function fcinfo is a call; parsed once per fn_mcxt, in fn_extra. */
-extern const DpKeyOptions *dp_key_options_cached(FunctionCallInfo fcinfo);
+/* The same of the index whose support function is called. */
+extern DpKeyOptions *dp_key_options_of(FunctionCallInfo fcinfo);
 
 /* Whether the keys of a path are in the index: it is, or is below, a named path; whole numbers do not count. */
 extern bool dp_key_options_has(const DpKeyOptions *options, const DpPath *path);
@@ -270,5 +271,11 @@ extern const DpKeyPair *dp_key_options_pair(const DpKeyOptions *options, const D
  * palloc'd, as is what they point to.  Raises DATA_CORRUPTED.
  */
 extern Datum *dp_key_extract(const uint8 *doc, uint32 size, const DpKeyOptions *options, int32 *nkeys);
+
+/* The same, telling which values of first parts of pairs the keys belong to. */
+typedef void (*DpKeyPairNote) (const DpKeyPair *pair, const DpValue *first, DpKeyBase base, void *arg);
+
+extern Datum *dp_key_extract_noted(const uint8 *doc, uint32 size, const DpKeyOptions *options, int32 *nkeys,
+								   DpKeyPairNote note, void *arg);
 
 #endif							/* DP_INDEX_KEY_H */

@@ -1,0 +1,121 @@
+/*
+ * key_hash.h
+ *		The hash and the order of keys, inline, for the files that make keys or
+ *		compare them by the million.
+ *
+ * The hash takes blocks of eight bytes, little-endian; the last one, of 0 to 7
+ * bytes, is filled up with zeros.  Each is
+ *
+ *		h = (h XOR block) * 0x9fb21c651e98df25 mod 2^64;  h = h XOR (h >> 32)
+ *
+ * with h being the seed, or the hash of what came before.  Names have no zeros
+ * in them, so where a name ends is clear from the blocks.
+ */
+#ifndef DP_INDEX_KEY_HASH_H
+#define DP_INDEX_KEY_HASH_H
+
+#include "index/key.h"
+
+#define DP_KEY_HASH_FACTOR	UINT64CONST(0x9fb21c651e98df25)
+
+static inline uint64
+dp_key_hash_block(uint64 h, uint64 block)
+{
+	h = (h ^ block) * DP_KEY_HASH_FACTOR;
+	return h ^ (h >> 32);
+}
+
+/* Eight bytes as a little-endian integer. */
+static inline uint64
+dp_key_load(const uint8 *p)
+{
+	return (uint64) dp_get_int64(p);
+}
+
+/* The hash of some bytes. */
+static inline uint64
+dp_key_hash(const uint8 *p, uint32 len, uint64 seed)
+{
+	uint64		last = 0;
+
+	for (; len >= 8; p += 8, len -= 8)
+		seed = dp_key_hash_block(seed, dp_key_load(p));
+	for (uint32 i = 0; i < len; i++)
+		last |= (uint64) p[i] << (8 * i);
+	return dp_key_hash_block(seed, last);
+}
+
+/* The same of a value, beginning with its length: all bits are good. */
+static inline uint64
+dp_key_hash_final(const uint8 *p, uint32 len)
+{
+	return dp_key_hash(p, len, DP_KEY_ROOT ^ len) * DP_KEY_HASH_FACTOR;
+}
+
+/* Big-endian loads */
+static inline uint32
+dp_key_load32(const uint8 *p)
+{
+	uint32		v;
+
+	memcpy(&v, p, sizeof(v));
+	return pg_ntoh32(v);
+}
+
+static inline uint64
+dp_key_load64(const uint8 *p)
+{
+	uint64		v;
+
+	memcpy(&v, p, sizeof(v));
+	return pg_ntoh64(v);
+}
+
+/*
+ * Compares keys byte by byte, then the shorter first.  Most are told apart by
+ * the first four or eight bytes, read as integers; the last integer may overlap
+ * the one before.  Neither is shorter than DP_KEY_HEAD_SIZE.
+ */
+static inline int
+dp_key_order(const uint8 *a, uint32 alen, const uint8 *b, uint32 blen)
+{
+	uint32		len = Min(alen, blen);
+
+	if (likely(len >= 8))
+	{
+		uint64		x = dp_key_load64(a);
+		uint64		y = dp_key_load64(b);
+
+		if (x != y)
+			return x < y ? -1 : 1;
+		if (len > 16)
+		{
+			x = dp_key_load64(a + 8);
+			y = dp_key_load64(b + 8);
+			if (x != y)
+				return x < y ? -1 : 1;
+		}
+		if (len > 8)
+		{
+			x = dp_key_load64(a + len - 8);
+			y = dp_key_load64(b + len - 8);
+			if (x != y)
+				return x < y ? -1 : 1;
+		}
+	}
+	else
+	{
+		uint32		x = dp_key_load32(a);
+		uint32		y = dp_key_load32(b);
+
+		if (x != y)
+			return x < y ? -1 : 1;
+		x = dp_key_load32(a + len - 4);
+		y = dp_key_load32(b + len - 4);
+		if (x != y)
+			return x < y ? -1 : 1;
+	}
+	return (alen > blen) - (alen < blen);
+}
+
+#endif							/* DP_INDEX_KEY_HASH_H */

@@ -1,0 +1,252 @@
+/*
+ * keyfn.c
+ *		Keys of the GIN operator class as SQL functions: those that GIN calls
+ *		when it stores documents, and bson_index_keys.
+ */
+#include "postgres.h"
+
+#include "funcapi.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/hsearch.h"
+
+#include "bson/text.h"
+#include "index/key.h"
+#include "index/key_hash.h"
+
+/* What the keys with a base are called: an entry of a hash table */
+typedef struct BaseName
+{
+	DpKeyBase	base;
+	char	   *name;
+} BaseName;
+
+static void names_add(HTAB *names, DpKeyBase base, StringInfo name);
+static void names_of_fields(HTAB *names, const DpValue *container, DpPathState state, StringInfo path);
+static void names_note_pair(const DpKeyPair *pair, const DpValue *first, DpKeyBase base, void *arg);
+static void pair_to_text(StringInfo out, const DpKeyPair *pair);
+static int	keys_compare(const void *a, const void *b);
+static const char *key_class_name(uint8 class);
+
+/*
+ * GIN's extractValue: the keys of a document.
+ */
+DP_FUNCTION(dp_bson_gin_extract_value);
+Datum
+dp_bson_gin_extract_value(PG_FUNCTION_ARGS)
+{
+	struct varlena *doc = DP_GETARG_VARLENA(0);
+	int32	   *nkeys = (int32 *) PG_GETARG_POINTER(1);
+	DpKeyOptions *options = fcinfo->flinfo->fn_extra;
+
+	if (options == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+
+		options = dp_key_options_of(fcinfo);
+		MemoryContextSwitchTo(old);
+		fcinfo->flinfo->fn_extra = options;
+	}
+	PG_RETURN_POINTER(dp_key_extract(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), options, nkeys));
+}
+
+/*
+ * GIN's compare: the order of keys.  Of bytes that are no keys, too.
+ */
+DP_FUNCTION(dp_bson_gin_compare);
+Datum
+dp_bson_gin_compare(PG_FUNCTION_ARGS)
+{
+	const uint8 *a = (const uint8 *) DatumGetPointer(PG_GETARG_DATUM(0));
+	const uint8 *b = (const uint8 *) DatumGetPointer(PG_GETARG_DATUM(1));
+
+	/* keys have short headers, wherever they come from */
+	if (likely(VARATT_IS_SHORT(a) && VARATT_IS_SHORT(b)))
+	{
+		uint32		alen = VARSIZE_SHORT(a) - 1;
+		uint32		blen = VARSIZE_SHORT(b) - 1;
+
+		if (likely(alen - DP_KEY_HEAD_SIZE <= DP_KEY_VALUE_SIZE &&
+				   blen - DP_KEY_HEAD_SIZE <= DP_KEY_VALUE_SIZE))
+			PG_RETURN_INT32(dp_key_order(a + 1, alen, b + 1, blen));
+	}
+	{
+		bytea	   *x = PG_GETARG_BYTEA_PP(0);
+		bytea	   *y = PG_GETARG_BYTEA_PP(1);
+		uint32		xlen = VARSIZE_ANY_EXHDR(x);
+		uint32		ylen = VARSIZE_ANY_EXHDR(y);
+		int			result = memcmp(VARDATA_ANY(x), VARDATA_ANY(y), Min(xlen, ylen));
+
+		PG_RETURN_INT32(result != 0 ? result : (xlen > ylen) - (xlen < ylen));
+	}
+}
+
+/*
+ * bson_index_keys(doc bson, paths text, pairs text)
+ *		-> setof (path text, class text, value bytea, key bytea)
+ *
+ * What an index with these options stores for the document, in the order of
+ * the index, each key once.
+ */
+DP_FUNCTION(dp_bson_index_keys);
+Datum
+dp_bson_index_keys(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	struct varlena *doc;
+	DpValue		document;
+	DpKeyOptions *options;
+	HASHCTL		control = {.keysize = sizeof(DpKeyBase), .entrysize = sizeof(BaseName)};
+	HTAB	   *names;
+	StringInfoData path;
+	Datum	   *keys;
+	int32		nkeys;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (PG_ARGISNULL(0))
+		return (Datum) 0;
+	doc = DP_GETARG_VARLENA(0);
+	document = dp_value_of_document(doc);
+	options = dp_key_options_parse(PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1)),
+								   PG_ARGISNULL(2) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(2)));
+
+	control.hcxt = CurrentMemoryContext;
+	names = hash_create("names of keys", 256, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	initStringInfo(&path);
+	for (int i = 0; i < options->npaths; i++)
+	{
+		resetStringInfo(&path);
+		dp_path_to_text(&path, options->paths[i].path);
+		names_add(names, dp_key_base(options->paths[i].state), &path);
+	}
+	for (int i = 0; i < options->npairs; i++)
+	{
+		resetStringInfo(&path);
+		pair_to_text(&path, &options->pairs[i]);
+		names_add(names, dp_key_base(options->pairs[i].state), &path);
+	}
+	resetStringInfo(&path);
+	names_of_fields(names, &document, DP_KEY_ROOT, &path);
+	keys = dp_key_extract_noted(document.data, document.len, options, &nkeys, names_note_pair, names);
+	qsort(keys, nkeys, sizeof(Datum), keys_compare);
+
+	for (int32 i = 0; i < nkeys; i++)
+	{
+		const DpKey *key = (const DpKey *) DatumGetPointer(keys[i]);
+		uint32		head = dp_key_load32(DP_KEY_DATA(key));
+		DpKeyBase	base = head & ~(uint32) 15;
+		const BaseName *name = hash_search(names, &base, HASH_FIND, NULL);
+		Datum		values[4];
+		bool		nulls[4] = {false};
+
+		CHECK_FOR_INTERRUPTS();
+		if (i > 0 && keys_compare(&keys[i - 1], &keys[i]) == 0)
+			continue;
+		if (name == NULL)
+			elog(ERROR, "a key belongs to no path");
+		values[0] = CStringGetTextDatum(name->name);
+		values[1] = CStringGetTextDatum(key_class_name(head & 15));
+		values[2] = PointerGetDatum(cstring_to_text_with_len((const char *) DP_KEY_DATA(key) + DP_KEY_HEAD_SIZE,
+															 DP_KEY_LEN(key) - DP_KEY_HEAD_SIZE));
+		values[3] = dp_key_datum(key);
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+/* Notes a name, unless the base has one. */
+static void
+names_add(HTAB *names, DpKeyBase base, StringInfo name)
+{
+	bool		found;
+	BaseName   *entry = hash_search(names, &base, HASH_ENTER, &found);
+
+	if (!found)
+		entry->name = pnstrdup(name->data, name->len);
+}
+
+/*
+ * Notes the names of all fields in a document or an array, whose own name is
+ * path; it is the same at the end.
+ */
+static void
+names_of_fields(HTAB *names, const DpValue *container, DpPathState state, StringInfo path)
+{
+	DpIter		iter;
+	DpElement	field;
+
+	CHECK_FOR_INTERRUPTS();
+	check_stack_depth();
+	names_add(names, dp_key_base(state), path);
+	dp_iter_init_value(&iter, container);
+	while (dp_iter_next(&iter, &field))
+	{
+		DpPathState below = state;
+		int			len = path->len;
+
+		if (container->type == DP_TYPE_DOCUMENT && !dp_key_is_position(field.name, field.namelen))
+		{
+			DpPath	   *name = dp_path_of_name(field.name, field.namelen);
+
+			if (len > 0)
+				appendStringInfoChar(path, '.');
+			dp_path_to_text(path, name);
+			pfree(name);
+			below = dp_key_step(state, field.name, field.namelen);
+		}
+		if (dp_type_is_container(field.value.type))
+			names_of_fields(names, &field.value, below, path);
+		else
+			names_add(names, dp_key_base(below), path);
+		path->len = len;
+		path->data[len] = '\0';
+	}
+}
+
+/* Notes the name of a pair with a value of its first part. */
+static void
+names_note_pair(const DpKeyPair *pair, const DpValue *first, DpKeyBase base, void *arg)
+{
+	StringInfoData name;
+
+	initStringInfo(&name);
+	pair_to_text(&name, pair);
+	appendStringInfoString(&name, " = ");
+	dp_value_to_text(&name, first, DP_TEXT_RELAXED, -1);
+	names_add((HTAB *) arg, base, &name);
+	pfree(name.data);
+}
+
+/* Appends a pair as it is written in the options. */
+static void
+pair_to_text(StringInfo out, const DpKeyPair *pair)
+{
+	dp_path_to_text(out, pair->path);
+	appendStringInfoChar(out, '(');
+	dp_path_to_text(out, pair->first);
+	appendStringInfoChar(out, ',');
+	dp_path_to_text(out, pair->second);
+	appendStringInfoChar(out, ')');
+}
+
+/* The order of keys, for qsort. */
+static int
+keys_compare(const void *a, const void *b)
+{
+	const DpKey *x = (const DpKey *) DatumGetPointer(*(const Datum *) a);
+	const DpKey *y = (const DpKey *) DatumGetPointer(*(const Datum *) b);
+
+	return dp_key_order(DP_KEY_DATA(x), DP_KEY_LEN(x), DP_KEY_DATA(y), DP_KEY_LEN(y));
+}
+
+static const char *
+key_class_name(uint8 class)
+{
+	static const char *const names[] = {
+		"missing", "minKey", "null", "number", "string", "object", "array", "binData", "objectId",
+		"bool", "date", "timestamp", "regex", "dbPointer", "javascript", "maxKey"
+	};
+
+	return names[class];
+}
