@@ -48,7 +48,16 @@ typedef struct Conditions
 	Datum	   *operands;
 	int			noperands;
 	int			maxoperands;
+	List	   *loose;			/* of LooseCondition */
 } Conditions;
+
+/* What a filter implies of an indexed expression that may meet arrays */
+typedef struct LooseCondition
+{
+	const char *expr;
+	bool		deep;			/* it is NULL if an array stands on the way */
+	StringInfoData sql;			/* if none does */
+} LooseCondition;
 
 /* How many documents the update with a ticket has left alone */
 typedef struct Unchanged
@@ -68,8 +77,9 @@ static AttrNumber view_key(Relation view, AttrNumber doc);
 static bool has_id_trigger(Relation rel);
 static const char *column(Target *target, AttrNumber attnum);
 static void add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n, void *arg);
+static StringInfo loose_condition(Conditions *c, const char *expr, bool deep);
+static void append_loose(Conditions *c);
 static char *sort_order(Conditions *c, const DpValue *spec);
-static DpPath *field_path(const char *name);
 static bool is_id(const DpPath *path);
 static void forget_unchanged(void *arg);
 static bool same_bytes(Datum a, Datum b);
@@ -137,6 +147,7 @@ dp_collection_query(PG_FUNCTION_ARGS)
 		appendStringInfo(&c.sql, "t.%s OPERATOR(%s.@@) $1", doc, c.schema);
 		dp_filter_each_comparison(dp_filter_compile(&spec, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL),
 								  add_condition, &c);
+		append_loose(&c);
 	}
 	if (!PG_ARGISNULL(2))
 	{
@@ -267,6 +278,15 @@ is_collection(Relation rel, AttrNumber *key, AttrNumber *doc)
 	return false;
 }
 
+AttrNumber
+dp_collection_key(Relation rel)
+{
+	AttrNumber	key;
+	AttrNumber	doc;
+
+	return is_collection(rel, &key, &doc) ? key : 0;
+}
+
 /* Whether the relation has the trigger of collections. */
 static bool
 has_id_trigger(Relation rel)
@@ -354,6 +374,9 @@ add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n
 	Target	   *target = c->target;
 	bool		on_key = target->key != 0 && is_id(path);
 	const char *index = NULL;
+	const char *expr;
+	bool		arrays = false;
+	StringInfo	sql = &c->sql;
 
 	for (int i = 0; i < n; i++)
 		switch (values[i].type)
@@ -373,7 +396,7 @@ add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n
 	{
 		if (target->facts == NULL)
 			target->facts = dp_doc_facts(target->rel, target->doc);
-		index = dp_doc_index(target->facts, path);
+		index = dp_doc_index(target->facts, path, &arrays);
 		if (index == NULL)
 			return;
 	}
@@ -387,18 +410,71 @@ add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n
 	for (int i = 0; i < n; i++)
 		c->operands[c->noperands + i] = PointerGetDatum(dp_value_to_varlena(&values[i]));
 
-	appendStringInfoString(&c->sql, " AND ");
 	if (on_key)
-		appendStringInfo(&c->sql, "t.%s", column(target, target->key));
+		expr = psprintf("t.%s", column(target, target->key));
 	else
-		appendStringInfo(&c->sql, "(t.%s OPERATOR(%s.->) %s::pg_catalog.text)",
-						 column(target, target->doc), c->schema, quote_literal_cstr(index));
-	appendStringInfo(&c->sql, " OPERATOR(%s.%s) ", c->schema, operators[how]);
+		expr = psprintf("(t.%s OPERATOR(%s.->) %s::pg_catalog.text)",
+						column(target, target->doc), c->schema, quote_literal_cstr(index));
+	if (arrays)
+		sql = loose_condition(c, expr, path->nsteps > 1);
+	if (sql->len > 0)
+		appendStringInfoString(sql, " AND ");
+	appendStringInfo(sql, "%s OPERATOR(%s.%s) ", expr, c->schema, operators[how]);
 	if (how == DP_COMPARE_IN)
-		appendStringInfo(&c->sql, "ANY (($2)[%d:%d])", c->noperands + 1, c->noperands + n);
+		appendStringInfo(sql, "ANY (($2)[%d:%d])", c->noperands + 1, c->noperands + n);
 	else
-		appendStringInfo(&c->sql, "($2)[%d]", c->noperands + 1);
+		appendStringInfo(sql, "($2)[%d]", c->noperands + 1);
 	c->noperands += n;
+}
+
+/*
+ * What is known so far of an expression that may meet arrays: a range has two
+ * sides and is searched once.
+ */
+static StringInfo
+loose_condition(Conditions *c, const char *expr, bool deep)
+{
+	LooseCondition *loose;
+	ListCell   *lc;
+
+	foreach(lc, c->loose)
+	{
+		loose = lfirst(lc);
+		if (strcmp(loose->expr, expr) == 0)
+			return &loose->sql;
+	}
+	loose = palloc(sizeof(LooseCondition));
+	loose->expr = expr;
+	loose->deep = deep;
+	initStringInfo(&loose->sql);
+	c->loose = lappend(c->loose, loose);
+	return &loose->sql;
+}
+
+/*
+ * Adds the conditions on expressions that may meet arrays, of which a filter
+ * tries the elements: the expression compares so, or is an array (any), or is
+ * NULL, as it is when an array stands on the way.  The planner combines three
+ * searches of the index.
+ */
+static void
+append_loose(Conditions *c)
+{
+	ListCell   *lc;
+
+	foreach(lc, c->loose)
+	{
+		LooseCondition *loose = lfirst(lc);
+
+		/* from the smallest array to what comes after all of them: no bytes */
+		appendStringInfo(&c->sql, " AND (%s OR %s OPERATOR(%s.>=) '[]'::%s.bson_value AND "
+						 "%s OPERATOR(%s.<) '{\"$binary\": {\"base64\": \"\", \"subType\": \"00\"}}'::%s.bson_value",
+						 loose->sql.data, loose->expr, c->schema, c->schema,
+						 loose->expr, c->schema, c->schema);
+		if (loose->deep)
+			appendStringInfo(&c->sql, " OR %s IS NULL", loose->expr);
+		appendStringInfoChar(&c->sql, ')');
+	}
 }
 
 /*
@@ -420,7 +496,7 @@ sort_order(Conditions *c, const DpValue *spec)
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &field))
 	{
-		DpPath	   *path = field_path(field.name);
+		DpPath	   *path = dp_path_of_field(field.name);
 		bool		on_key = target->key != 0 && is_id(path);
 		const char *index = NULL;
 		int64		direction;
@@ -429,7 +505,7 @@ sort_order(Conditions *c, const DpValue *spec)
 		{
 			if (target->facts == NULL)
 				target->facts = dp_doc_facts(target->rel, target->doc);
-			index = dp_doc_index(target->facts, path);
+			index = dp_doc_index(target->facts, path, NULL);
 
 			/*
 			 * NULLS FIRST puts nothing before null, which is as good, so that
@@ -457,8 +533,8 @@ sort_order(Conditions *c, const DpValue *spec)
 }
 
 /* The path that a field of a specification names, with dots between its parts. */
-static DpPath *
-field_path(const char *name)
+DpPath *
+dp_path_of_field(const char *name)
 {
 	int			n = 1;
 	const char **names;

@@ -7,6 +7,7 @@
 #define DP_MQL_COLLECTION_CALLS_H
 
 #include "nodes/pg_list.h"
+#include "nodes/primnodes.h"
 #include "utils/relcache.h"
 
 #include "bson/path.h"
@@ -21,13 +22,27 @@ typedef struct DpDocFacts DpDocFacts;
 extern DpDocFacts *dp_doc_facts(Relation rel, AttrNumber attnum);
 
 /*
- * If a btree index has the expression (doc -> path), and no document can have
- * an array at the path or on the way to it: the path as the index spells it.
- * Otherwise NULL.
+ * If a btree index has the expression (doc -> path): the path as the index
+ * spells it.  Otherwise NULL; also where documents may have an array at the path
+ * or on the way to it, unless arrays is given and set to true.  It is set only
+ * if a document with an array on the way has nothing at (doc -> path), and if
+ * the index can be searched by the path alone.
  */
-extern const char *dp_doc_index(DpDocFacts *facts, const DpPath *path);
+extern const char *dp_doc_index(DpDocFacts *facts, const DpPath *path, bool *arrays);
 
 /* Whether no document can have a value of the type (its name) at such a path. */
 extern bool dp_doc_never(DpDocFacts *facts, const DpPath *path, const char *type);
+
+/*
+ * Whether an expression calls a function of the extension, by name or as an
+ * operator, with a column of the type bson and a constant, and which.
+ */
+extern bool dp_doc_is_call(Node *node, const char *function, Oid argtype, Const **arg);
+
+/* The column that is the key of a collection, 0 if the relation is not one. */
+extern AttrNumber dp_collection_key(Relation rel);
+
+/* The path of a field as filters spell it: dots separate, nothing is quoted. */
+extern DpPath *dp_path_of_field(const char *name);
 
 #endif							/* DP_MQL_COLLECTION_CALLS_H */

@@ -45,6 +45,7 @@ typedef struct IndexedPath
 {
 	DpPath	   *path;
 	char	   *text;			/* as the index spells it */
+	bool		serves;			/* it can be searched by this path alone */
 } IndexedPath;
 
 struct DpDocFacts
@@ -121,21 +122,26 @@ read_indexes(DpDocFacts *facts, Relation rel)
 	foreach(lc, oids)
 	{
 		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
-		ListCell   *lc2;
+		List	   *expressions = RelationGetIndexExpressions(index);
+		ListCell   *lc2 = list_head(expressions);
 
 		if (index->rd_rel->relam == BTREE_AM_OID && index->rd_index->indisvalid)
-			foreach(lc2, RelationGetIndexExpressions(index))
+			for (int i = 0; i < index->rd_index->indnkeyatts; i++)
 			{
 				Const	   *path;
 
+				if (index->rd_index->indkey.values[i] != 0)
+					continue;
 				if (is_call(lfirst(lc2), facts->get, facts->attnum, &path))
 				{
 					IndexedPath *found = palloc(sizeof(IndexedPath));
 
 					found->text = TextDatumGetCString(path->constvalue);
 					found->path = dp_path_parse(found->text, strlen(found->text));
+					found->serves = i == 0 && RelationGetIndexPredicate(index) == NIL;
 					facts->indexed = lappend(facts->indexed, found);
 				}
+				lc2 = lnext(expressions, lc2);
 			}
 		index_close(index, AccessShareLock);
 	}
@@ -167,7 +173,8 @@ read_checks(DpDocFacts *facts, Relation rel)
 
 /*
  * Whether the expression calls the function, by name or as an operator, with
- * the column of documents and a constant that is not null.
+ * the column of documents (InvalidAttrNumber: any column) and a constant that
+ * is not null.
  */
 static bool
 is_call(Node *node, Oid function, AttrNumber attnum, Const **arg)
@@ -191,11 +198,17 @@ is_call(Node *node, Oid function, AttrNumber attnum, Const **arg)
 	if (!OidIsValid(function) || called != function || list_length(args) != 2)
 		return false;
 	doc = linitial(args);
-	if (!IsA(doc, Var) || ((Var *) doc)->varattno != attnum ||
+	if (!IsA(doc, Var) || (attnum != InvalidAttrNumber && ((Var *) doc)->varattno != attnum) ||
 		!IsA(lsecond(args), Const) || ((Const *) lsecond(args))->constisnull)
 		return false;
 	*arg = lsecond(args);
 	return true;
+}
+
+bool
+dp_doc_is_call(Node *node, const char *function, Oid argtype, Const **arg)
+{
+	return is_call(node, own_function(function, dp_types()->bson, argtype), InvalidAttrNumber, arg);
 }
 
 /* Whether two paths have the same parts. */
@@ -212,22 +225,38 @@ same_path(const DpPath *a, const DpPath *b)
 }
 
 const char *
-dp_doc_index(DpDocFacts *facts, const DpPath *path)
+dp_doc_index(DpDocFacts *facts, const DpPath *path, bool *arrays)
 {
+	const char *found = NULL;
+	bool		serves = false;
+	bool		numbered = false;
 	ListCell   *lc;
 
+	if (arrays != NULL)
+		*arrays = false;
 	foreach(lc, facts->indexed)
 	{
 		IndexedPath *indexed = lfirst(lc);
 
 		if (!same_path(indexed->path, path))
 			continue;
-		for (int n = 1; n <= path->nsteps; n++)
-			if (!never_is(facts, path, n, "array"))
-				return NULL;
-		return indexed->text;
+		found = indexed->text;
+		serves |= indexed->serves;
 	}
-	return NULL;
+	if (found == NULL)
+		return NULL;
+	for (int n = 1; n <= path->nsteps; n++)
+	{
+		numbered |= path->steps[n - 1].is_index;
+		if (!never_is(facts, path, n, "array"))
+		{
+			if (arrays == NULL || !serves)
+				return NULL;
+			*arrays = true;
+		}
+	}
+	/* the operator -> takes a number for a position, a filter for a name as well */
+	return arrays != NULL && *arrays && numbered ? NULL : found;
 }
 
 bool

@@ -86,7 +86,8 @@ SELECT matches(plan_of('big', f::bson), 'Seq Scan', 'but not ' || f) FROM unnest
 SELECT doesnt_match(plan_of('big', '{_id: 5}'), 'Sort', 'nothing to sort');
 SELECT doesnt_match(plan_of('big', '{}', '{_id: -1}'), 'Sort', 'the key gives the order by _id');
 SELECT matches(plan_of('big', '{}', '{_id: -1}'), 'Index Scan Backward using big_pkey', 'backwards');
-SELECT matches(plan_of('big', '{n: 5}'), 'Seq Scan', 'nothing says that n is no array');
+SELECT matches(plan_of('big', '{n: 5}'), E'BitmapOr\n +->  Bitmap Index Scan on big_expr_idx\n.* = .5.::bson_value.*\n +->  Bitmap Index Scan on big_expr_idx\n.*\\[\\]', 'nothing says that n is no array, so arrays are looked at, too');
+SELECT matches(plan_of('big', '{"s.t": {$gt: "k7", $lt: "k70"}}'), 'k7".* AND .*k70".*(\n.*){3}IS NULL', 'and what is NULL, with an array on the way; a range is searched once');
 SELECT matches(plan_of('big', '{}', '{n: 1}'), 'bson_sort_key', 'so it does not give an order');
 
 -- Checks that prove it, and others that do not.
@@ -94,7 +95,7 @@ CREATE FUNCTION proven(path text, VARIADIC checks text[]) RETURNS boolean LANGUA
 DECLARE c text; found boolean;
 BEGIN
   FOREACH c IN ARRAY checks LOOP EXECUTE 'ALTER TABLE big ADD CHECK (' || c || ')'; END LOOP;
-  found := (SELECT conditions LIKE '%->)%' FROM _collection_query('big', bson_build(path, 5)));
+  found := (SELECT conditions LIKE '%->)%' AND conditions NOT LIKE '%[]%' FROM _collection_query('big', bson_build(path, 5)));
   RAISE EXCEPTION USING ERRCODE = 'P0099', MESSAGE = found;
 EXCEPTION WHEN SQLSTATE 'P0099' THEN RETURN SQLERRM::boolean;
 END $$;
@@ -114,7 +115,7 @@ SELECT ok(NOT proven('p.q', $$bson_typeof(doc, '"p.q"') = 'int'$$), 'an index on
 
 ALTER TABLE big ADD CONSTRAINT scalar CHECK (bson_validate(doc, '{properties: {n: {bsonType: "int"}, s: {bsonType: "object", properties: {t: {bsonType: "string"}}}}}'));
 SELECT matches(plan_of('big', f::bson), 'Index', 'with a check an index serves ' || f) FROM unnest(ARRAY['{n: 5}', '{n: {$gt: 5, $lte: 9}}', '{"s.t": "k7"}', '{$and: [{n: {$in: [1, 2]}}, {free: 1}]}', '{n: {$eq: 5}, x: {$exists: true}}']) f;
-SELECT matches(plan_of('big', f::bson), 'Seq Scan', 'and none ' || f) FROM unnest(ARRAY['{n: null}', '{free: 5}', '{$nor: [{n: 5}]}', '{n: {$in: [null, 1]}}', '{n: {$not: {$lt: 5}}}', '{n: {$gte: null}}']) f;
+SELECT matches(plan_of('big', f::bson), 'Seq Scan', 'and none ' || f) FROM unnest(ARRAY['{n: null}', '{$nor: [{n: 5}]}', '{n: {$in: [null, 1]}}', '{n: {$not: {$lt: 5}}}', '{n: {$gte: null}}']) f;
 SELECT matches(plan_of('big', '{}', '{n: 1}'), 'Index Scan using', 'and gives an order');
 SELECT matches(plan_of('big', '{}', '{n: -1}'), 'Index Scan Backward using', 'backwards');
 SELECT matches(plan_of('big', '{}', '{n: 1, free: 1}'), 'bson_sort_key', 'but not with a path that has no check');

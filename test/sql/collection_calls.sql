@@ -53,8 +53,9 @@ SELECT * FROM collection_update('books', '{_id: 20, lang: "de"}', '{$inc: {copie
 SELECT collection_delete('books', '{title: /^Volume/}');
 SELECT collection_delete('books', '{title: /^Volume/}', multi => true);
 
--- The filter's conditions on _id use the primary key. For other fields a btree index serves if a check says that the field is
--- never an array, of which the index would know nothing. _collection_query() shows the conditions that a call puts into SQL.
+-- The filter's conditions on _id use the primary key, others a btree index on the field. The index takes an array for one value,
+-- so arrays are looked at as well, unless a check says that the field is never one; then the index gives the order, too.
+-- _collection_query() shows the conditions that a call puts into SQL.
 CREATE INDEX ON books ((doc -> 'year') NULLS FIRST);
 SELECT conditions, operands, ordering FROM _collection_query('books', '{year: {$gt: 1900}}', '{year: 1}');
 ALTER TABLE books ADD CHECK (bson_typeof(doc, 'year') = 'int');

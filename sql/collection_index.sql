@@ -1,0 +1,278 @@
+-- Indexes for people who think in collections: made, listed and dropped by key documents. The catalog is read by
+-- src/index/collection_index.c. No search_path is set where an index is made, because the expressions and triggers of the
+-- table run inside and the command is shown as the caller would spell it; everything is qualified instead.
+
+CREATE FUNCTION _collection_index_key(index_oid oid, OUT key bson, OUT partial_filter bson)
+  AS 'MODULE_PATHNAME', 'dp_collection_index_key' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION _collection_index_key(oid) IS 'internal: the key document that stands for an index, and the filter that its documents meet; NULL if none does';
+CREATE FUNCTION _collection_index_path(field text) RETURNS text
+  AS 'MODULE_PATHNAME', 'dp_collection_index_path' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION _collection_index_path(text) IS 'internal: a field as filters spell it, in the grammar of paths';
+
+CREATE FUNCTION collection_list_indexes(rel regclass)
+  RETURNS TABLE (name name, key bson, method name, is_unique boolean, is_primary boolean, partial_filter bson, is_valid boolean, size bigint, definition text)
+LANGUAGE plpgsql STABLE AS $$
+#variable_conflict use_column
+BEGIN
+  PERFORM @extschema@._collection_query(rel, '{}');
+  RETURN QUERY
+  SELECT c.relname, k.key, m.amname, i.indisunique, i.indisprimary, k.partial_filter, i.indisvalid,
+         pg_catalog.pg_relation_size(i.indexrelid), pg_catalog.pg_get_indexdef(i.indexrelid)
+    FROM pg_catalog.pg_index AS i
+    JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) i.indexrelid
+    JOIN pg_catalog.pg_am AS m ON m.oid OPERATOR(pg_catalog.=) c.relam
+   CROSS JOIN LATERAL @extschema@._collection_index_key(i.indexrelid) AS k
+   WHERE i.indrelid OPERATOR(pg_catalog.=) rel
+   ORDER BY i.indisprimary DESC, c.relname;
+END
+$$;
+COMMENT ON FUNCTION collection_list_indexes(regclass) IS
+  'the indexes of a collection, or of a table with a column of type bson: name, key document (NULL for what no key document says), access method, whether unique and primary, partial filter, whether valid, bytes, and the CREATE INDEX command; errors as collection_find';
+
+-- What a key document asks for: the fields, as they are spelled and as paths, which way, and the kind of index.
+CREATE FUNCTION _collection_index_fields(key_document bson, OUT field text, OUT path text, OUT direction int, OUT kind text)
+RETURNS SETOF record LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  e record;
+  n int := 0;
+BEGIN
+  FOR e IN SELECT k.key, k.value, @extschema@.bson_typeof(k.value) AS typ FROM @extschema@.bson_each(key_document) AS k LOOP
+    n := n + 1;
+    field := e.key;
+    direction := 1;
+    IF e.typ = 'string' THEN
+      kind := (e.value)::text;
+      IF kind IN ('text', '2d', '2dsphere', 'geoHaystack') THEN
+        RAISE EXCEPTION 'indexes of the kind "%" are not supported', kind
+          USING ERRCODE = 'feature_not_supported',
+                HINT = CASE kind WHEN 'text'
+                  THEN 'PostgreSQL searches text with an index such as USING gin (to_tsvector(''english'', doc ->> ''title'')).'
+                  ELSE 'PostGIS indexes places: USING gist on a geometry that an expression makes of the document.' END;
+      ELSIF kind <> 'hashed' THEN
+        RAISE EXCEPTION 'unknown kind of index "%"', kind
+          USING ERRCODE = 'invalid_parameter_value', HINT = 'A field is 1, -1 or "hashed".';
+      END IF;
+    ELSIF e.typ IN ('int', 'long', 'double', 'decimal') AND (e.value)::numeric <> 0 AND (e.value)::numeric <> 'NaN' THEN
+      kind := 'ordered';
+      direction := sign((e.value)::numeric);
+    ELSE
+      RAISE EXCEPTION 'the key document says of % neither 1 nor -1 nor "hashed"', quote_ident(e.key)
+        USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF field = '$**' OR field LIKE '%.$**' THEN
+      IF kind = 'hashed' THEN
+        RAISE EXCEPTION 'an index of all fields cannot be hashed' USING ERRCODE = 'invalid_parameter_value';
+      END IF;
+      kind := 'wildcard';
+      field := left(field, -4);
+    END IF;
+    IF (field = '' AND (kind <> 'wildcard' OR e.key <> '$**')) OR field ~ '(^|\.)(\.|$)' AND field <> '' OR field ~ '(^|\.)\$' THEN
+      RAISE EXCEPTION 'cannot index the field %', quote_ident(e.key)
+        USING ERRCODE = 'invalid_parameter_value',
+              HINT = 'Dots separate the parts of a field; none is empty or begins with a dollar sign, but for "$**" at the end.';
+    END IF;
+    path := CASE WHEN field <> '' THEN @extschema@._collection_index_path(field) END;
+    RETURN NEXT;
+  END LOOP;
+  IF n = 0 THEN
+    RAISE EXCEPTION 'the key document is empty' USING ERRCODE = 'invalid_parameter_value', HINT = 'For example {"customer": 1, "date": -1}.';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _collection_index_fields(bson) IS 'internal: the fields of a key document, checked';
+
+-- Which of the fields lead to or through arrays in some of the documents that the index will have; of a large table in a
+-- sample of its pages, so that no more than about 100 MB of them is read.
+CREATE FUNCTION _collection_index_arrays(rel regclass, doc text, fields text[], partial_filter bson) RETURNS text[]
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  pages float8;
+  leads text[] := ARRAY(SELECT DISTINCT array_to_string((string_to_array(f, '.'))[1:n], '.') AS l
+    FROM unnest(fields) AS f, generate_series(1, cardinality(string_to_array(f, '.'))) AS n ORDER BY l);
+  found boolean[];
+BEGIN
+  SELECT sum(pg_relation_size(p.relid)) / current_setting('block_size')::float8 INTO pages
+    FROM (SELECT t.relid FROM pg_partition_tree(rel) AS t UNION SELECT rel) AS p (relid);
+  EXECUTE format('SELECT ARRAY[%s] FROM (SELECT %s AS d FROM %s TABLESAMPLE SYSTEM (%s) REPEATABLE (1)) AS s WHERE $1 IS NULL OR @extschema@.bson_match(d, $1)',
+      (SELECT string_agg(format('coalesce(bool_or(@extschema@.bson_typeof(d, %L) = ''array''), false)', @extschema@._collection_index_path(l)), ', ' ORDER BY n)
+         FROM unnest(leads) WITH ORDINALITY AS u (l, n)),
+      doc, rel, least(100, 1250000 / greatest(pages, 1)))
+    INTO found USING partial_filter;
+  RETURN ARRAY(SELECT f FROM unnest(fields) AS f WHERE EXISTS (
+    SELECT FROM unnest(leads, found) AS u (l, is_array) WHERE is_array AND starts_with(f || '.', l || '.')));
+END
+$$;
+COMMENT ON FUNCTION _collection_index_arrays(regclass, text, text[], bson) IS 'internal: those of the fields that lead to or through arrays in some of the documents, of which a bounded number is read';
+
+-- The command that makes an index, as the caller would spell it; that of a partitioned table makes the indexes of its partitions.
+CREATE FUNCTION _collection_index_definition(name name, rel regclass) RETURNS text LANGUAGE sql STABLE AS $$
+  SELECT pg_catalog.regexp_replace(pg_catalog.pg_get_indexdef(i.indexrelid), '^(CREATE (?:UNIQUE )?INDEX (?:"(?:[^"]|"")*"|[^ "]+) ON) ONLY ', '\1 ')
+    FROM pg_catalog.pg_index AS i JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) i.indexrelid
+   WHERE i.indrelid OPERATOR(pg_catalog.=) $2 AND c.relname OPERATOR(pg_catalog.=) $1
+$$;
+COMMENT ON FUNCTION _collection_index_definition(name, regclass) IS 'internal: the CREATE INDEX command of an index of a table';
+
+CREATE FUNCTION collection_create_index(rel regclass, key_document bson, is_unique boolean DEFAULT false, partial_filter bson DEFAULT NULL, name name DEFAULT NULL)
+RETURNS text LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_variable
+DECLARE
+  q record := @extschema@._collection_query(rel, '{}');
+  relkind "char";
+  kinds text[];
+  wanted text[];
+  paths text[];
+  arrays text[] := '{}';
+  columns text[];
+  id_column text;
+  parent text;
+  key @extschema@.bson;
+  method text := 'btree';
+  existing record;
+  base text;
+  made text := name;
+  n int := 0;
+  field record;
+BEGIN
+  IF key_document IS NULL OR is_unique IS NULL THEN
+    RAISE EXCEPTION '% cannot be null', CASE WHEN key_document IS NULL THEN 'key document' ELSE 'is_unique' END
+      USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  SELECT c.relkind INTO relkind FROM pg_catalog.pg_class AS c WHERE c.oid OPERATOR(pg_catalog.=) rel;
+  IF relkind OPERATOR(pg_catalog.<>) ALL ('{r,p,m}'::"char"[]) THEN
+    RAISE EXCEPTION 'cannot index %, which is no table', rel USING ERRCODE = 'wrong_object_type';
+  END IF;
+  IF partial_filter IS NOT NULL THEN
+    -- a bad filter is refused now and not when the first document comes
+    PERFORM @extschema@.bson_match('{}'::@extschema@.bson, partial_filter);
+  END IF;
+  SELECT pg_catalog.array_agg(f.kind), pg_catalog.array_agg(f.field), pg_catalog.array_agg(f.path) INTO kinds, wanted, paths
+    FROM @extschema@._collection_index_fields(key_document) AS f;
+
+  IF 'wildcard' OPERATOR(pg_catalog.=) ANY (kinds) THEN
+    IF 'ordered' OPERATOR(pg_catalog.=) ANY (kinds) OR 'hashed' OPERATOR(pg_catalog.=) ANY (kinds) THEN
+      RAISE EXCEPTION 'all fields ("$**") and single fields cannot be in one index'
+        USING ERRCODE = 'feature_not_supported', HINT = 'Make two indexes; PostgreSQL uses both for one query.';
+    END IF;
+    method := 'gin';
+  ELSIF 'hashed' OPERATOR(pg_catalog.=) ANY (kinds) THEN
+    IF pg_catalog.cardinality(kinds) OPERATOR(pg_catalog.>) 1 THEN
+      RAISE EXCEPTION 'a hashed index has one field' USING ERRCODE = 'feature_not_supported';
+    END IF;
+    method := 'hash';
+  END IF;
+  IF is_unique AND method OPERATOR(pg_catalog.<>) 'btree' THEN
+    RAISE EXCEPTION 'an index of this kind cannot be unique' USING ERRCODE = 'feature_not_supported', HINT = 'Unique indexes are on fields with 1 or -1.';
+  END IF;
+
+  -- Arrays: their elements are found by a GIN index only.
+  IF method OPERATOR(pg_catalog.<>) 'gin' THEN
+    arrays := @extschema@._collection_index_arrays(rel, q.doc, wanted, partial_filter);
+  END IF;
+  IF pg_catalog.cardinality(arrays) OPERATOR(pg_catalog.>) 0 THEN
+    IF is_unique OR method OPERATOR(pg_catalog.=) 'hash' THEN
+      RAISE NOTICE 'documents have arrays at %', pg_catalog.array_to_string(arrays, ', ')
+        USING DETAIL = 'An array is one value of this index; its elements are not.';
+    ELSE
+      method := 'gin';
+    END IF;
+  END IF;
+
+  IF method OPERATOR(pg_catalog.=) 'gin' THEN
+    IF pg_catalog.array_position(paths, NULL) IS NOT NULL THEN
+      columns := ARRAY[pg_catalog.concat(q.doc, ' @extschema@.bson_ops')];
+      key := '{"$**": 1}';
+    ELSE
+      -- two fields of the documents of an array make a pair
+      parent := pg_catalog.substring(wanted[1], '^(.*)\.[^.]+$');
+      IF pg_catalog.cardinality(arrays) OPERATOR(pg_catalog.=) 2 AND pg_catalog.cardinality(wanted) OPERATOR(pg_catalog.=) 2
+         AND parent OPERATOR(pg_catalog.=) pg_catalog.substring(wanted[2], '^(.*)\.[^.]+$')
+         AND pg_catalog.cardinality(@extschema@._collection_index_arrays(rel, q.doc, ARRAY[parent], partial_filter)) OPERATOR(pg_catalog.>) 0 THEN
+        columns := ARRAY[pg_catalog.format('%s @extschema@.bson_ops (pairs = %L)', q.doc, pg_catalog.format('%s(%s,%s)',
+          @extschema@._collection_index_path(parent),
+          @extschema@._collection_index_path(pg_catalog.substr(wanted[1], pg_catalog.length(parent) OPERATOR(pg_catalog.+) 2)),
+          @extschema@._collection_index_path(pg_catalog.substr(wanted[2], pg_catalog.length(parent) OPERATOR(pg_catalog.+) 2))))];
+      ELSE
+        columns := ARRAY[pg_catalog.format('%s @extschema@.bson_ops (paths = %L)', q.doc, pg_catalog.array_to_string(paths, ', '))];
+        parent := NULL;
+      END IF;
+      key := (SELECT @extschema@.bson_object_agg(w.field OPERATOR(pg_catalog.||) CASE WHEN parent IS NULL THEN '.$**' ELSE '' END, 1 ORDER BY w.n)
+                FROM pg_catalog.unnest(wanted) WITH ORDINALITY AS w (field, n));
+    END IF;
+    IF pg_catalog.cardinality(arrays) OPERATOR(pg_catalog.>) 0 THEN
+      RAISE NOTICE 'documents have arrays at %, so the index is a GIN index', pg_catalog.array_to_string(arrays, ', ')
+        USING DETAIL = 'It finds documents by the elements of arrays, and does not order them.';
+    END IF;
+  ELSE
+    -- the key of a collection is a column; what is missing comes first, as it does in MongoDB's order
+    id_column := CASE WHEN NOT pg_catalog.starts_with(q.id, pg_catalog.concat('t.', q.doc, ' ')) THEN pg_catalog.substr(q.id, 3) END;
+    FOR field IN SELECT * FROM @extschema@._collection_index_fields(key_document) LOOP
+      columns := columns OPERATOR(pg_catalog.||) pg_catalog.concat(
+        CASE WHEN field.field OPERATOR(pg_catalog.=) '_id' AND id_column IS NOT NULL
+          THEN pg_catalog.concat(id_column, CASE WHEN field.direction OPERATOR(pg_catalog.<) 0 THEN ' DESC' END)
+          ELSE pg_catalog.concat(pg_catalog.format('(%s OPERATOR(@extschema@.->) %L::pg_catalog.text)', q.doc, field.path),
+            CASE WHEN method OPERATOR(pg_catalog.=) 'hash' THEN '' WHEN field.direction OPERATOR(pg_catalog.>) 0 THEN ' NULLS FIRST' ELSE ' DESC NULLS LAST' END)
+          END);
+    END LOOP;
+    key := (SELECT @extschema@.bson_object_agg(f.field, CASE WHEN method OPERATOR(pg_catalog.=) 'hash' THEN '"hashed"'::@extschema@.bson_value ELSE @extschema@.bson_value_from(f.direction) END)
+              FROM @extschema@._collection_index_fields(key_document) AS f);
+  END IF;
+
+  -- The same index twice is one index, as it is for MongoDB; the primary key serves both directions.
+  FOR existing IN SELECT l.* FROM @extschema@.collection_list_indexes(rel) AS l
+      WHERE l.is_valid AND (made IS NULL OR l.name OPERATOR(pg_catalog.=) made) AND l.method OPERATOR(pg_catalog.=) method
+        AND (l.is_primary AND partial_filter IS NULL AND key OPERATOR(@extschema@.=) ANY (ARRAY['{"_id": 1}', '{"_id": -1}']::@extschema@.bson[])
+          OR l.key OPERATOR(@extschema@.=) key AND l.is_unique OPERATOR(pg_catalog.=) is_unique
+             AND coalesce(l.partial_filter OPERATOR(@extschema@.=) partial_filter, l.partial_filter IS NULL AND partial_filter IS NULL)) LIMIT 1 LOOP
+    RAISE NOTICE 'index "%" already exists, skipping', existing.name USING ERRCODE = 'duplicate_table';
+    RETURN @extschema@._collection_index_definition(existing.name, rel);
+  END LOOP;
+
+  IF made IS NULL THEN
+    SELECT c.relname INTO base FROM pg_catalog.pg_class AS c WHERE c.oid OPERATOR(pg_catalog.=) rel;
+    LOOP
+      made := @extschema@._pattern_object_name(base,
+        coalesce(pg_catalog.substring(pg_catalog.regexp_replace(pg_catalog.array_to_string(wanted, '_'), '[^[:alnum:]]+', '_', 'g'), '^_*(.*[^_])_*$'), 'all'), pg_catalog.concat('idx', CASE WHEN n OPERATOR(pg_catalog.>) 0 THEN n END));
+      EXIT WHEN NOT EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.relname OPERATOR(pg_catalog.=) made
+        AND c.relnamespace OPERATOR(pg_catalog.=) (SELECT r.relnamespace FROM pg_catalog.pg_class AS r WHERE r.oid OPERATOR(pg_catalog.=) rel));
+      n := n OPERATOR(pg_catalog.+) 1;
+    END LOOP;
+  END IF;
+  EXECUTE pg_catalog.format('CREATE %sINDEX %I ON %s USING %s (%s)%s%s', CASE WHEN is_unique THEN 'UNIQUE ' END, made, rel, method,
+    pg_catalog.array_to_string(columns, ', '),
+    -- MongoDB takes what is missing for a value
+    CASE WHEN is_unique THEN ' NULLS NOT DISTINCT' END,
+    CASE WHEN partial_filter IS NOT NULL
+      THEN pg_catalog.format(' WHERE %s OPERATOR(@extschema@.@@) %L::@extschema@.bson', q.doc, partial_filter) END);
+  RETURN @extschema@._collection_index_definition(made, rel);
+END
+$$;
+COMMENT ON FUNCTION collection_create_index(regclass, bson, boolean, bson, name) IS
+  'makes the index that a key document of MongoDB asks for and returns the CREATE INDEX command: {"a": 1, "b.c": -1} a btree index on the fields, or a GIN index of them if documents have arrays there (of pairs if both are fields of one array''s documents); {"a": "hashed"} a hash index; {"$**": 1} and {"a.$**": 1} a GIN index of all fields or of those below a; with a partial filter only of the documents that match; an index that is there already is left as it is; 0A000 for kinds that there are not and for unique indexes that are not btree, 22023 for a bad key document or filter, 22004 for NULL, 42809 for what is no table, 42P07 for a name that is taken, 23505 if it is to be unique and the documents are not; needs ownership; reads documents to look for arrays and locks the table against writes as CREATE INDEX does';
+
+CREATE FUNCTION collection_drop_index(rel regclass, key_document bson DEFAULT NULL, name name DEFAULT NULL) RETURNS name
+LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_variable
+DECLARE
+  found name[];
+BEGIN
+  IF rel IS NULL OR (key_document IS NULL AND name IS NULL) THEN
+    RAISE EXCEPTION '%', CASE WHEN rel IS NULL THEN 'relation cannot be null' ELSE 'a key document or a name is needed' END
+      USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  -- a field with arrays has a GIN index, which is listed as one of all that is below it
+  found := ARRAY(SELECT l.name FROM @extschema@.collection_list_indexes(rel) AS l
+    WHERE (name IS NULL OR l.name OPERATOR(pg_catalog.=) name)
+      AND (key_document IS NULL OR l.key OPERATOR(@extschema@.=) key_document
+        OR l.key OPERATOR(@extschema@.=) (SELECT @extschema@.bson_object_agg(k.key OPERATOR(pg_catalog.||) '.$**', 1 ORDER BY k.n)
+             FROM @extschema@.bson_each(key_document) WITH ORDINALITY AS k (key, value, n))));
+  IF pg_catalog.cardinality(found) OPERATOR(pg_catalog.<>) 1 THEN
+    RAISE EXCEPTION 'table % has % such indexes', rel, CASE WHEN pg_catalog.cardinality(found) OPERATOR(pg_catalog.=) 0 THEN 'no' ELSE 'several' END
+      USING ERRCODE = CASE WHEN pg_catalog.cardinality(found) OPERATOR(pg_catalog.=) 0 THEN 'undefined_object' ELSE 'ambiguous_alias' END,
+            HINT = 'collection_list_indexes() shows its indexes; one can be meant by its name.';
+  END IF;
+  EXECUTE pg_catalog.format('DROP INDEX %s.%I', (SELECT c.relnamespace::pg_catalog.regnamespace FROM pg_catalog.pg_class AS c WHERE c.oid OPERATOR(pg_catalog.=) rel), found[1]);
+  RETURN found[1];
+END
+$$;
+COMMENT ON FUNCTION collection_drop_index(regclass, bson, name) IS
+  'drops the index that the key document stands for, as collection_list_indexes() shows it or as it was given to collection_create_index(), or that has the name; returns its name; 42704 if there is none, 42P09 if there are several, 2BP01 for the primary key, 22004 for NULL; needs ownership; locks the table as DROP INDEX does';
