@@ -17,7 +17,7 @@ COMMENT ON FUNCTION _pattern_declarations(regclass) IS 'declarations read back f
 
 CREATE FUNCTION pattern_list(rel regclass DEFAULT NULL) RETURNS SETOF pattern_declaration
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT d.rel, d.pattern, d.name, @extschema@.bson_unset(d.options, 'pair', 'name')
+  SELECT d.rel, d.pattern, d.name, @extschema@.bson_unset(d.options, 'pair', 'second_pair', 'group_at', 'time_at', 'name')
   FROM @extschema@._pattern_declarations(pattern_list.rel) AS d
   ORDER BY d.rel::text, d.pattern, d.name
 $$;
@@ -382,6 +382,6 @@ CREATE FUNCTION _pattern_created() RETURNS event_trigger
 COMMENT ON FUNCTION _pattern_created() IS
   'records the dependencies between the tables of a pattern when its triggers are created, completes the triggers of new partitions, and lets what a pattern keeps follow its table to a new owner';
 
-CREATE EVENT TRIGGER docpatterns_created ON ddl_command_end WHEN TAG IN ('CREATE TRIGGER', 'CREATE TABLE', 'ALTER TABLE')
+CREATE EVENT TRIGGER docpatterns_created ON ddl_command_end WHEN TAG IN ('CREATE TRIGGER', 'CREATE TABLE', 'ALTER TABLE', 'ALTER FOREIGN TABLE')
   EXECUTE FUNCTION _pattern_created();
 COMMENT ON EVENT TRIGGER docpatterns_created IS 'makes tables that belong together depend on each other, also after a restore, and keeps them together';

@@ -46,4 +46,25 @@
 #define pg_attribute_noreturn() __attribute__((noreturn))
 #endif
 
+/*
+ * Paths of foreign scans: PostgreSQL 17 lets them name the clauses of joins that
+ * they evaluate, 18 counts disabled nodes.
+ */
+#if PG_VERSION_NUM >= 180000
+#define dp_create_foreignscan_path(root, rel, target, rows, startup, total, pathkeys, outer, outerpath, private) \
+	create_foreignscan_path(root, rel, target, rows, 0, startup, total, pathkeys, outer, outerpath, NIL, private)
+#define dp_create_foreign_upper_path(root, rel, target, rows, startup, total, pathkeys, outerpath, private) \
+	create_foreign_upper_path(root, rel, target, rows, 0, startup, total, pathkeys, outerpath, NIL, private)
+#elif PG_VERSION_NUM >= 170000
+#define dp_create_foreignscan_path(root, rel, target, rows, startup, total, pathkeys, outer, outerpath, private) \
+	create_foreignscan_path(root, rel, target, rows, startup, total, pathkeys, outer, outerpath, NIL, private)
+#define dp_create_foreign_upper_path(root, rel, target, rows, startup, total, pathkeys, outerpath, private) \
+	create_foreign_upper_path(root, rel, target, rows, startup, total, pathkeys, outerpath, NIL, private)
+#else
+#define dp_create_foreignscan_path(root, rel, target, rows, startup, total, pathkeys, outer, outerpath, private) \
+	create_foreignscan_path(root, rel, target, rows, startup, total, pathkeys, outer, outerpath, private)
+#define dp_create_foreign_upper_path(root, rel, target, rows, startup, total, pathkeys, outerpath, private) \
+	create_foreign_upper_path(root, rel, target, rows, startup, total, pathkeys, outerpath, private)
+#endif
+
 #endif							/* DP_COMPAT_H */

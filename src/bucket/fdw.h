@@ -35,6 +35,8 @@
 #include "nodes/execnodes.h"
 #include "storage/itemptr.h"
 
+#include "bucket/bucket.h"
+#include "bucket/start.h"
 #include "patterns/declaration.h"
 
 typedef enum DpBucketRole
@@ -97,13 +99,11 @@ typedef struct DpBucketRel
 	AttrNumber	packed_data;
 	AttrNumber	recent_arrived; /* 0 unless pages */
 
-	/* spans; all zero for pages */
+	/* spans; of no meaning for pages */
 	Interval	span;
-	int64		span_us;		/* > 0: every span is as long as that, beginning at span_origin; else calendar rules */
+	DpSpan		calendar;		/* how spans are found; remembers the last one that it found */
+	int64		span_us;		/* > 0: every span is as long as that, one of them beginning at span_origin; else calendar rules */
 	int64		span_origin;
-	int64		span_longest;	/* no span is longer, in microseconds */
-	Timestamp	origin;			/* as declared; 0 (2000-01-01) by default */
-	bool		has_origin;
 	char	   *time_zone;
 
 	int			max_count;		/* limits of a bucket */
@@ -125,8 +125,8 @@ extern DpBucketRel *dp_bucket_rel(Oid relid, bool missing_ok);
  * microseconds, as in timestamps.  Raises DATETIME_VALUE_OUT_OF_RANGE for
  * infinite times and where the calendar ends.
  */
-extern int64 dp_bucket_rel_start(const DpBucketRel *rel, int64 time);
-extern int64 dp_bucket_rel_end(const DpBucketRel *rel, int64 start);
+extern int64 dp_bucket_rel_start(DpBucketRel *rel, int64 time);
+extern int64 dp_bucket_rel_end(DpBucketRel *rel, int64 start);
 
 /* A name for messages: "readings" */
 extern char *dp_bucket_rel_name(const DpBucketRel *rel);

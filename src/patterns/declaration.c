@@ -74,6 +74,9 @@ static Oid	relation_owner(Oid relid);
 
 #define FUNCTION_SUFFIX "_trigger"
 
+/* The options that name pairs: one for each table that the pattern keeps */
+const char *const dp_pair_options[DP_PAIR_OPTIONS] = {"pair", "second_pair"};
+
 /*
  * Declarations of a relation, empty if it has none.  Raises UNDEFINED_TABLE if
  * there is no such relation, and what is wrong with a declaration.
@@ -601,8 +604,12 @@ decl_make(Relation rel, const Trigger *trigger, const char *pattern)
 	decl->owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
 	ReleaseSysCache(tuple);
 
-	decl_read_doc_column(decl, rel);
-	decl_read_key(decl, rel);
+	/* relations of measurements have neither */
+	if (rel->rd_rel->relkind != RELKIND_FOREIGN_TABLE)
+	{
+		decl_read_doc_column(decl, rel);
+		decl_read_key(decl, rel);
+	}
 	return decl;
 }
 
@@ -788,6 +795,7 @@ pair_scan(const char *pair, bool main, Oid relid, bool foreign)
 		const char *first;
 		const char *found = NULL;
 		DpValue		value;
+		int			i;
 
 		if (form->tgnargs != (main ? 1 : 3) || OidIsValid(form->tgparentid) ||
 			strncmp(NameStr(form->tgname), DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0)
@@ -801,10 +809,13 @@ pair_scan(const char *pair, bool main, Oid relid, bool foreign)
 		{
 			struct varlena *options = dp_declared_options(first);
 
-			if (options != NULL &&
-				dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "pair", 4, &value) &&
-				value.type == DP_TYPE_STRING)
-				found = DP_STRING_DATA(&value);
+			for (i = 0; i < lengthof(dp_pair_options) && options != NULL; i++)
+			{
+				if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options),
+									 dp_pair_options[i], strlen(dp_pair_options[i]), &value) &&
+					value.type == DP_TYPE_STRING && strcmp(DP_STRING_DATA(&value), pair) == 0)
+					found = pair;
+			}
 		}
 		else if (strcmp(first, "side") == 0)
 			found = first + strlen("side") + 1;

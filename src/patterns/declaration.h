@@ -12,7 +12,7 @@
  * same declaration have the arguments 'of' and its name.  Where a pattern keeps a
  * second table, that table has triggers with the arguments 'side', the pair
  * and the name; pair is a random text that also stands in the main trigger's
- * options.  Thus dump, restore, rename and change of schema carry everything,
+ * options (one that keeps two has a second_pair).  Thus dump, restore, rename and change of schema carry everything,
  * and nothing that is written anywhere else has to be kept in step.
  */
 #ifndef DP_PATTERNS_DECLARATION_H
@@ -58,9 +58,9 @@ typedef struct DpDecl
 	char	   *name;
 	char	   *declared;		/* the main trigger's argument */
 	struct varlena *options;	/* the same as a bson */
-	char	   *doc_column;
+	char	   *doc_column;		/* NULL for relations of measurements, which are foreign tables */
 	AttrNumber	doc_attnum;		/* in relid */
-	int			nkeys;
+	int			nkeys;			/* 0 for these */
 	DpKeyColumn *keys;			/* attnums are those in relid */
 	MemoryContext context;		/* of all this; lives at least until the transaction ends */
 	DpPlan	   *plans;
@@ -92,6 +92,12 @@ extern DpDecl *dp_decl_of_trigger_if(FunctionCallInfo fcinfo, const char *patter
  * above it were created: its rows are in order, and are to be left alone.
  */
 extern bool dp_partition_restoring(Relation rel);
+
+/*
+ * The options of a declaration that name pairs.
+ */
+#define DP_PAIR_OPTIONS 2
+extern const char *const dp_pair_options[DP_PAIR_OPTIONS];
 
 /*
  * The two sides of a pair: the table whose main trigger names it, and the one

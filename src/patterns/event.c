@@ -38,14 +38,17 @@
 #include "bson/catalog.h"
 #include "bson/reader.h"
 #include "patterns/declaration.h"
+#include "patterns/run.h"
 #include "patterns/sqlgen.h"
 
 static void trigger_created(CreateTrigStmt *stmt);
 static void table_altered(AlterTableStmt *stmt);
+static void columns_altered(Oid relid);
 static void partition_joined(Oid relid);
 static void owner_follow(Oid relid);
 static void view_follow(Oid relid, Oid owner);
 static void depend_main(Oid relid);
+static void depend_pair(Oid trigger, Oid relid, const char *pair);
 static void depend_others(Oid relid);
 static void depend_triggers(Oid side, const char *pair, Oid main);
 static void depend_side(Oid relid);
@@ -56,8 +59,8 @@ static bool is_ours(Form_pg_trigger form);
 static const char *first_argument(Relation rel, HeapTuple tuple);
 
 /*
- * _pattern_created(): event trigger at the end of CREATE TRIGGER, CREATE TABLE
- * and ALTER TABLE.
+ * _pattern_created(): event trigger at the end of CREATE TRIGGER, CREATE TABLE,
+ * ALTER TABLE and ALTER FOREIGN TABLE.
  */
 DP_FUNCTION(dp_pattern_created);
 Datum
@@ -111,7 +114,39 @@ table_altered(AlterTableStmt *stmt)
 			partition_joined(RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, true));
 		else if (cmd->subtype == AT_ChangeOwner)
 			owner_follow(RangeVarGetRelid(stmt->relation, NoLock, true));
+		else if (cmd->subtype == AT_AddColumn || cmd->subtype == AT_DropColumn || cmd->subtype == AT_AlterColumnType)
+			columns_altered(RangeVarGetRelid(stmt->relation, NoLock, true));
 	}
+}
+
+/*
+ * The columns of a relation of measurements are those of its buckets.
+ */
+static void
+columns_altered(Oid relid)
+{
+	Relation	rel;
+	bool		buckets = false;
+	int			i;
+
+	if (!OidIsValid(relid) || dp_marked(relid, NULL) != DP_MARK_NONE)
+		return;
+	rel = RelationIdGetRelation(relid);
+	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		const Trigger *trigger = &rel->trigdesc->triggers[i];
+		char	   *function = get_func_name(trigger->tgfoid);
+
+		if (function != NULL && strcmp(function, "bucket_trigger") == 0 &&
+			get_func_namespace(trigger->tgfoid) == dp_types()->schema)
+			buckets = true;
+	}
+	RelationClose(rel);
+	if (buckets)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("the columns of %s are those of its buckets", dp_relation_name(relid)),
+				 errhint("bucket_add_column() adds one.")));
 }
 
 /*
@@ -174,7 +209,8 @@ owner_follow(Oid relid)
 
 	/* ALTER TABLE is heard for indexes and views too */
 	if (!OidIsValid(relid) ||
-		(get_rel_relkind(relid) != RELKIND_RELATION && get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE))
+		(get_rel_relkind(relid) != RELKIND_RELATION && get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE &&
+		 get_rel_relkind(relid) != RELKIND_FOREIGN_TABLE))
 		return;
 	CommandCounterIncrement();
 	rel = table_open(relid, AccessShareLock);
@@ -191,7 +227,7 @@ owner_follow(Oid relid)
 	{
 		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
 
-		if (form->classid == RelationRelationId && form->deptype == DEPENDENCY_NORMAL &&
+		if (form->classid == RelationRelationId && (form->deptype == DEPENDENCY_NORMAL || form->deptype == DEPENDENCY_INTERNAL) &&
 			form->objsubid == 0 && form->refobjsubid == 0 &&
 			get_rel_relkind(form->objid) == RELKIND_RELATION)
 			sides = lappend_oid(sides, form->objid);
@@ -251,27 +287,21 @@ depend_main(Oid relid)
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
-		const char *declared;
 		struct varlena *options;
-		DpValue		pair;
-		Oid			side;
+		int			i;
 
 		if (form->tgnargs != 1 || OidIsValid(form->tgparentid) || !is_ours(form))
 			continue;
-		declared = first_argument(rel, tuple);
-		options = dp_declared_options(declared);
-		if (options == NULL ||
-			!dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "pair", 4, &pair) ||
-			pair.type != DP_TYPE_STRING)
-			continue;
-		pair_lock(DP_STRING_DATA(&pair));
-		side = dp_pair_find(DP_STRING_DATA(&pair), false, relid);
-		if (!OidIsValid(side))
-			continue;
-		depend(TriggerRelationId, form->oid, RelationRelationId, side, DEPENDENCY_NORMAL);
-		if (has_guard(side))
-			depend(RelationRelationId, side, RelationRelationId, relid, DEPENDENCY_NORMAL);
-		depend_triggers(side, DP_STRING_DATA(&pair), relid);
+		options = dp_declared_options(first_argument(rel, tuple));
+		for (i = 0; i < lengthof(dp_pair_options) && options != NULL; i++)
+		{
+			DpValue		pair;
+
+			if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options),
+								 dp_pair_options[i], strlen(dp_pair_options[i]), &pair) &&
+				pair.type == DP_TYPE_STRING)
+				depend_pair(form->oid, relid, DP_STRING_DATA(&pair));
+		}
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
@@ -281,6 +311,28 @@ depend_main(Oid relid)
 	else
 		foreach(lc, find_all_inheritors(relid, NoLock, NULL))
 			depend_others(lfirst_oid(lc));
+}
+
+/*
+ * A main trigger's table and the other side of a pair depend on each other.
+ * What lies beneath a relation of measurements is a part of it: it goes with
+ * it, and cannot be dropped without it.
+ */
+static void
+depend_pair(Oid trigger, Oid relid, const char *pair)
+{
+	bool		beneath = get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE;
+	Oid			side;
+
+	pair_lock(pair);
+	side = dp_pair_find(pair, false, relid);
+	if (!OidIsValid(side))
+		return;
+	if (!beneath)
+		depend(TriggerRelationId, trigger, RelationRelationId, side, DEPENDENCY_NORMAL);
+	if (has_guard(side))
+		depend(RelationRelationId, side, RelationRelationId, relid, beneath ? DEPENDENCY_INTERNAL : DEPENDENCY_NORMAL);
+	depend_triggers(side, pair, relid);
 }
 
 /*

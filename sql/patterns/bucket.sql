@@ -1,0 +1,238 @@
+-- The bucket pattern: relations of measurements that are kept in buckets. The access path is in src/bucket/.
+
+CREATE FUNCTION bucket_handler() RETURNS fdw_handler
+  AS 'MODULE_PATHNAME', 'dp_bucket_handler' LANGUAGE C;
+COMMENT ON FUNCTION bucket_handler() IS 'the access path of relations made by bucket_create';
+
+CREATE FUNCTION bucket_validator(options text[], catalog oid) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_bucket_validator' LANGUAGE C;
+COMMENT ON FUNCTION bucket_validator(text[], oid) IS 'refuses options of the wrapper, its server and its tables (HV00D): bucket_create takes them all';
+
+CREATE FOREIGN DATA WRAPPER docpatterns_bucket HANDLER bucket_handler VALIDATOR bucket_validator;
+COMMENT ON FOREIGN DATA WRAPPER docpatterns_bucket IS 'relations of measurements that are kept in buckets; made by bucket_create';
+CREATE SERVER docpatterns_bucket FOREIGN DATA WRAPPER docpatterns_bucket;
+COMMENT ON SERVER docpatterns_bucket IS 'relations of measurements that are kept in buckets; made by bucket_create';
+GRANT USAGE ON FOREIGN SERVER docpatterns_bucket TO PUBLIC;
+
+CREATE FUNCTION bucket_trigger() RETURNS trigger
+  AS 'MODULE_PATHNAME', 'dp_bucket_trigger' LANGUAGE C;
+COMMENT ON FUNCTION bucket_trigger() IS 'carries the declaration of a bucket pattern and does nothing; made by bucket_create';
+
+CREATE FUNCTION _bucket_columns(columns text, OUT name text, OUT type text, OUT not_null boolean) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'dp_bucket_columns' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION _bucket_columns(text) IS 'column definitions, read as CREATE TABLE reads them; errors 42601, 42704, 0A000 for constraints other than NOT NULL';
+
+CREATE FUNCTION _bucket_alter(rel regclass, command text) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_bucket_alter' LANGUAGE C STRICT;
+COMMENT ON FUNCTION _bucket_alter(regclass, text) IS 'runs a command that alters the columns of a bucket relation, as the current user; error 42501 unless he owns the relation';
+
+-- Declaring ---------------------------------------------------------------------------------------------------------------
+
+-- Types and names are resolved by the caller's search_path; the work is done under a fixed one.
+CREATE FUNCTION bucket_create(
+  rel text, columns text DEFAULT NULL, group_by text[] DEFAULT '{}', time_field text DEFAULT NULL, span interval DEFAULT '1 hour',
+  origin timestamptz DEFAULT NULL, time_zone text DEFAULT 'UTC', max_count int DEFAULT 1000, max_bytes int DEFAULT 125000,
+  granularity interval DEFAULT NULL, same_slot text DEFAULT NULL, document bson DEFAULT NULL, end_date text DEFAULT 'inclusive',
+  columns_of text DEFAULT NULL, name text DEFAULT NULL) RETURNS regclass
+LANGUAGE sql VOLATILE AS $$
+  SELECT @extschema@._bucket_create(
+    pg_catalog.parse_ident(rel), pg_catalog.current_schema(),
+    (SELECT pg_catalog.array_agg(c.name) FROM @extschema@._bucket_columns(columns) c),
+    (SELECT pg_catalog.array_agg(c.type) FROM @extschema@._bucket_columns(columns) c),
+    (SELECT pg_catalog.array_agg(c.not_null) FROM @extschema@._bucket_columns(columns) c),
+    columns_of::pg_catalog.regclass, group_by, time_field, span, origin, time_zone, max_count, max_bytes, granularity, same_slot,
+    document, end_date, name)
+$$;
+COMMENT ON FUNCTION bucket_create(text, text, text[], text, interval, timestamptz, text, int, int, interval, text, bson, text, text, text) IS
+  'makes a relation of measurements that are kept in buckets: one for each group and span, of at most max_count measurements and max_bytes; span NULL: pages without time. '
+  'columns as in CREATE TABLE, or those of a table (columns_of). Returns the relation. Needs CREATE on the schema; errors 42P07, 42703, 42601, 22023 for options that do not fit';
+
+CREATE FUNCTION _bucket_create(
+  ident text[], schema_name text, names text[], types text[], not_nulls boolean[], columns_of regclass, group_by text[], time_field text,
+  span interval, origin timestamptz, time_zone text, max_count int, max_bytes int, granularity interval, same_slot text,
+  document bson, end_date text, name text) RETURNS regclass
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET intervalstyle = postgres SET datestyle = 'ISO' SET timezone = 'UTC' AS $$
+DECLARE
+  table_name text := ident[cardinality(ident)];
+  base text;
+  time_type text;
+  options @extschema@.bson;
+  pair text := replace(gen_random_uuid()::text, '-', '');
+  rel regclass;
+  missing text;
+BEGIN
+  IF ident IS NULL THEN
+    RAISE EXCEPTION 'the name of the relation must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  IF cardinality(ident) > 2 THEN
+    RAISE EXCEPTION 'improper relation name (too many dotted names)' USING ERRCODE = 'syntax_error';
+  END IF;
+  IF cardinality(ident) = 2 THEN
+    schema_name := ident[1];
+  END IF;
+  IF schema_name IS NULL THEN
+    RAISE EXCEPTION 'no schema has been selected to create in' USING ERRCODE = 'invalid_schema_name';
+  END IF;
+  IF schema_name LIKE 'pg\_temp%' THEN
+    RAISE EXCEPTION 'a relation of buckets cannot be temporary' USING ERRCODE = 'feature_not_supported';
+  END IF;
+  base := format('%I.%I', schema_name, table_name);
+  name := coalesce(name, time_field, 'page');
+  group_by := coalesce(group_by, '{}');
+
+  -- columns
+  IF (names IS NULL) = (columns_of IS NULL) THEN
+    RAISE EXCEPTION 'give either "columns" or "columns_of"' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF columns_of IS NOT NULL THEN
+    SELECT array_agg(a.attname::text ORDER BY a.attnum), array_agg(a.attnotnull ORDER BY a.attnum),
+           array_agg(format_type(a.atttypid, a.atttypmod) ||
+             CASE WHEN a.attcollation <> 0 AND a.attcollation <> t.typcollation THEN ' COLLATE ' || a.attcollation::regcollation ELSE '' END ORDER BY a.attnum)
+      INTO names, not_nulls, types
+      FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+      WHERE a.attrelid = columns_of AND a.attnum > 0 AND NOT a.attisdropped;
+    IF names IS NULL THEN
+      RAISE EXCEPTION 'table % has no columns', columns_of USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+  END IF;
+  SELECT u.c INTO missing FROM unnest(group_by || time_field) AS u (c) WHERE u.c IS NOT NULL AND u.c <> ALL (names) LIMIT 1;
+  IF missing IS NOT NULL THEN
+    RAISE EXCEPTION 'there is no column "%"', missing USING ERRCODE = 'undefined_column';
+  END IF;
+  IF array_position(group_by, NULL) IS NOT NULL THEN
+    RAISE EXCEPTION 'group_by must not hold nulls' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  IF time_field = ANY (group_by) OR (SELECT count(*) <> count(DISTINCT u.c) FROM unnest(group_by) AS u (c)) THEN
+    RAISE EXCEPTION 'a column is named twice in group_by and time_field' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF group_by && ARRAY['start', 'seq', 'data'] THEN
+    RAISE EXCEPTION 'columns of the group cannot be named start, seq or data' USING ERRCODE = 'invalid_parameter_value', DETAIL = 'The table of buckets has columns of these names.';
+  END IF;
+  IF cardinality(group_by) > 30 THEN
+    RAISE EXCEPTION 'a group has at most 30 columns' USING ERRCODE = 'program_limit_exceeded';
+  END IF;
+
+  -- spans and limits
+  IF (span IS NULL) <> (time_field IS NULL) THEN
+    RAISE EXCEPTION 'span and time_field go together' USING ERRCODE = 'invalid_parameter_value',
+      HINT = 'Pages of measurements without time have span => NULL and no time_field.';
+  END IF;
+  IF time_field IS NULL THEN
+    IF 'arrived' = ANY (names) THEN
+      RAISE EXCEPTION 'a column of pages cannot be named arrived' USING ERRCODE = 'invalid_parameter_value', DETAIL = 'The table of waiting measurements has a column of that name.';
+    END IF;
+    IF granularity IS NOT NULL OR origin IS NOT NULL THEN
+      RAISE EXCEPTION 'pages have no granularity and no origin' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+  ELSE
+    time_type := types[array_position(names, time_field)];
+    IF time_type !~ '^timestamp(\(\d\))? with(out)? time zone$' THEN
+      RAISE EXCEPTION 'the time "%" is of type %', time_field, time_type
+        USING ERRCODE = 'datatype_mismatch', DETAIL = 'It has to be timestamptz or timestamp.';
+    END IF;
+    not_nulls[array_position(names, time_field)] := true;
+    -- raises what is wrong with the span, the origin and the zone
+    PERFORM @extschema@.bucket_start(span, timestamptz '2000-01-01 00:00:00+00', origin, time_zone);
+    IF granularity IS NOT NULL THEN
+      PERFORM @extschema@.bucket_start(granularity, timestamptz '2000-01-01 00:00:00+00', origin, time_zone);
+      IF granularity > span THEN
+        RAISE EXCEPTION 'granularity is greater than the span' USING ERRCODE = 'invalid_parameter_value';
+      END IF;
+    END IF;
+  END IF;
+  IF max_count IS NULL OR max_count < 1 OR max_count > 65534 THEN
+    RAISE EXCEPTION 'max_count must be between 1 and 65534' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF max_bytes IS NULL OR max_bytes < 1000 OR max_bytes > 100000000 THEN
+    RAISE EXCEPTION 'max_bytes must be between 1000 and 100000000' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF granularity IS NULL AND same_slot IS NOT NULL THEN
+    RAISE EXCEPTION 'same_slot needs a granularity' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF granularity IS NOT NULL THEN
+    same_slot := coalesce(same_slot, 'refuse');
+    IF same_slot NOT IN ('refuse', 'replace', 'add', 'keep') THEN
+      RAISE EXCEPTION 'same_slot is "%"', same_slot USING ERRCODE = 'invalid_parameter_value', HINT = 'It is refuse, replace, add or keep.';
+    END IF;
+  END IF;
+  IF end_date IS NULL OR end_date NOT IN ('inclusive', 'exclusive') THEN
+    RAISE EXCEPTION 'end_date is "%"', end_date USING ERRCODE = 'invalid_parameter_value', HINT = 'It is inclusive or exclusive.';
+  END IF;
+
+  -- The declaration. Columns are found by position (group_at, time_at), because they may be renamed.
+  options := @extschema@.bson_build('name', name, 'group_by', group_by);
+  IF time_field IS NOT NULL THEN
+    options := @extschema@.bson_set(@extschema@.bson_set(@extschema@.bson_set(options, 'time_field', time_field), 'span', span::text), 'time_zone', time_zone);
+    IF origin IS NOT NULL THEN
+      options := @extschema@.bson_set(options, 'origin', origin::text);
+    END IF;
+    IF granularity IS NOT NULL THEN
+      options := @extschema@.bson_set(@extschema@.bson_set(options, 'granularity', granularity::text), 'same_slot', same_slot);
+    END IF;
+  END IF;
+  options := @extschema@.bson_set(@extschema@.bson_set(options, 'max_count', max_count), 'max_bytes', max_bytes);
+  IF document IS NOT NULL THEN
+    options := @extschema@.bson_set(options, 'document', document);
+  END IF;
+  options := @extschema@.bson_set(options, 'end_date', end_date);
+  options := @extschema@.bson_set(options, 'group_at', (SELECT coalesce(array_agg(array_position(names, u.c) ORDER BY u.n), '{}') FROM unnest(group_by) WITH ORDINALITY AS u (c, n)));
+  IF time_field IS NOT NULL THEN
+    options := @extschema@.bson_set(options, 'time_at', array_position(names, time_field));
+  END IF;
+  options := @extschema@.bson_set(@extschema@.bson_set(options, 'pair', pair), 'second_pair', pair || '.recent');
+
+  EXECUTE format('CREATE FOREIGN TABLE %s (%s) SERVER docpatterns_bucket', base,
+                 (SELECT string_agg(format('%I %s%s', u.name, u.type, CASE WHEN u.not_null THEN ' NOT NULL' ELSE '' END), ', ' ORDER BY u.n)
+                  FROM unnest(names, types, not_nulls) WITH ORDINALITY AS u (name, type, not_null, n)));
+  rel := base::regclass;
+  PERFORM @extschema@._bucket_create_tables(rel, names, types, not_nulls, group_by, time_field, name, pair);
+  EXECUTE format('CREATE TRIGGER %I BEFORE UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.bucket_trigger(%L)',
+                 @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_50_bucket', name, NULL), base, options::text);
+  RETURN rel;
+END
+$$;
+COMMENT ON FUNCTION _bucket_create(text[], text, text[], text[], boolean[], regclass, text[], text, interval, timestamptz, text, int, int, interval, text, bson, text, text) IS
+  'bucket_create with names resolved';
+
+-- The table of buckets and that of waiting measurements, their indexes and their guards.
+CREATE FUNCTION _bucket_create_tables(rel regclass, names text[], types text[], not_nulls boolean[], group_by text[], time_field text, name text, pair text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  base text;
+  schema_name text;
+  table_name text;
+  packed text;
+  recent text;
+  owner oid;
+  group_list text;
+  side record;
+BEGIN
+  SELECT format('%I.%I', n.nspname, c.relname), n.nspname, c.relname, c.relowner INTO base, schema_name, table_name, owner
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel;
+  packed := format('%I.%I', schema_name, @extschema@._pattern_object_name(table_name, NULL, 'packed'));
+  recent := format('%I.%I', schema_name, @extschema@._pattern_object_name(table_name, NULL, 'recent'));
+  SELECT string_agg(format('%I, ', u.c), '' ORDER BY u.n) INTO group_list FROM unnest(group_by) WITH ORDINALITY AS u (c, n);
+  group_list := coalesce(group_list, '');
+
+  EXECUTE format('CREATE TABLE %s (%sseq int NOT NULL, %sdata @extschema@.bucket NOT NULL)', packed,
+    (SELECT string_agg(format('%I %s%s, ', u.c, types[array_position(names, u.c)], CASE WHEN not_nulls[array_position(names, u.c)] THEN ' NOT NULL' ELSE '' END), '' ORDER BY u.n)
+     FROM unnest(group_by) WITH ORDINALITY AS u (c, n)),
+    CASE WHEN time_field IS NULL THEN '' ELSE format('start %s NOT NULL, ', types[array_position(names, time_field)]) END);
+  EXECUTE format('CREATE INDEX ON %s (%s)', packed, group_list || CASE WHEN time_field IS NULL THEN 'seq' ELSE 'start' END);
+  EXECUTE format('COMMENT ON TABLE %s IS %L', packed, 'buckets of ' || base);
+
+  EXECUTE format('CREATE TABLE %s (%s%s)', recent,
+    (SELECT string_agg(format('%I %s%s', u.name, u.type, CASE WHEN u.not_null THEN ' NOT NULL' ELSE '' END), ', ' ORDER BY u.n)
+     FROM unnest(names, types, not_nulls) WITH ORDINALITY AS u (name, type, not_null, n)),
+    CASE WHEN time_field IS NULL THEN ', arrived bigint GENERATED BY DEFAULT AS IDENTITY' ELSE '' END);
+  EXECUTE format('CREATE INDEX ON %s (%s)', recent, group_list || coalesce(quote_ident(time_field), 'arrived'));
+  EXECUTE format('COMMENT ON TABLE %s IS %L', recent, 'measurements of ' || base || ' that wait to be packed');
+
+  FOR side IN SELECT * FROM (VALUES (packed, pair), (recent, pair || '.recent')) AS v (side_name, side_pair) LOOP
+    EXECUTE format('ALTER TABLE %s OWNER TO %s', side.side_name, owner::regrole);
+    EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_guard_trigger(%L, %L, %L)',
+                   @extschema@._pattern_trigger_name(side.side_name::regclass, 'zz_docpatterns_90_bucket', name, 'guard'), side.side_name, 'side', side.side_pair, name);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _bucket_create_tables(regclass, text[], text[], boolean[], text[], text, text, text) IS 'the tables beneath a bucket relation';
