@@ -22,6 +22,7 @@ StaticAssertDecl(MAXALIGN(sizeof(DpKey)) == sizeof(DpKey), "keys follow each oth
 
 typedef struct Extract
 {
+	const DpKeyOptions *options;
 	Datum	   *keys;
 	uint32		nkeys;
 	uint32		size;			/* room in keys */
@@ -68,52 +69,41 @@ extract_grow(Extract *x)
 	}
 }
 
-/*
- * Where the bytes of the value of the next key go.
- */
+/* Begins the next key.  Returns where the bytes of its value go. */
 static inline uint8 *
-key_begin(Extract *x)
+key_begin(Extract *x, DpKeyBase base, DpKeyClass class)
 {
 	if (unlikely(x->nkeys == x->size || x->end - x->next < sizeof(DpKey)))
 		extract_grow(x);
-	return x->next + 1 + DP_KEY_HEAD_SIZE;
+	return dp_key_put_head(x->next, base, class);
 }
 
-/* Finishes the key whose bytes are there. */
+/* Ends the key. */
 static inline void
-key_end(Extract *x, DpKeyBase base, DpKeyClass class, uint32 len)
+key_finish(Extract *x, const uint8 *end)
 {
-	uint32		head = pg_hton32(base | class);
-
-	SET_VARSIZE_SHORT(x->next, 1 + DP_KEY_HEAD_SIZE + len);
-	memcpy(x->next + 1, &head, DP_KEY_HEAD_SIZE);
+	dp_key_put_size(x->next, end);
 	x->keys[x->nkeys++] = PointerGetDatum(x->next);
-	x->next += MAXALIGN(1 + DP_KEY_HEAD_SIZE + len);
+	x->next += MAXALIGN(end - x->next);
 }
 
-/* The key of a value as it stands, or of a class with at most one byte. */
+/* The key of a value as it stands. */
 static inline void
 key_add(Extract *x, DpKeyBase base, const DpValue *value)
 {
-	uint8	   *out = key_begin(x);
+	uint8	   *out = key_begin(x, base, (DpKeyClass) dp_key_class[value->type]);
 
-	key_end(x, base, (DpKeyClass) dp_key_class[value->type], dp_key_value(value, out));
+	key_finish(x, out + dp_key_value(value, out));
 }
 
+/* The key of a class, with a byte unless that is 0. */
 static inline void
 key_add_kind(Extract *x, DpKeyBase base, DpKeyClass class, uint8 kind)
 {
-	uint8	   *out = key_begin(x);
+	uint8	   *out = key_begin(x, base, class);
 
 	out[0] = kind;
-	key_end(x, base, class, kind != 0);
-}
-
-static inline void
-key_add_missing(Extract *x, DpKeyBase base)
-{
-	key_begin(x);
-	key_end(x, base, DP_KEY_MISSING, 0);
+	key_finish(x, out + (kind != 0));
 }
 
 Datum *
@@ -126,7 +116,7 @@ Datum *
 dp_key_extract_noted(const uint8 *doc, uint32 size, const DpKeyOptions *options, int32 *nkeys,
 					 DpKeyPairNote note, void *arg)
 {
-	Extract		x = {.note = note, .arg = arg};
+	Extract		x = {.options = options, .note = note, .arg = arg};
 	DpValue		document = {doc, size, DP_TYPE_DOCUMENT};
 
 	x.size = EXTRACT_FIRST_KEYS;
@@ -141,7 +131,7 @@ dp_key_extract_noted(const uint8 *doc, uint32 size, const DpKeyOptions *options,
 		const DpKeyPath *path = &options->paths[i];
 
 		if (walk_named(&x, path, 0, &document, DP_KEY_ROOT))
-			key_add_missing(&x, dp_key_base(path->state));
+			key_add_kind(&x, dp_key_base(options, path->state), DP_KEY_MISSING, 0);
 	}
 	for (int i = 0; i < options->npairs; i++)
 		walk_pair(&x, &options->pairs[i], 0, &document);
@@ -171,7 +161,7 @@ walk_document(Extract *x, const DpValue *document, DpPathState state)
 		if (dp_type_is_container(field.value.type))
 			walk_container(x, &field.value, below, false);
 		else
-			key_add(x, dp_key_base(below), &field.value);
+			key_add(x, dp_key_base(x->options, below), &field.value);
 	}
 }
 
@@ -182,7 +172,7 @@ walk_document(Extract *x, const DpValue *document, DpPathState state)
 static void
 walk_container(Extract *x, const DpValue *value, DpPathState state, bool is_element)
 {
-	DpKeyBase	base = dp_key_base(state);
+	DpKeyBase	base = dp_key_base(x->options, state);
 	DpIter		iter;
 	DpValue		element;
 	uint32		n = 0;
@@ -246,7 +236,7 @@ walk_named(Extract *x, const DpKeyPath *path, int step, const DpValue *value, Dp
 			}
 			n++;
 		}
-		key_add_kind(x, dp_key_base(state), DP_KEY_ARRAY, Min(n, DP_KEY_ARRAY_SEVERAL));
+		key_add_kind(x, dp_key_base(x->options, state), DP_KEY_ARRAY, Min(n, DP_KEY_ARRAY_SEVERAL));
 		return missing || !found;
 	}
 
@@ -262,7 +252,7 @@ walk_named(Extract *x, const DpKeyPath *path, int step, const DpValue *value, Dp
 			else if (dp_type_is_container(field.value.type))
 				walk_container(x, &field.value, below, false);
 			else
-				key_add(x, dp_key_base(below), &field.value);
+				key_add(x, dp_key_base(x->options, below), &field.value);
 		}
 		else if (dp_type_is_container(field.value.type) &&
 				 dp_key_is_position(field.name, field.namelen))
@@ -325,17 +315,17 @@ pair_element(Extract *x, const DpKeyPair *pair, const DpValue *element)
 
 	if (first.n * (second.n + second.missing) > DP_KEY_PAIR_LIMIT)
 	{
-		key_add_missing(x, dp_key_base(pair->state));
+		key_add_kind(x, dp_key_base(x->options, pair->state), DP_KEY_MISSING, 0);
 		return;
 	}
 	for (uint32 i = 0; i < first.n; i++)
 	{
-		DpKeyBase	base = dp_key_pair_base(pair, &first.values[i]);
+		DpKeyBase	base = dp_key_pair_base(x->options, pair, &first.values[i]);
 
 		for (uint32 j = 0; j < second.n; j++)
 			key_add(x, base, &second.values[j]);
 		if (second.missing)
-			key_add_missing(x, base);
+			key_add_kind(x, base, DP_KEY_MISSING, 0);
 		if (x->note != NULL)
 			x->note(pair, &first.values[i], base, x->arg);
 	}

@@ -24,6 +24,11 @@
 #define KEY_OBJECTID_TIME	4
 #define KEY_OBJECTID_REST	5
 
+/* Whole numbers from -KEY_WHOLE_LIMIT on and below it have three bytes; other numbers up to eleven. */
+#define KEY_WHOLE_LIMIT		(1 << 22)
+#define KEY_WHOLE_BIAS		(1 << 23)
+#define KEY_NUMBER_SIZE		11
+
 /* Dates within 127 * 2^40 milliseconds (4,424 years) of 1970 have six bytes. */
 #define KEY_DATE_LIMIT		(INT64CONST(127) << 40)
 #define KEY_DATE_BIAS		(INT64CONST(128) << 40)
@@ -64,7 +69,7 @@ typedef enum KeyPurpose
 	KEY_END						/* the last one, or its beginning, that one not greater may have */
 } KeyPurpose;
 
-static uint32 key_put(uint8 *out, DpKeyBase base, DpKeyClass class, const uint8 *bytes, uint32 len);
+static void key_put(DpKey *key, DpKeyBase base, DpKeyClass class, const uint8 *bytes, uint32 len);
 
 /* ---------------------------------------------------------------- paths */
 
@@ -95,14 +100,14 @@ dp_key_steps(DpPathState state, const DpPath *path, int nsteps)
  * the last step of the path.
  */
 DpKeyBase
-dp_key_pair_base(const DpKeyPair *pair, const DpValue *first)
+dp_key_pair_base(const DpKeyOptions *options, const DpKeyPair *pair, const DpValue *first)
 {
 	uint8		bytes[1 + DP_KEY_VALUE_SIZE];
 	uint32		len;
 
 	bytes[0] = dp_key_class[first->type];
 	len = dp_key_value(first, bytes + 1);
-	return dp_key_base(dp_key_hash(bytes, len + 1, pair->state));
+	return dp_key_base(options, dp_key_hash(bytes, len + 1, pair->state));
 }
 
 /* ---------------------------------------------------------------- values */
@@ -139,21 +144,71 @@ put_hash(uint8 *out, uint64 hash)
 }
 
 /*
- * A double in eight bytes whose unsigned order is that of numbers: NaN is 0,
- * zero is 2^63, and a negative number is as far below it as its opposite is
- * above, so that zeros at the end stay zeros.
+ * A double in eight bytes whose unsigned order is that of numbers: zero is 2^63,
+ * and a negative number is as far below it as its opposite is above.
  */
 static inline uint64
 order_double(double d)
 {
 	uint64		bits;
 
-	if (unlikely(d != d))
-		return 0;
 	memcpy(&bits, &d, sizeof(bits));
 	if (bits >> 63)
 		return (UINT64CONST(1) << 63) - (bits & ~(UINT64CONST(1) << 63));
 	return bits + (UINT64CONST(1) << 63);
+}
+
+/*
+ * A whole number within 2^22 is three bytes, 2^23 being zero.  Others in there
+ * begin with the whole number below them; what is left, always exact, follows
+ * as eight bytes of binary fraction, and between -1 and 1 the order_double() of the
+ * number itself.  The order_double() of all beyond begins with a byte less than
+ * those, or greater.  NaN is nothing.
+ */
+static inline uint32
+put_number(uint8 *out, double d, KeyPurpose purpose)
+{
+	uint32		len;
+
+	if (likely(d >= -KEY_WHOLE_LIMIT && d < KEY_WHOLE_LIMIT))
+	{
+		int32		whole = (int32) d;	/* towards zero */
+
+		if (d == whole)
+		{
+			put_upper(out, (uint64) (whole + KEY_WHOLE_BIAS) << 40, 8);
+			len = 3;
+		}
+		else if (whole == 0)
+		{
+			put_upper(out, (uint64) (KEY_WHOLE_BIAS - (d < 0)) << 40, 3);
+			put_upper(out + 3, order_double(d), 8);
+			len = 11;
+		}
+		else
+		{
+			whole -= d < 0;
+			put_upper(out, (uint64) (whole + KEY_WHOLE_BIAS) << 40, 3);
+			put_upper(out + 3, (uint64) ldexp(d - whole, 64), 8);
+			len = 11;
+		}
+	}
+	else if (likely(d == d))
+	{
+		put_upper(out, order_double(d), 8);
+		len = 8;
+	}
+	else
+		len = 0;
+
+	if (purpose == KEY_END)
+	{
+		memset(out + len, 0, KEY_NUMBER_SIZE - len);
+		return KEY_NUMBER_SIZE;
+	}
+	while (len > 0 && out[len - 1] == 0)
+		len--;
+	return len;
 }
 
 /*
@@ -252,12 +307,12 @@ put_value(uint8 *out, const DpValue *value, KeyPurpose purpose)
 	switch (value->type)
 	{
 		case DP_TYPE_INT32:
-			return put_cut(out, order_double(dp_get_int32(value->data)), purpose);
+			return put_number(out, dp_get_int32(value->data), purpose);
 		case DP_TYPE_DOUBLE:
-			return put_cut(out, order_double(dp_get_double(value->data)), purpose);
+			return put_number(out, dp_get_double(value->data), purpose);
 		case DP_TYPE_INT64:
 		case DP_TYPE_DECIMAL128:
-			return put_cut(out, order_double(dp_number_approximate(value)), purpose);
+			return put_number(out, dp_number_approximate(value), purpose);
 
 		case DP_TYPE_STRING:
 		case DP_TYPE_SYMBOL:
@@ -339,28 +394,24 @@ dp_key_value(const DpValue *value, uint8 *out)
 
 /* ---------------------------------------------------------------- keys to look for */
 
-/*
- * Writes a whole key, header included; bytes may stand in their place already.
- */
-static uint32
-key_put(uint8 *out, DpKeyBase base, DpKeyClass class, const uint8 *bytes, uint32 len)
+/* Writes a whole key. */
+static void
+key_put(DpKey *key, DpKeyBase base, DpKeyClass class, const uint8 *bytes, uint32 len)
 {
-	uint32		head = pg_hton32(base | class);
+	uint8	   *value = dp_key_put_head(key->bytes, base, class);
 
-	SET_VARSIZE_SHORT(out, 1 + DP_KEY_HEAD_SIZE + len);
-	memcpy(out + 1, &head, DP_KEY_HEAD_SIZE);
-	if (len > 0 && bytes != NULL)
-		memcpy(out + 1 + DP_KEY_HEAD_SIZE, bytes, len);
-	return len;
+	memcpy(value, bytes, len);
+	dp_key_put_size(key->bytes, value + len);
 }
 
 /* The key of a value, for a purpose. */
 static void
 key_of_value(DpKey *key, DpKeyBase base, const DpValue *value, KeyPurpose purpose)
 {
-	uint32		len = put_value(key->bytes + 1 + DP_KEY_HEAD_SIZE, value, purpose);
+	uint8		bytes[DP_KEY_VALUE_SIZE];
+	uint32		len = put_value(bytes, value, purpose);
 
-	key_put(key->bytes, base, (DpKeyClass) dp_key_class[value->type], NULL, len);
+	key_put(key, base, (DpKeyClass) dp_key_class[value->type], bytes, len);
 }
 
 void
@@ -374,13 +425,13 @@ dp_key_array(DpKey *key, DpKeyBase base, DpKeyArray array)
 {
 	uint8		kind = array;
 
-	key_put(key->bytes, base, DP_KEY_ARRAY, &kind, kind != DP_KEY_ARRAY_EMPTY);
+	key_put(key, base, DP_KEY_ARRAY, &kind, kind != DP_KEY_ARRAY_EMPTY);
 }
 
 void
 dp_key_missing(DpKey *key, DpKeyBase base)
 {
-	key_put(key->bytes, base, DP_KEY_MISSING, NULL, 0);
+	key_put(key, base, DP_KEY_MISSING, (const uint8 *) "", 0);
 }
 
 /*
@@ -398,25 +449,25 @@ dp_key_between(DpKeyRange *range, DpKeyBase base, const DpValue *low, const DpVa
 	if (low != NULL)
 		key_of_value(&range->low, base, low, KEY_LOW);
 	else
-		key_put(range->low.bytes, base, class, &form, formlen);
+		key_put(&range->low, base, class, &form, formlen);
 	if (high != NULL)
 		key_of_value(&range->end, base, high, KEY_END);
 	else
-		key_put(range->end.bytes, base, class, &form, formlen);
+		key_put(&range->end, base, class, &form, formlen);
 }
 
 void
 dp_key_prefix(DpKeyRange *range, DpKeyBase base, DpKeyClass class, const char *s, uint32 len)
 {
-	key_put(range->low.bytes, base, class, (const uint8 *) s, Min(len, DP_KEY_PREFIX));
+	key_put(&range->low, base, class, (const uint8 *) s, Min(len, DP_KEY_PREFIX));
 	range->end = range->low;
 }
 
 void
 dp_key_classes(DpKeyRange *range, DpKeyBase base, DpKeyClass first, DpKeyClass last)
 {
-	key_put(range->low.bytes, base, first, NULL, 0);
-	key_put(range->end.bytes, base, last, NULL, 0);
+	key_put(&range->low, base, first, (const uint8 *) "", 0);
+	key_put(&range->end, base, last, (const uint8 *) "", 0);
 }
 
 /* ---------------------------------------------------------------- order */

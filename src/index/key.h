@@ -3,21 +3,27 @@
  *		Keys of the GIN operator class bson_ops: what an index stores for a
  *		document, and the same keys for those who look something up.
  *
- * A key is a bytea of 4 to 23 bytes, compared byte by byte, the shorter first:
+ * A key is a bytea of 1 to 23 bytes, compared byte by byte, the shorter first:
  *
- *		offset	size	what
- *		0		4		big-endian: 28 bits of hash of the path, 4 bits of class
- *		4		0..19	bytes of the value, in order within the class
+ *		size	what
+ *		4 or 1	the head: path and, in the last four bits, class
+ *		0..19	bytes of the value, in order within the class
  *
  * So the keys of a path stand together, in the order of classes and values.
+ * A head of four bytes, big-endian, has 28 bits of hash of the path.  An index
+ * of named paths has heads of one byte for up to fifteen of them, with the
+ * number of the path (0 to 14) in the upper half; all others there, of what is
+ * below or on the way and of pairs, have 15 there and 24 bits of hash.
+ *
  * The bytes of a value are as few as possible and may be fewer than the value
  * has: an answer of the index is always rechecked.  What each class has:
  *
  *		missing		nothing.  Named paths only: some branch of the document
  *					does not have the path
  *		minkey, null (and undefined), maxkey: nothing
- *		number		the nearest double in eight bytes whose unsigned order is
- *					that of numbers, NaN being 0; zeros at their end are left out
+ *		number		the nearest double in order-preserving bytes, whole numbers
+ *					within 2^22 in three of them, NaN in none; see key.c; zeros
+ *					at the end are left out
  *		string		(and symbol) up to DP_KEY_WHOLE bytes as they are; of longer
  *					ones the first DP_KEY_PREFIX and four bytes of hash
  *		document	nothing for the empty one; otherwise 1, and not at all if it
@@ -54,8 +60,9 @@
 #define DP_KEY_PREFIX		15	/* of a longer one so many, and the hash */
 #define DP_KEY_VALUE_SIZE	19
 
-#define DP_KEY_HEAD_SIZE	4
+#define DP_KEY_HEAD_SIZE	4	/* at most */
 #define DP_KEY_SIZE			(DP_KEY_HEAD_SIZE + DP_KEY_VALUE_SIZE)
+#define DP_KEY_SHORT_PATHS	15	/* so many have heads of one byte */
 
 /* Classes in keys, in order.  They are on disk. */
 typedef enum DpKeyClass
@@ -94,7 +101,7 @@ typedef enum DpKeyArray
 /* A key as it is stored: a bytea with a header of one byte.  See dp_key_datum(). */
 typedef struct DpKey
 {
-	uint8		bytes[1 + DP_KEY_SIZE];
+	uint8		bytes[1 + DP_KEY_SIZE];	/* header, head, value */
 } DpKey;
 
 #define DP_KEY_LEN(key)		((uint32) VARSIZE_SHORT((key)->bytes) - 1)
@@ -144,14 +151,12 @@ extern DpPathState dp_key_step(DpPathState state, const char *name, uint32 namel
 /* The same for the first nsteps steps of a path. */
 extern DpPathState dp_key_steps(DpPathState state, const DpPath *path, int nsteps);
 
-/* What the first four bytes of the keys of a path are, with 0 in the place of the class. */
+/*
+ * What the heads of the keys of a path are, with 0 in the place of the class.
+ * For who knows key_hash.h: the head's bytes from the top, lowest bit set if it
+ * has only one.
+ */
 typedef uint32 DpKeyBase;
-
-static inline DpKeyBase
-dp_key_base(DpPathState state)
-{
-	return (DpKeyBase) ((state * UINT64CONST(0xd6e8feb86659fd93)) >> 32) & ~(DpKeyBase) 15;
-}
 
 /*
  * The bytes of a value within its class, at most DP_KEY_VALUE_SIZE, are
@@ -211,13 +216,13 @@ typedef struct DpKeyPath
  * A pair: 'releases(location,date)'.  For each element of the array that the
  * path leads to (or the document that it leads to), each value a of the first
  * part and each value b of the second part, there is the key of b under
- * dp_key_pair_base(pair, a); b is missing if the element has no second part.
+ * dp_key_pair_base(options, pair, a); b is missing if the element has no second part.
  * Values are also the elements of arrays, and the arrays themselves at the end
  * of the part or on the way to it; documents are always there.  Elements
  * without a first part have no keys.  Beyond DP_KEY_PAIR_LIMIT combinations in
  * one element there is only the key of
- * dp_key_missing(key, dp_key_base(pair->state)), so everybody has to look for
- * that one too.  No path in it has a whole number, and conditions whose path
+ * dp_key_missing(key, dp_key_base(options, pair->state)), so everybody has to
+ * look for that one too.  No path in it has a whole number, and conditions whose path
  * has one cannot be served.
  */
 typedef struct DpKeyPair
@@ -230,17 +235,29 @@ typedef struct DpKeyPair
 
 #define DP_KEY_PAIR_LIMIT	256
 
-/* The base of the keys of the second part, given a value of the first part. */
-extern DpKeyBase dp_key_pair_base(const DpKeyPair *pair, const DpValue *first);
-
 typedef struct DpKeyOptions
 {
 	bool		all_paths;		/* neither paths nor pairs are named */
+	uint32		escape;			/* what the longer heads begin with */
+	int			nshort;			/* of so many paths the heads are short */
 	int			npaths;
 	DpKeyPath  *paths;
 	int			npairs;
 	DpKeyPair  *pairs;
 } DpKeyOptions;
+
+/* The base of the keys of a path whose hash has come to this state. */
+static inline DpKeyBase
+dp_key_base(const DpKeyOptions *options, DpPathState state)
+{
+	for (int i = 0; i < options->nshort; i++)
+		if (options->paths[i].state == state)
+			return (DpKeyBase) i << 28 | 1;
+	return ((DpKeyBase) ((state * UINT64CONST(0xd6e8feb86659fd93)) >> 32) & ~(DpKeyBase) 15) | options->escape;
+}
+
+/* The base of the keys of the second part of a pair, given a value of the first part. */
+extern DpKeyBase dp_key_pair_base(const DpKeyOptions *options, const DpKeyPair *pair, const DpValue *first);
 
 /*
  * The options written as text, either of which may be NULL; palloc'd in the

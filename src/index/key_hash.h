@@ -1,7 +1,7 @@
 /*
  * key_hash.h
- *		The hash and the order of keys, inline, for the files that make keys or
- *		compare them by the million.
+ *		Hashes, heads and the order of keys, inline, for the files that make
+ *		keys or compare them by the million.
  *
  * The hash takes blocks of eight bytes, little-endian; the last one, of 0 to 7
  * bytes, is filled up with zeros.  Each is
@@ -71,10 +71,39 @@ dp_key_load64(const uint8 *p)
 	return pg_ntoh64(v);
 }
 
+/* How many bytes the heads have that begin so. */
+static inline uint32
+dp_key_head_size(DpKeyBase base)
+{
+	return base & 1 ? 1 : DP_KEY_HEAD_SIZE;
+}
+
+/* Writes the head of a key that begins, with its header, at p.  Returns where its value goes. */
+static inline uint8 *
+dp_key_put_head(uint8 *p, DpKeyBase base, DpKeyClass class)
+{
+	uint32		head = pg_hton32(base | class);
+
+	if (base & 1)
+	{
+		p[1] = base >> 24 | class;
+		return p + 2;
+	}
+	memcpy(p + 1, &head, DP_KEY_HEAD_SIZE);
+	return p + 1 + DP_KEY_HEAD_SIZE;
+}
+
+/* Writes the header of a key that reaches from p to its end. */
+static inline void
+dp_key_put_size(uint8 *p, const uint8 *end)
+{
+	SET_VARSIZE_SHORT(p, end - p);
+}
+
 /*
  * Compares keys byte by byte, then the shorter first.  Most are told apart by
  * the first four or eight bytes, read as integers; the last integer may overlap
- * the one before.  Neither is shorter than DP_KEY_HEAD_SIZE.
+ * the one before.
  */
 static inline int
 dp_key_order(const uint8 *a, uint32 alen, const uint8 *b, uint32 blen)
@@ -103,7 +132,7 @@ dp_key_order(const uint8 *a, uint32 alen, const uint8 *b, uint32 blen)
 				return x < y ? -1 : 1;
 		}
 	}
-	else
+	else if (likely(len >= 4))
 	{
 		uint32		x = dp_key_load32(a);
 		uint32		y = dp_key_load32(b);
@@ -114,6 +143,12 @@ dp_key_order(const uint8 *a, uint32 alen, const uint8 *b, uint32 blen)
 		y = dp_key_load32(b + len - 4);
 		if (x != y)
 			return x < y ? -1 : 1;
+	}
+	else
+	{
+		for (uint32 i = 0; i < len; i++)
+			if (a[i] != b[i])
+				return a[i] < b[i] ? -1 : 1;
 	}
 	return (alen > blen) - (alen < blen);
 }

@@ -23,10 +23,11 @@ typedef struct BaseName
 } BaseName;
 
 static void names_add(HTAB *names, DpKeyBase base, StringInfo name);
-static void names_of_fields(HTAB *names, const DpValue *container, DpPathState state, StringInfo path);
+static void names_of_fields(HTAB *names, const DpKeyOptions *options, const DpValue *container, DpPathState state, StringInfo path);
 static void names_note_pair(const DpKeyPair *pair, const DpValue *first, DpKeyBase base, void *arg);
 static void pair_to_text(StringInfo out, const DpKeyPair *pair);
 static int	keys_compare(const void *a, const void *b);
+static DpKeyBase key_base(const DpKey *key, const DpKeyOptions *options);
 static const char *key_class_name(uint8 class);
 
 /*
@@ -67,8 +68,7 @@ dp_bson_gin_compare(PG_FUNCTION_ARGS)
 		uint32		alen = VARSIZE_SHORT(a) - 1;
 		uint32		blen = VARSIZE_SHORT(b) - 1;
 
-		if (likely(alen - DP_KEY_HEAD_SIZE <= DP_KEY_VALUE_SIZE &&
-				   blen - DP_KEY_HEAD_SIZE <= DP_KEY_VALUE_SIZE))
+		if (likely(alen <= DP_KEY_SIZE && blen <= DP_KEY_SIZE))
 			PG_RETURN_INT32(dp_key_order(a + 1, alen, b + 1, blen));
 	}
 	{
@@ -118,24 +118,24 @@ dp_bson_index_keys(PG_FUNCTION_ARGS)
 	{
 		resetStringInfo(&path);
 		dp_path_to_text(&path, options->paths[i].path);
-		names_add(names, dp_key_base(options->paths[i].state), &path);
+		names_add(names, dp_key_base(options, options->paths[i].state), &path);
 	}
 	for (int i = 0; i < options->npairs; i++)
 	{
 		resetStringInfo(&path);
 		pair_to_text(&path, &options->pairs[i]);
-		names_add(names, dp_key_base(options->pairs[i].state), &path);
+		names_add(names, dp_key_base(options, options->pairs[i].state), &path);
 	}
 	resetStringInfo(&path);
-	names_of_fields(names, &document, DP_KEY_ROOT, &path);
+	names_of_fields(names, options, &document, DP_KEY_ROOT, &path);
 	keys = dp_key_extract_noted(document.data, document.len, options, &nkeys, names_note_pair, names);
 	qsort(keys, nkeys, sizeof(Datum), keys_compare);
 
 	for (int32 i = 0; i < nkeys; i++)
 	{
 		const DpKey *key = (const DpKey *) DatumGetPointer(keys[i]);
-		uint32		head = dp_key_load32(DP_KEY_DATA(key));
-		DpKeyBase	base = head & ~(uint32) 15;
+		DpKeyBase	base = key_base(key, options);
+		uint32		head = dp_key_head_size(base);
 		const BaseName *name = hash_search(names, &base, HASH_FIND, NULL);
 		Datum		values[4];
 		bool		nulls[4] = {false};
@@ -146,9 +146,9 @@ dp_bson_index_keys(PG_FUNCTION_ARGS)
 		if (name == NULL)
 			elog(ERROR, "a key belongs to no path");
 		values[0] = CStringGetTextDatum(name->name);
-		values[1] = CStringGetTextDatum(key_class_name(head & 15));
-		values[2] = PointerGetDatum(cstring_to_text_with_len((const char *) DP_KEY_DATA(key) + DP_KEY_HEAD_SIZE,
-															 DP_KEY_LEN(key) - DP_KEY_HEAD_SIZE));
+		values[1] = CStringGetTextDatum(key_class_name(DP_KEY_DATA(key)[head - 1] & 15));
+		values[2] = PointerGetDatum(cstring_to_text_with_len((const char *) DP_KEY_DATA(key) + head,
+															 DP_KEY_LEN(key) - head));
 		values[3] = dp_key_datum(key);
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 	}
@@ -171,14 +171,14 @@ names_add(HTAB *names, DpKeyBase base, StringInfo name)
  * path; it is the same at the end.
  */
 static void
-names_of_fields(HTAB *names, const DpValue *container, DpPathState state, StringInfo path)
+names_of_fields(HTAB *names, const DpKeyOptions *options, const DpValue *container, DpPathState state, StringInfo path)
 {
 	DpIter		iter;
 	DpElement	field;
 
 	CHECK_FOR_INTERRUPTS();
 	check_stack_depth();
-	names_add(names, dp_key_base(state), path);
+	names_add(names, dp_key_base(options, state), path);
 	dp_iter_init_value(&iter, container);
 	while (dp_iter_next(&iter, &field))
 	{
@@ -196,9 +196,9 @@ names_of_fields(HTAB *names, const DpValue *container, DpPathState state, String
 			below = dp_key_step(state, field.name, field.namelen);
 		}
 		if (dp_type_is_container(field.value.type))
-			names_of_fields(names, &field.value, below, path);
+			names_of_fields(names, options, &field.value, below, path);
 		else
-			names_add(names, dp_key_base(below), path);
+			names_add(names, dp_key_base(options, below), path);
 		path->len = len;
 		path->data[len] = '\0';
 	}
@@ -238,6 +238,17 @@ keys_compare(const void *a, const void *b)
 	const DpKey *y = (const DpKey *) DatumGetPointer(*(const Datum *) b);
 
 	return dp_key_order(DP_KEY_DATA(x), DP_KEY_LEN(x), DP_KEY_DATA(y), DP_KEY_LEN(y));
+}
+
+/* What the head of a key was made of. */
+static DpKeyBase
+key_base(const DpKey *key, const DpKeyOptions *options)
+{
+	uint8		first = DP_KEY_DATA(key)[0] >> 4;
+
+	if (options->npaths > 0 && first < DP_KEY_SHORT_PATHS)
+		return (DpKeyBase) first << 28 | 1;
+	return dp_key_load32(DP_KEY_DATA(key)) & ~(DpKeyBase) 15;
 }
 
 static const char *

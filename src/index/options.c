@@ -200,6 +200,8 @@ dp_key_options_parse(const char *paths, const char *pairs)
 		paths_parse(options, paths);
 	if (pairs != NULL)
 		pairs_parse(options, pairs);
+	options->nshort = Min(options->npaths, DP_KEY_SHORT_PATHS);
+	options->escape = options->npaths > 0 ? (uint32) DP_KEY_SHORT_PATHS << 28 : 0;
 	options->all_paths = paths == NULL && pairs == NULL;
 	return options;
 }
