@@ -8,7 +8,8 @@
  * Each iteration makes a random document and a text and checks that
  *	1. the document is valid, and its bytes survive each form of text;
  *	2. the damaged document is read by the validation (through bson_recv) and,
- *	   whatever that says, by the printer, without a fault;
+ *	   whatever that says, by the printer and by what makes index keys, without
+ *	   a fault;
  *	3. validation says what the reference says (reference.c), and does not accept
  *	   what libbson refuses;
  *	4. what validation accepts survives each form of text byte for byte;
@@ -32,6 +33,7 @@
 #include "bson/validate.h"
 
 #include "documents.h"
+#include "keys.h"
 #include "reference.h"
 
 #define MAX_BYTES	65536
@@ -169,6 +171,7 @@ check_bytes(const uint8 *bytes, Size n)
 	volatile bool received = false;
 	StringInfoData message;
 	DpValue		v;
+	const char *wrong;
 
 	memcpy(copy, bytes, n);
 	valid = dp_validate(copy, n, &fault);
@@ -212,6 +215,11 @@ check_bytes(const uint8 *bytes, Size n)
 	}
 	if (valid != reference_valid(copy, n))
 		fail("validation and the reference differ", copy, n);
+
+	/* as if it stood in a table with an index */
+	wrong = fuzz_keys(copy, n, valid);
+	if (wrong != NULL)
+		fail(wrong, copy, n);
 
 	v.type = DP_TYPE_DOCUMENT;
 	v.data = copy;

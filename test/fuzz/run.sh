@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds and runs the fuzzer: damaged documents and texts against validation, the printer and the text parser, outside of a
-# server, under the address and undefined-behaviour sanitizers, with libbson and a second validation as oracles (see fuzz.c).
+# Builds and runs the fuzzer: damaged documents and texts against validation, the printer, index keys and the text parser, outside
+# of a server, under the address and undefined-behaviour sanitizers, with libbson and a second validation as oracles (see fuzz.c).
 #
 #   run.sh [ITERATIONS [SEED [FIRST]]]     a million iterations by default; the seed is printed and repeats the run
 #   run.sh smoke                           a short run, the one that make test does
@@ -22,7 +22,8 @@ bson=src/bson
   -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers -Wno-clobbered \
   -Isrc -Itest/fuzz -isystem "$("$pg_config" --includedir-server)" -D_GNU_SOURCE \
   $(pkg-config --cflags "$pc" | sed 's/-I/-isystem /g') -o "$work/fuzz" \
-  test/fuzz/fuzz.c test/fuzz/documents.c test/fuzz/reference.c test/fuzz/shim.c \
+  test/fuzz/fuzz.c test/fuzz/documents.c test/fuzz/keys.c test/fuzz/reference.c test/fuzz/shim.c \
+  src/index/key.c src/index/extract.c $bson/path.c $bson/find.c $bson/compare.c $bson/hash.c $bson/number.c \
   $bson/builder.c $bson/reader.c $bson/validate.c $bson/io.c $bson/text_*.c $(grep -l '^dp_decimal128_from_text' $bson/*.c) \
   -L"$("$pg_config" --pkglibdir)" -L"$("$pg_config" --libdir)" -lpgcommon -lpgport \
   $(pkg-config --libs "$pc") -lm

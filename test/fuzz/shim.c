@@ -102,6 +102,12 @@ repalloc(void *pointer, Size size)
 	return new;
 }
 
+void *
+repalloc_huge(void *pointer, Size size)
+{
+	return repalloc(pointer, size);
+}
+
 char *
 pnstrdup(const char *in, Size len)
 {
