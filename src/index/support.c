@@ -1,0 +1,127 @@
+/*
+ * support.c
+ *		What the planner asks about bson_match(), and so about doc @@ filter:
+ *		what an index can look up for it, and how many rows it keeps.
+ *
+ * The operator @@ is in no operator class.  For an index of the class bson_ops
+ * the planner gets the condition doc @@~ part instead, where part is a filter
+ * too, of those conditions that the index serves and that are worth it; @@
+ * itself stays as a filter of the rows that are found.  So EXPLAIN tells them
+ * apart, the estimate of rows that the index finds is about what it looks up,
+ * and an index that can serve nothing is not considered.  If the filter is
+ * not known when the query is planned, the condition is doc @@~ filter and the
+ * choice is made when the index is asked.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_am.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/pathnodes.h"
+#include "nodes/supportnodes.h"
+#include "optimizer/optimizer.h"
+#include "utils/lsyscache.h"
+
+#include "index/query.h"
+#include "index/selectivity.h"
+
+static List *index_condition(SupportRequestIndexCondition *request);
+static Const *served_part(SupportRequestIndexCondition *request, Node *document, Const *filter);
+static double estimate_node(const FilterNode *node, void *arg);
+
+/*
+ * bson_match_support(internal) -> internal
+ */
+DP_FUNCTION(dp_bson_match_support);
+Datum
+dp_bson_match_support(PG_FUNCTION_ARGS)
+{
+	Node	   *request = (Node *) PG_GETARG_POINTER(0);
+
+	if (IsA(request, SupportRequestIndexCondition))
+		PG_RETURN_POINTER(index_condition((SupportRequestIndexCondition *) request));
+	if (IsA(request, SupportRequestSelectivity) &&
+		dp_match_selectivity_request((SupportRequestSelectivity *) request))
+		PG_RETURN_POINTER(request);
+	PG_RETURN_POINTER(NULL);
+}
+
+/*
+ * The condition on an index column that follows from bson_match(column, filter),
+ * as a list, or NIL.
+ */
+static List *
+index_condition(SupportRequestIndexCondition *request)
+{
+	List	   *args;
+	Node	   *document;
+	Node	   *filter;
+	Oid			operator;
+
+	if (IsA(request->node, OpExpr))
+		args = ((OpExpr *) request->node)->args;
+	else if (IsA(request->node, FuncExpr))
+		args = ((FuncExpr *) request->node)->args;
+	else
+		return NIL;
+	if (request->indexarg != 0 || list_length(args) != 2 || request->index->relam != GIN_AM_OID)
+		return NIL;
+	document = linitial(args);
+	filter = lsecond(args);
+
+	/* the operator class is ours if its operator is this function */
+	operator = get_opfamily_member(request->opfamily, exprType(filter), exprType(filter), DP_STRATEGY_MATCH);
+	if (!OidIsValid(operator) || get_opcode(operator) != request->funcid)
+		return NIL;
+
+	if (IsA(filter, Const))
+	{
+		filter = (Node *) served_part(request, document, (Const *) filter);
+		if (filter == NULL)
+			return NIL;
+	}
+	else if (contain_volatile_functions(filter) ||
+			 bms_is_member(request->index->rel->relid, pull_varnos(request->root, filter)))
+		return NIL;
+
+	request->lossy = true;
+	return list_make1(make_opclause(operator, BOOLOID, false, (Expr *) document, (Expr *) filter,
+									InvalidOid, request->indexcollation));
+}
+
+/*
+ * The part of a filter that the index serves, or NULL if there is none.
+ */
+static Const *
+served_part(SupportRequestIndexCondition *request, Node *document, Const *filter)
+{
+	struct IndexOptInfo *index = request->index;
+	bytea	   *stored = index->opclassoptions != NULL ? index->opclassoptions[request->indexcol] : NULL;
+	DpEstimator *estimator;
+	DpKeyOptions *options;
+	DpCondition *condition;
+	DpFilter   *compiled;
+	DpValue		spec;
+	bool		by_statistics = false;
+
+	if (filter->constisnull)
+		return NULL;
+	spec = dp_value_of_document(PG_DETOAST_DATUM_PACKED(filter->constvalue));
+	compiled = dp_filter_compile(&spec, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL);
+	options = dp_key_options_read(stored);
+	estimator = dp_estimator_create(request->root, document, index->rel->relid);
+	condition = dp_estimator_is_informed(estimator) ?
+		dp_conditions_estimated(compiled->root, options, estimate_node, estimator, &by_statistics) :
+		dp_conditions_of_filter(compiled->root, options, false);
+	if (condition->op == DP_COND_ALL)
+		return NULL;
+	return makeConst(filter->consttype, -1, InvalidOid, -1,
+					 PointerGetDatum(dp_conditions_to_filter(condition, by_statistics)), false, false);
+}
+
+static double
+estimate_node(const FilterNode *node, void *arg)
+{
+	return dp_estimate_node(arg, node);
+}
