@@ -80,9 +80,9 @@ chain_state(const DpPathChain *chain)
 }
 
 static DpKeyBase
-chain_base(const DpPathChain *chain)
+chain_base(KeyContext *k, const DpPathChain *chain)
 {
-	return dp_key_base(chain_state(chain));
+	return dp_key_base(k->options, chain_state(chain));
 }
 
 static bool
@@ -303,7 +303,7 @@ keys_of(KeyContext *k, const DpCondition *condition)
 
 	check_stack_depth();
 	if (condition->chain.path != NULL)
-		base = chain_base(&condition->chain);
+		base = chain_base(k, &condition->chain);
 	switch (condition->op)
 	{
 		case DP_COND_ALL:
@@ -377,7 +377,7 @@ keys_of(KeyContext *k, const DpCondition *condition)
 				for (int i = 0; i + 1 < condition->chain.path->nsteps; i++)
 				{
 					state = dp_key_steps(DP_KEY_ROOT, condition->chain.path, i + 1);
-					result = either(result, add_classes(k, dp_key_base(state), DP_KEY_ARRAY, DP_KEY_ARRAY));
+					result = either(result, add_classes(k, dp_key_base(k->options, state), DP_KEY_ARRAY, DP_KEY_ARRAY));
 				}
 				return result;
 			}
@@ -440,7 +440,6 @@ keys_of_range(KeyContext *k, DpKeyBase base, const DpCondition *condition)
 	DpQueryNode *result = add_range(k, base, condition);
 	const DpPath *path = condition->chain.path;
 	DpPathState state = DP_KEY_ROOT;
-	DpKeyBase	before = 0;
 
 	if (condition->upper == NULL || condition->in_value ||
 		dp_type_is_container(condition->node->value.type))
@@ -451,9 +450,9 @@ keys_of_range(KeyContext *k, DpKeyBase base, const DpCondition *condition)
 	{
 		DpPathState next = dp_key_step(state, path->steps[i].name, path->steps[i].namelen);
 
-		if (i == 0 || dp_key_base(next) != before)
-			result = either(result, add_array(k, dp_key_base(next), DP_KEY_ARRAY_SEVERAL));
-		before = dp_key_base(next);
+		/* a whole number changes nothing */
+		if (i == 0 || next != state)
+			result = either(result, add_array(k, dp_key_base(k->options, next), DP_KEY_ARRAY_SEVERAL));
 		state = next;
 	}
 	return result;
@@ -477,7 +476,7 @@ keys_of_value(KeyContext *k, const DpPathChain *chain, const DpValue *value, int
 	if (!is_covered(k, chain))
 		return result == NULL ? &query_all : result;
 	(*leaves)++;
-	base = chain_base(chain);
+	base = chain_base(k, chain);
 	switch (value->type)
 	{
 		case DP_TYPE_DOCUMENT:
@@ -582,13 +581,13 @@ keys_of_pair(KeyContext *k, const DpCondition *condition)
 	DpQueryNode *result = NULL;
 
 	if (first->op == DP_COND_EQUAL)
-		result = keys_of_second(k, dp_key_pair_base(condition->pair, &node->value), second);
+		result = keys_of_second(k, dp_key_pair_base(k->options, condition->pair, &node->value), second);
 	else
 		for (int i = 0; i < node->u.in.nvalues; i++)
 			result = either(result,
-							keys_of_second(k, dp_key_pair_base(condition->pair, &node->u.in.values[i]), second));
+							keys_of_second(k, dp_key_pair_base(k->options, condition->pair, &node->u.in.values[i]), second));
 	/* elements with too many values for keys */
-	return either(result, add_missing(k, dp_key_base(condition->pair->state)));
+	return either(result, add_missing(k, dp_key_base(k->options, condition->pair->state)));
 }
 
 /* ---------------------------------------------------------------- containment and existence */
@@ -630,13 +629,13 @@ pairs_of_contained(KeyContext *k, const DpPathChain *chain, const DpValue *eleme
 			dp_type_is_container(first.type) ||
 			first.type == DP_TYPE_NULL || first.type == DP_TYPE_UNDEFINED)
 			continue;
-		base = dp_key_pair_base(pair, &first);
+		base = dp_key_pair_base(k->options, pair, &first);
 		if (dp_path_find(element->data, element->len, pair->second, &second) &&
 			!dp_type_is_container(second.type))
 			node = add_exact(k, base, &second);
 		else
 			node = add_classes(k, base, DP_KEY_MISSING, DP_KEY_MAXKEY);
-		result = both(result, either(node, add_missing(k, dp_key_base(pair->state))));
+		result = both(result, either(node, add_missing(k, dp_key_base(k->options, pair->state))));
 	}
 	return result;
 }
@@ -683,14 +682,14 @@ keys_of_contained(KeyContext *k, const DpPathChain *chain, const DpValue *value,
 		/* that there is one is all that is known */
 		if (chain == NULL || !is_covered(k, chain))
 			return &query_all;
-		base = chain_base(chain);
+		base = chain_base(k, chain);
 		(*leaves)++;
 		return add_classes(k, base, value->type == DP_TYPE_DOCUMENT ? DP_KEY_DOCUMENT : DP_KEY_ARRAY, DP_KEY_ARRAY);
 	}
 	if (chain == NULL || !is_covered(k, chain))
 		return &query_all;
 	(*leaves)++;
-	return add_exact(k, chain_base(chain), value);
+	return add_exact(k, chain_base(k, chain), value);
 }
 
 DpIndexQuery *
@@ -705,7 +704,7 @@ dp_query_of_paths(DpPath *const *paths, int n, bool all, const DpKeyOptions *opt
 		DpQueryNode *node = &query_all;
 
 		if (paths[i]->nsteps > 0 && is_covered(&k, &chain))
-			node = add_classes(&k, chain_base(&chain), DP_KEY_MINKEY, DP_KEY_MAXKEY);
+			node = add_classes(&k, chain_base(&k, &chain), DP_KEY_MINKEY, DP_KEY_MAXKEY);
 		result = all ? both(result, node) : either(result, node);
 	}
 	return finish_query(&k, result);
