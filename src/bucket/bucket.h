@@ -171,6 +171,7 @@ typedef struct DpPackedColumn
 
 	/* for the reader */
 	uint8		form;			/* how the values are packed */
+	uint8		scale;
 	uint32		offset;			/* where the packed values begin */
 	uint32		size;
 } DpPackedColumn;
