@@ -1,5 +1,34 @@
 -- Buckets: the type, spans of time, aggregates and what reads a bucket. The functions are in src/bucket/.
 
+-- The type -----------------------------------------------------------------------------------------------------------------
+
+CREATE TYPE bucket;
+
+CREATE FUNCTION bucket_in(cstring) RETURNS bucket
+  AS 'MODULE_PATHNAME', 'dp_bucket_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bucket_in(cstring) IS 'the bucket that an Extended JSON document as bucket_out writes it spells; 22P02 for other text';
+CREATE FUNCTION bucket_out(bucket) RETURNS cstring
+  AS 'MODULE_PATHNAME', 'dp_bucket_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bucket_out(bucket) IS 'the bucket as an Extended JSON document: its times and, for each column, type and values; the same whatever the settings of the session are; reads all of it; XX001 for corrupt bytes';
+CREATE FUNCTION bucket_recv(internal) RETURNS bucket
+  AS 'MODULE_PATHNAME', 'dp_bucket_recv' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bucket_recv(internal) IS 'the bucket of the bytes that bucket_send wrote, checked down to the last value; 22P03 for anything else';
+CREATE FUNCTION bucket_send(bucket) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'dp_bucket_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bucket_send(bucket) IS 'the bytes of the bucket as docs/formats.md describes them';
+
+CREATE TYPE bucket (
+  INPUT = bucket_in, OUTPUT = bucket_out, RECEIVE = bucket_recv, SEND = bucket_send,
+  INTERNALLENGTH = VARIABLE, ALIGNMENT = int4,
+  -- packed already; uncompressed, its header is read without the rest
+  STORAGE = external
+);
+COMMENT ON TYPE bucket IS 'many measurements of one group, packed by column, with count, first and last time and each column''s minimum, maximum and sum in front';
+
+CREATE FUNCTION bucket_fault(b bytea) RETURNS text
+  AS 'MODULE_PATHNAME', 'dp_bucket_fault_of' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+COMMENT ON FUNCTION bucket_fault(bytea) IS 'what is wrong with the bytes of a bucket (as bucket_send gives them), or NULL: reads every value and compares the header with them; raises nothing for bad bytes';
+
 -- Spans of time ------------------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION bucket_start(width interval, ts timestamptz, origin timestamptz DEFAULT NULL, time_zone text DEFAULT 'UTC') RETURNS timestamptz

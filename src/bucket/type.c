@@ -698,3 +698,18 @@ dp_bucket_send(PG_FUNCTION_ARGS)
 	pq_sendbytes(&buf, VARDATA_ANY(bucket), VARSIZE_ANY_EXHDR(bucket));
 	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
 }
+
+/*
+ * bucket_fault(bytea) -> text: what is wrong with the bytes of a bucket, or NULL.
+ */
+DP_FUNCTION(dp_bucket_fault_of);
+Datum
+dp_bucket_fault_of(PG_FUNCTION_ARGS)
+{
+	struct varlena *bytes = PG_GETARG_VARLENA_PP(0);
+	char	   *fault = dp_bucket_fault((const uint8 *) VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes));
+
+	if (fault == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_TEXT_P(cstring_to_text(fault));
+}
