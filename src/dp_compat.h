@@ -67,4 +67,24 @@
 	create_foreign_upper_path(root, rel, target, rows, startup, total, pathkeys, outerpath, private)
 #endif
 
+/*
+ * PostgreSQL 16 no longer tells build_expression_pathkey() below which outer join it is.
+ */
+#if PG_VERSION_NUM >= 160000
+#define dp_build_expression_pathkey(root, expr, operator, relids) \
+	build_expression_pathkey(root, expr, operator, relids, false)
+#else
+#define dp_build_expression_pathkey(root, expr, operator, relids) \
+	build_expression_pathkey(root, expr, NULL, operator, relids, false)
+#endif
+
+/*
+ * PostgreSQL 18 counts index searches for EXPLAIN.
+ */
+#if PG_VERSION_NUM >= 180000
+#define dp_index_beginscan(heap, index, snapshot, nkeys) index_beginscan(heap, index, snapshot, NULL, nkeys, 0)
+#else
+#define dp_index_beginscan(heap, index, snapshot, nkeys) index_beginscan(heap, index, snapshot, nkeys, 0)
+#endif
+
 #endif							/* DP_COMPAT_H */
