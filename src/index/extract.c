@@ -3,8 +3,10 @@
  *		What an index stores for a document: its keys.
  *
  * The document is walked once for all paths, or once for each named path and
- * each pair.  Keys stand one behind the other in a few chunks of memory.  See
- * key.h for what is stored.
+ * each pair.  Keys stand one behind the other in a few chunks of memory.  They
+ * are sorted here, where comparing two of them costs next to nothing; GIN, which
+ * calls a function for that, then only sees that they are.  See key.h for what
+ * is stored.
  */
 #include "postgres.h"
 
@@ -13,17 +15,25 @@
 #include "index/key.h"
 #include "index/key_hash.h"
 
-/* Room for keys: a chunk of memory, and the most a key takes of it, aligned */
+/* Chunks of memory for keys, and room for pointers to them, to begin with */
 #define EXTRACT_FIRST_CHUNK		4096
 #define EXTRACT_CHUNK			65536
 #define EXTRACT_FIRST_KEYS		128
 
-StaticAssertDecl(MAXALIGN(sizeof(DpKey)) == sizeof(DpKey), "keys follow each other");
+/* The most that a key takes of it while it is made: eight bytes behind it are cleared. */
+#define EXTRACT_ROOM			(sizeof(DpKey) + 8)
+
+/* A key and, to sort it, its first eight bytes (zeros behind a shorter one) */
+typedef struct ExtractKey
+{
+	uint64		first;
+	uint8	   *key;
+} ExtractKey;
 
 typedef struct Extract
 {
 	const DpKeyOptions *options;
-	Datum	   *keys;
+	ExtractKey *keys;
 	uint32		nkeys;
 	uint32		size;			/* room in keys */
 	uint8	   *next;			/* where the next key is made */
@@ -41,6 +51,8 @@ typedef struct PartValues
 } PartValues;
 
 static void extract_grow(Extract *x);
+static int32 extract_sort(Extract *x);
+static inline int extract_compare(const ExtractKey *a, const ExtractKey *b);
 static void walk_document(Extract *x, const DpValue *document, DpPathState state);
 static void walk_container(Extract *x, const DpValue *value, DpPathState state, bool is_element);
 static bool walk_named(Extract *x, const DpKeyPath *path, int step, const DpValue *value, DpPathState state);
@@ -48,6 +60,13 @@ static void walk_pair(Extract *x, const DpKeyPair *pair, int step, const DpValue
 static void pair_element(Extract *x, const DpKeyPair *pair, const DpValue *element);
 static void part_collect(PartValues *part, const DpPath *path, int step, const DpValue *value);
 static void part_array(PartValues *part, const DpValue *array);
+
+#define ST_SORT extract_sort_keys
+#define ST_ELEMENT_TYPE ExtractKey
+#define ST_COMPARE(a, b) extract_compare(a, b)
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
 
 /* ---------------------------------------------------------------- keys */
 
@@ -60,30 +79,66 @@ extract_grow(Extract *x)
 	if (x->nkeys == x->size)
 	{
 		x->size *= 2;
-		x->keys = repalloc_huge(x->keys, x->size * sizeof(Datum));
+		x->keys = repalloc_huge(x->keys, x->size * sizeof(ExtractKey));
 	}
-	if (x->end - x->next < sizeof(DpKey))
+	if (x->end - x->next < EXTRACT_ROOM)
 	{
 		x->next = palloc(EXTRACT_CHUNK);
 		x->end = x->next + EXTRACT_CHUNK;
 	}
 }
 
+/* The order of keys. */
+static inline int
+extract_compare(const ExtractKey *a, const ExtractKey *b)
+{
+	if (a->first != b->first)
+		return a->first < b->first ? -1 : 1;
+	return dp_key_order(a->key + 1, VARSIZE_SHORT(a->key) - 1, b->key + 1, VARSIZE_SHORT(b->key) - 1);
+}
+
+/*
+ * Sorts the keys and makes an array of datums of them, each once, in the same
+ * place.  Returns their number.
+ */
+static int32
+extract_sort(Extract *x)
+{
+	Datum	   *datums = (Datum *) x->keys;
+	int32		n = 0;
+
+	StaticAssertStmt(sizeof(Datum) <= sizeof(ExtractKey), "datums do not overtake keys");
+	extract_sort_keys(x->keys, x->nkeys);
+	for (uint32 i = 0; i < x->nkeys; i++)
+	{
+		ExtractKey	key = x->keys[i];
+
+		if (i + 1 < x->nkeys && extract_compare(&key, &x->keys[i + 1]) == 0)
+			continue;
+		datums[n++] = PointerGetDatum(key.key);
+	}
+	return n;
+}
+
 /* Begins the next key.  Returns where the bytes of its value go. */
 static inline uint8 *
 key_begin(Extract *x, DpKeyBase base, DpKeyClass class)
 {
-	if (unlikely(x->nkeys == x->size || x->end - x->next < sizeof(DpKey)))
+	if (unlikely(x->nkeys == x->size || x->end - x->next < EXTRACT_ROOM))
 		extract_grow(x);
 	return dp_key_put_head(x->next, base, class);
 }
 
 /* Ends the key. */
 static inline void
-key_finish(Extract *x, const uint8 *end)
+key_finish(Extract *x, uint8 *end)
 {
+	ExtractKey *key = &x->keys[x->nkeys++];
+
 	dp_key_put_size(x->next, end);
-	x->keys[x->nkeys++] = PointerGetDatum(x->next);
+	memset(end, 0, 8);
+	key->first = dp_key_load64(x->next + 1);
+	key->key = x->next;
 	x->next += MAXALIGN(end - x->next);
 }
 
@@ -120,7 +175,7 @@ dp_key_extract_noted(const uint8 *doc, uint32 size, const DpKeyOptions *options,
 	DpValue		document = {doc, size, DP_TYPE_DOCUMENT};
 
 	x.size = EXTRACT_FIRST_KEYS;
-	x.keys = palloc(x.size * sizeof(Datum));
+	x.keys = palloc(x.size * sizeof(ExtractKey));
 	x.next = palloc(EXTRACT_FIRST_CHUNK);
 	x.end = x.next + EXTRACT_FIRST_CHUNK;
 
@@ -136,8 +191,8 @@ dp_key_extract_noted(const uint8 *doc, uint32 size, const DpKeyOptions *options,
 	for (int i = 0; i < options->npairs; i++)
 		walk_pair(&x, &options->pairs[i], 0, &document);
 
-	*nkeys = x.nkeys;
-	return x.keys;
+	*nkeys = extract_sort(&x);
+	return (Datum *) x.keys;
 }
 
 /* ---------------------------------------------------------------- all paths */

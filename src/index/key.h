@@ -284,8 +284,8 @@ extern const DpKeyPair *dp_key_options_pair(const DpKeyOptions *options, const D
 /* ---- what an index stores ---- */
 
 /*
- * The keys of a document in memory, in no order, some perhaps more than once:
- * palloc'd, as is what they point to.  Raises DATA_CORRUPTED.
+ * The keys of a document in memory, in order, each once: palloc'd, as is what
+ * they point to.  Raises DATA_CORRUPTED.
  */
 extern Datum *dp_key_extract(const uint8 *doc, uint32 size, const DpKeyOptions *options, int32 *nkeys);
 

@@ -26,7 +26,6 @@ static void names_add(HTAB *names, DpKeyBase base, StringInfo name);
 static void names_of_fields(HTAB *names, const DpKeyOptions *options, const DpValue *container, DpPathState state, StringInfo path);
 static void names_note_pair(const DpKeyPair *pair, const DpValue *first, DpKeyBase base, void *arg);
 static void pair_to_text(StringInfo out, const DpKeyPair *pair);
-static int	keys_compare(const void *a, const void *b);
 static DpKeyBase key_base(const DpKey *key, const DpKeyOptions *options);
 static const char *key_class_name(uint8 class);
 
@@ -129,7 +128,6 @@ dp_bson_index_keys(PG_FUNCTION_ARGS)
 	resetStringInfo(&path);
 	names_of_fields(names, options, &document, DP_KEY_ROOT, &path);
 	keys = dp_key_extract_noted(document.data, document.len, options, &nkeys, names_note_pair, names);
-	qsort(keys, nkeys, sizeof(Datum), keys_compare);
 
 	for (int32 i = 0; i < nkeys; i++)
 	{
@@ -141,8 +139,6 @@ dp_bson_index_keys(PG_FUNCTION_ARGS)
 		bool		nulls[4] = {false};
 
 		CHECK_FOR_INTERRUPTS();
-		if (i > 0 && keys_compare(&keys[i - 1], &keys[i]) == 0)
-			continue;
 		if (name == NULL)
 			elog(ERROR, "a key belongs to no path");
 		values[0] = CStringGetTextDatum(name->name);
@@ -228,16 +224,6 @@ pair_to_text(StringInfo out, const DpKeyPair *pair)
 	appendStringInfoChar(out, ',');
 	dp_path_to_text(out, pair->second);
 	appendStringInfoChar(out, ')');
-}
-
-/* The order of keys, for qsort. */
-static int
-keys_compare(const void *a, const void *b)
-{
-	const DpKey *x = (const DpKey *) DatumGetPointer(*(const Datum *) a);
-	const DpKey *y = (const DpKey *) DatumGetPointer(*(const Datum *) b);
-
-	return dp_key_order(DP_KEY_DATA(x), DP_KEY_LEN(x), DP_KEY_DATA(y), DP_KEY_LEN(y));
 }
 
 /* What the head of a key was made of. */
