@@ -88,13 +88,13 @@ CREATE FUNCTION bson_exists_all(doc bson, paths text[]) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_bson_exists_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bson_exists_all(bson, text[]) IS 'whether all of the paths lead to something; nulls among them are ignored';
 
-CREATE OPERATOR ? (LEFTARG = bson, RIGHTARG = text, FUNCTION = bson_exists, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+CREATE OPERATOR ? (LEFTARG = bson, RIGHTARG = text, FUNCTION = bson_exists, RESTRICT = bson_existssel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ? (bson, text) IS 'whether the dotted path leads to anything';
 CREATE OPERATOR ? (LEFTARG = bson_value, RIGHTARG = text, FUNCTION = bson_exists, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ? (bson_value, text) IS 'whether the dotted path leads to anything inside a document or an array';
-CREATE OPERATOR ?| (LEFTARG = bson, RIGHTARG = text[], FUNCTION = bson_exists_any, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+CREATE OPERATOR ?| (LEFTARG = bson, RIGHTARG = text[], FUNCTION = bson_exists_any, RESTRICT = bson_existssel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?| (bson, text[]) IS 'whether any of the paths leads to anything';
-CREATE OPERATOR ?& (LEFTARG = bson, RIGHTARG = text[], FUNCTION = bson_exists_all, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+CREATE OPERATOR ?& (LEFTARG = bson, RIGHTARG = text[], FUNCTION = bson_exists_all, RESTRICT = bson_existssel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?& (bson, text[]) IS 'whether all of the paths lead to something';
 
 CREATE FUNCTION bson_typeof(value bson_value) RETURNS text

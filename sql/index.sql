@@ -27,7 +27,7 @@ CREATE FUNCTION bson_gin_compare_partial(bytea, bytea, int2, internal) RETURNS i
   AS 'MODULE_PATHNAME', 'dp_bson_gin_compare_partial' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bson_gin_compare_partial(bytea, bytea, int2, internal) IS 'for GIN: whether a key is in the range that is looked up';
 
-CREATE OPERATOR @@~ (LEFTARG = bson, RIGHTARG = bson, FUNCTION = bson_match, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+CREATE OPERATOR @@~ (LEFTARG = bson, RIGHTARG = bson, FUNCTION = bson_match, RESTRICT = bson_matchsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR @@~ (bson, bson) IS 'what the planner makes of @@ for an index: the document may match, as far as the index can tell; not for queries';
 
 CREATE OPERATOR CLASS bson_ops DEFAULT FOR TYPE bson USING gin AS

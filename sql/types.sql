@@ -29,8 +29,12 @@ CREATE FUNCTION bson_recv(internal) RETURNS bson
 CREATE FUNCTION bson_send(bson) RETURNS bytea
   AS 'MODULE_PATHNAME', 'dp_bson_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
+CREATE FUNCTION bson_typanalyze(internal) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_bson_typanalyze' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bson_typanalyze(internal) IS 'sets up ANALYZE of columns of documents: statistics path by path, which bson_stats shows';
+
 CREATE TYPE bson (
-  INPUT = bson_in, OUTPUT = bson_out, RECEIVE = bson_recv, SEND = bson_send,
+  INPUT = bson_in, OUTPUT = bson_out, RECEIVE = bson_recv, SEND = bson_send, ANALYZE = bson_typanalyze,
   INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended,
   -- a category of their own, so that a bare literal is a bson where a function takes either type
   CATEGORY = 'J', PREFERRED = true

@@ -87,4 +87,22 @@
 #define dp_index_beginscan(heap, index, snapshot, nkeys) index_beginscan(heap, index, snapshot, nkeys, 0)
 #endif
 
+/*
+ * PostgreSQL 17 moved the statistics target from the column's row to the struct
+ * that typanalyze functions get, 18 tells vacuum_delay_point() who calls.
+ * These are for files that include commands/vacuum.h.
+ */
+#if PG_VERSION_NUM >= 170000
+#define dp_raw_target(stats) ((stats)->attstattarget)
+#else
+#define dp_raw_target(stats) ((stats)->attr->attstattarget)
+#endif
+#define dp_analyze_target(stats) \
+	(dp_raw_target(stats) < 0 ? default_statistics_target : dp_raw_target(stats))
+#if PG_VERSION_NUM >= 180000
+#define dp_vacuum_delay_point() vacuum_delay_point(true)
+#else
+#define dp_vacuum_delay_point() vacuum_delay_point()
+#endif
+
 #endif							/* DP_COMPAT_H */
