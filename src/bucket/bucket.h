@@ -89,7 +89,7 @@ typedef struct DpBucketBuilder DpBucketBuilder;
 
 /*
  * A builder for any number of buckets, one after the other.  It lives in a
- * context of its own below mcxt.
+ * context of its own below mcxt.  Raises DUPLICATE_COLUMN, TOO_MANY_COLUMNS.
  */
 extern DpBucketBuilder *dp_bucket_builder_create(MemoryContext mcxt, int flags, int ncolumns,
 												 const DpPackedColumnDef *columns);
@@ -310,7 +310,7 @@ extern struct varlena *dp_bucket_slice(Datum bucket, const int64 *since, const i
  */
 extern char *dp_bucket_fault(const uint8 *bytes, Size size);
 
-/* As fault, but raises DATA_CORRUPTED. */
+/* The same, but raises DATA_CORRUPTED; leaves memory behind in the current context. */
 extern void dp_bucket_validate(const uint8 *bytes, Size size);
 
 #endif							/* DP_BUCKET_H */

@@ -97,6 +97,13 @@ dp_builder_add(DpBucketBuilder *b, DpPackedKind kind, const char *name, int name
 				 errmsg("a bucket cannot have more than %d columns", DP_BUCKET_MAX_COLUMNS - MAX_FIELDS)));
 	if (name == NULL && (b->flags & DP_BUCKET_NAMED) != 0)
 		name = "";
+	for (int i = 0; i < b->ncolumns && (b->flags & DP_BUCKET_NAMED) != 0; i++)
+	{
+		if (b->columns[i].namelen == namelen && memcmp(b->columns[i].name, name, namelen) == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_COLUMN),
+					 errmsg("two columns of a bucket cannot have the same name")));
+	}
 	c = add_column(b, kind, -1, name, namelen);
 	c->typid = dp_bucket_kind_type(kind);
 	b->ncolumns++;

@@ -19,7 +19,6 @@
 #include "bson/validate.h"
 #include "bucket/builder.h"
 
-static void check_bucket(const uint8 *bytes, Size size);
 static void check_values(const DpPackedColumn *p, const DpValues *v);
 static void check_value(int type, const DpString *s);
 static void compare_columns(const DpPackedColumn *is, const DpPackedColumn *was);
@@ -127,7 +126,7 @@ dp_bucket_fault(const uint8 *bytes, Size size)
 	PG_TRY();
 	{
 		MemoryContextSwitchTo(work);
-		check_bucket(bytes, size);
+		dp_bucket_validate(bytes, size);
 	}
 	PG_CATCH();
 	{
@@ -150,20 +149,11 @@ dp_bucket_fault(const uint8 *bytes, Size size)
 	return fault;
 }
 
-void
-dp_bucket_validate(const uint8 *bytes, Size size)
-{
-	char	   *fault = dp_bucket_fault(bytes, size);
-
-	if (fault != NULL)
-		dp_bucket_corrupted(fault);
-}
-
 /*
  * Reads everything, packs it again and compares what the headers say.
  */
-static void
-check_bucket(const uint8 *bytes, Size size)
+void
+dp_bucket_validate(const uint8 *bytes, Size size)
 {
 	DpBucketReader r;
 	DpBucketReader again;
@@ -174,15 +164,19 @@ check_bucket(const uint8 *bytes, Size size)
 	dp_bucket_reader_init(&r, CurrentMemoryContext);
 	dp_bucket_open_bytes(&r, bytes, size);
 	presence = palloc(r.count);
-	b = dp_bucket_builder_like(&r, CurrentMemoryContext);
 	for (int i = 0; i < r.ncolumns + r.nfields; i++)
 	{
 		DpValues	v;
 
+		const DpPackedColumn *p = dp_bucket_column(&r, i);
+
 		CHECK_FOR_INTERRUPTS();
+		if (p->name != NULL && dp_bucket_find_column(&r, p->parent, p->name, p->namelen) != i)
+			dp_bucket_corrupted("Two columns have the same name.");
 		dp_column_load(&r, i, &v, presence);
 		check_values(dp_bucket_column(&r, i), &v);
 	}
+	b = dp_bucket_builder_like(&r, CurrentMemoryContext);
 	dp_bucket_append_bucket(b, &r, 0, r.count);
 	packed = dp_bucket_builder_finish(b);
 

@@ -17,14 +17,29 @@ pc=$(pkg-config --exists bson2 2>/dev/null && echo bson2 || echo libbson-1.0)
 mkdir -p "$work"
 cd "$top"
 bson=src/bson
+bucket=src/bucket
+
+# build OUT FILE...
+build() {
+  out=$work/$1
+  shift
+  # shellcheck disable=SC2046
+  "${CC:-gcc}" -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all -ffunction-sections -Wl,--gc-sections \
+    -fno-strict-aliasing -fwrapv \
+    -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers -Wno-clobbered \
+    -Isrc -Itest/fuzz -isystem "$("$pg_config" --includedir-server)" -D_GNU_SOURCE \
+    $(pkg-config --cflags "$pc" | sed 's/-I/-isystem /g') -o "$out" "$@" \
+    -L"$("$pg_config" --pkglibdir)" -L"$("$pg_config" --libdir)" -lpgcommon -lpgport \
+    $(pkg-config --libs "$pc") -lm
+}
+
 # shellcheck disable=SC2046
-"${CC:-gcc}" -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all -ffunction-sections -Wl,--gc-sections \
-  -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers -Wno-clobbered \
-  -Isrc -Itest/fuzz -isystem "$("$pg_config" --includedir-server)" -D_GNU_SOURCE \
-  $(pkg-config --cflags "$pc" | sed 's/-I/-isystem /g') -o "$work/fuzz" \
-  test/fuzz/fuzz.c test/fuzz/documents.c test/fuzz/keys.c test/fuzz/reference.c test/fuzz/shim.c \
+build fuzz test/fuzz/fuzz.c test/fuzz/documents.c test/fuzz/keys.c test/fuzz/reference.c test/fuzz/shim.c \
   src/index/key.c src/index/extract.c $bson/path.c $bson/find.c $bson/compare.c $bson/hash.c $bson/number.c \
-  $bson/builder.c $bson/reader.c $bson/validate.c $bson/io.c $bson/text_*.c $(grep -l '^dp_decimal128_from_text' $bson/*.c) \
-  -L"$("$pg_config" --pkglibdir)" -L"$("$pg_config" --libdir)" -lpgcommon -lpgport \
-  $(pkg-config --libs "$pc") -lm
-ASAN_OPTIONS=detect_leaks=0 "$work/fuzz" "$iterations" "$seed" ${3:+"$3"}
+  $bson/builder.c $bson/reader.c $bson/validate.c $bson/io.c $bson/text_*.c $(grep -l '^dp_decimal128_from_text' $bson/*.c)
+build bucket test/fuzz/bucket.c test/fuzz/bucket_shim.c test/fuzz/shim.c \
+  $bson/builder.c $bson/reader.c $bson/validate.c $bucket/codec_*.c $bucket/numeric.c $bucket/column.c $bucket/builder.c \
+  $bucket/reader.c $bucket/load.c $bucket/whole.c $bucket/kind.c
+export ASAN_OPTIONS=detect_leaks=0
+"$work/bucket" "$((iterations / 100))" "$seed" ${3:+"$3"}
+"$work/fuzz" "$iterations" "$seed" ${3:+"$3"}

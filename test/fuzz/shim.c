@@ -350,9 +350,9 @@ pg_detoast_datum_packed(struct varlena *datum)
 struct varlena *
 pg_detoast_datum_copy(struct varlena *datum)
 {
-	struct varlena *copy = palloc(VARSIZE(datum));
+	struct varlena *copy = palloc(VARSIZE_ANY(datum));
 
-	memcpy(copy, datum, VARSIZE(datum));
+	memcpy(copy, datum, VARSIZE_ANY(datum));
 	return copy;
 }
 
