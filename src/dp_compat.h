@@ -79,6 +79,17 @@
 #endif
 
 /*
+ * PostgreSQL 18 split commands/explain.h.
+ */
+#if PG_VERSION_NUM >= 180000
+#define DP_EXPLAIN_FORMAT_H "commands/explain_format.h"
+#define DP_EXPLAIN_STATE_H "commands/explain_state.h"
+#else
+#define DP_EXPLAIN_FORMAT_H "commands/explain.h"
+#define DP_EXPLAIN_STATE_H "commands/explain.h"
+#endif
+
+/*
  * PostgreSQL 18 counts index searches for EXPLAIN.
  */
 #if PG_VERSION_NUM >= 180000

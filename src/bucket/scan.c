@@ -79,6 +79,8 @@ dp_bucket_scan_routine(FdwRoutine *routine)
 	routine->InitializeWorkerForeignScan = parallel_worker;
 	routine->ShutdownForeignScan = shutdown_scan;
 	dp_bucket_plan_routine(routine);
+	dp_bucket_explain_routine(routine);
+	dp_bucket_analyze_routine(routine);
 }
 
 /* Make the state and open the tables. */

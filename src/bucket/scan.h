@@ -9,6 +9,8 @@
  *		scan.c		executing them
  *		rows.c		rows out of buckets
  *		place.c		where rows come from
+ *		explain.c	EXPLAIN
+ *		analyze.c	ANALYZE
  *		upper.c		planning aggregates from headers (upper.h)
  *		summary.c	executing them
  */
@@ -203,6 +205,8 @@ typedef struct DpBucketScan
 } DpBucketScan;
 
 extern void dp_bucket_scan_routine(FdwRoutine *routine);
+extern void dp_bucket_explain_routine(FdwRoutine *routine);
+extern void dp_bucket_analyze_routine(FdwRoutine *routine);
 
 /* Position before the first row, with the present values of parameters. */
 extern void dp_bucket_scan_start(DpBucketScan *scan);
