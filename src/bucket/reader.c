@@ -68,7 +68,7 @@ dp_bucket_open(DpBucketReader *r, Datum bucket)
 		pfree(r->detoasted);
 		r->detoasted = NULL;
 	}
-	if (unlikely(VARATT_IS_EXTENDED(v) && !VARATT_IS_SHORT(v)))
+	if (unlikely(VARATT_IS_EXTERNAL(v) || VARATT_IS_COMPRESSED(v)))
 	{
 		MemoryContext old = MemoryContextSwitchTo(r->mcxt);
 
