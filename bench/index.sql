@@ -107,7 +107,9 @@ SELECT both('packages: by the name of a dependency', NULL, 20, 8, $$SELECT count
 :heading
 CREATE INDEX jsonb_into_all ON jsonb_into USING gin (doc jsonb_path_ops);
 CREATE INDEX bson_into_all ON bson_into USING gin (doc bson_ops);
-SELECT compare('insert, S, all paths', 1.3, 'INSERT INTO jsonb_into SELECT doc FROM jsonb_s LIMIT 20000', 'INSERT INTO bson_into SELECT doc FROM bson_s LIMIT 20000', 'TRUNCATE jsonb_into, bson_into');
+-- What an insert leaves in the list of pending entries is moved into the index as well: the list has room for other numbers of documents on both sides.
+SELECT compare('insert, S, all paths', 1.3, 'INSERT INTO jsonb_into SELECT doc FROM jsonb_s LIMIT 20000; SELECT gin_clean_pending_list(''jsonb_into_all'')',
+               'INSERT INTO bson_into SELECT doc FROM bson_s LIMIT 20000; SELECT gin_clean_pending_list(''bson_into_all'')', 'TRUNCATE jsonb_into, bson_into');
 ALTER INDEX jsonb_into_all SET (fastupdate = off);
 ALTER INDEX bson_into_all SET (fastupdate = off);
 SELECT compare('insert, S, all paths, nothing pending', NULL, 'INSERT INTO jsonb_into SELECT doc FROM jsonb_s LIMIT 5000', 'INSERT INTO bson_into SELECT doc FROM bson_s LIMIT 5000', 'TRUNCATE jsonb_into, bson_into');
