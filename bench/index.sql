@@ -4,8 +4,6 @@
 --   million      1,000,000 small documents                 for ranges and order
 --   pairs        100,000 documents of 20 (location, date)  for pairs
 -- The first two and the packages are there already (run.sh). psql variable scale: a percentage of these numbers.
-\set heading '\\echo\n\\echo operation                                 base ms   bson ms   ratio    bar         spread of the ratio'
-
 DROP TABLE IF EXISTS jsonb_million, bson_million, plain_million, jsonb_pairs, bson_pairs, side_pairs, jsonb_into, bson_into;
 CREATE TABLE bson_million AS SELECT i AS id, bson_build('_id', i, 'x', number(i, 10000000) / 10.0::float8, 'n', number(i, 1000000000), 'kind', words(i, 1)) AS doc FROM generate_series(1, 1000000 * :scale / 100) i;
 CREATE TABLE jsonb_million AS SELECT id, doc::jsonb AS doc FROM bson_million;
@@ -54,7 +52,8 @@ BEGIN
   DROP INDEX bench_index;
 END $$;
 
-:heading
+\echo
+\echo 'operation                                  base ms   bson ms   ratio    bar         spread of the ratio'
 SELECT indexes('all paths S', 2.0, 1.5, 'jsonb_s USING gin (doc jsonb_path_ops)', 'bson_s USING gin (doc bson_ops)');
 SELECT indexes('all paths M', 1.0, 1.0, 'jsonb_m USING gin (doc)', 'bson_m USING gin (doc bson_ops)');
 SELECT indexes('one path S', 1.0, 1.0, $$jsonb_s USING gin ((doc -> 'customer' -> 'address' -> 'city'))$$, $$bson_s USING gin (doc bson_ops (paths = 'customer.address.city'))$$);
@@ -76,9 +75,10 @@ CREATE UNIQUE INDEX jsonb_pairs_id ON jsonb_pairs (id);
 CREATE INDEX bson_pairs_releases ON bson_pairs USING gin (doc bson_ops (pairs = 'releases(location,date)'));
 VACUUM ANALYZE jsonb_s, bson_s, jsonb_packages, bson_packages, jsonb_million, bson_million, plain_million, bson_pairs, jsonb_pairs, side_pairs;
 
-:heading
+\echo
+\echo 'operation                                  base ms   bson ms   ratio    bar         spread of the ratio'
 -- Plan and execution, 100 different constants.
-CREATE OR REPLACE FUNCTION both(name text, bar float8, times int, below int, base text, ours text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION lookups(name text, bar float8, times int, below int, base text, ours text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
   IF name NOT LIKE replace(current_setting('bench.only'), '*', '%') THEN RETURN; END IF;
   base := format('SELECT often(%L, %s, %s)', base, times, below);
@@ -86,25 +86,26 @@ BEGIN
   PERFORM agree(base, ours);
   RETURN QUERY SELECT compare(name, bar, base, ours);
 END $$;
-SELECT both('equality: one document, S', 1.0, 100, 10000, $$SELECT count(*) FROM jsonb_s WHERE doc @> '{"_id": %1$s}'$$, $$SELECT count(*) FROM bson_s WHERE doc @@ '{"_id": %1$s}'$$);
-SELECT both('equality: 20 documents, S', 1.0, 100, 5000, $$SELECT count(*) FROM jsonb_s WHERE doc @> '{"items": [{"sku": "A-%1$s"}]}'$$, $$SELECT count(*) FROM bson_s WHERE doc @@ '{"items.sku": "A-%1$s"}'$$);
-SELECT both('equality: two conditions, S', 1.0, 100, 5000, $$SELECT count(*) FROM jsonb_s WHERE doc @> '{"paid": true, "items": [{"sku": "A-%1$s"}]}'$$, $$SELECT count(*) FROM bson_s WHERE doc @@ '{"paid": true, "items.sku": "A-%1$s"}'$$);
-SELECT both('equality: 3 in 100 documents, S', 1.0, 10, 2, $$SELECT count(*) FROM jsonb_s WHERE doc @> '{"status": "amber"}' AND 1 + %1$s > 0$$, $$SELECT count(*) FROM bson_s WHERE doc @@ '{"status": "amber"}' AND 1 + %1$s > 0$$);
-SELECT both('containment, S', 1.0, 100, 5000, $$SELECT count(*) FROM jsonb_s WHERE doc @> '{"items": [{"sku": "A-%1$s"}]}'$$, $$SELECT count(*) FROM bson_s WHERE doc @> '{"items": [{"sku": "A-%1$s"}]}'$$);
-SELECT both('range: 0.1 % of a million', 1.5, 10, 900000, $$SELECT count(*) FROM jsonb_million WHERE (doc ->> 'x')::float8 >= %1$s AND (doc ->> 'x')::float8 < %3$s$$,
-                                                          $$SELECT count(*) FROM bson_million WHERE doc @@ '{"x": {"$gte": %1$s, "$lt": %3$s}}'$$);
-SELECT both('range: 100 of a million', NULL, 50, 900000, $$SELECT count(*) FROM jsonb_million WHERE (doc ->> 'x')::float8 >= %1$s AND (doc ->> 'x')::float8 < %2$s$$,
+SELECT lookups('equality: one document, S', 1.0, 100, 10000, $$SELECT count(*) FROM jsonb_s WHERE doc @> '{"_id": %1$s}'$$, $$SELECT count(*) FROM bson_s WHERE doc @@ '{"_id": %1$s}'$$);
+SELECT lookups('equality: 20 documents, S', 1.0, 100, 5000, $$SELECT count(*) FROM jsonb_s WHERE doc @> '{"items": [{"sku": "A-%1$s"}]}'$$, $$SELECT count(*) FROM bson_s WHERE doc @@ '{"items.sku": "A-%1$s"}'$$);
+SELECT lookups('equality: two conditions, S', 1.0, 100, 5000, $$SELECT count(*) FROM jsonb_s WHERE doc @> '{"paid": true, "items": [{"sku": "A-%1$s"}]}'$$, $$SELECT count(*) FROM bson_s WHERE doc @@ '{"paid": true, "items.sku": "A-%1$s"}'$$);
+SELECT lookups('equality: 3 in 100 documents, S', 1.0, 10, 2, $$SELECT count(*) FROM jsonb_s WHERE doc @> '{"status": "amber"}' AND 1 + %1$s > 0$$, $$SELECT count(*) FROM bson_s WHERE doc @@ '{"status": "amber"}' AND 1 + %1$s > 0$$);
+SELECT lookups('containment, S', 1.0, 100, 5000, $$SELECT count(*) FROM jsonb_s WHERE doc @> '{"items": [{"sku": "A-%1$s"}]}'$$, $$SELECT count(*) FROM bson_s WHERE doc @> '{"items": [{"sku": "A-%1$s"}]}'$$);
+SELECT lookups('range: 0.1 % of a million', 1.5, 10, 900000, $$SELECT count(*) FROM jsonb_million WHERE (doc ->> 'x')::float8 >= %1$s AND (doc ->> 'x')::float8 < %3$s$$,
+  $$SELECT count(*) FROM bson_million WHERE doc @@ '{"x": {"$gte": %1$s, "$lt": %3$s}}'$$);
+SELECT lookups('range: 100 of a million', NULL, 50, 900000, $$SELECT count(*) FROM jsonb_million WHERE (doc ->> 'x')::float8 >= %1$s AND (doc ->> 'x')::float8 < %2$s$$,
                                                          $$SELECT count(*) FROM bson_million WHERE doc @@ '{"x": {"$gte": %1$s, "$lt": %2$s}}'$$);
-SELECT both('pair: location and a range of dates', 1.5, 20, 200,
+SELECT lookups('pair: location and a range of dates', 1.5, 20, 200,
   $$SELECT count(*) FROM (SELECT doc FROM jsonb_pairs WHERE id IN (SELECT id FROM side_pairs WHERE location = 'L%1$s' AND date >= '2010-01-01' AND date < '2010-03-01') OFFSET 0) x$$,
   $$SELECT count(*) FROM (SELECT doc FROM bson_pairs WHERE doc @@ '{"releases": {"$elemMatch": {"location": "L%1$s", "date": {"$gte": {"$date": "2010-01-01T00:00:00Z"}, "$lt": {"$date": "2010-03-01T00:00:00Z"}}}}}' OFFSET 0) x$$);
-SELECT both('ORDER BY LIMIT 10', 1.3, 100, 1000000000, $$SELECT sum(n) FROM (SELECT n FROM plain_million ORDER BY n LIMIT 10) x WHERE %1$s >= 0$$,
+SELECT lookups('ORDER BY LIMIT 10', 1.3, 100, 1000000000, $$SELECT sum(n) FROM (SELECT n FROM plain_million ORDER BY n LIMIT 10) x WHERE %1$s >= 0$$,
                                                        $$SELECT sum(n::int) FROM (SELECT doc -> 'n' AS n FROM bson_million ORDER BY doc -> 'n' LIMIT 10) x WHERE %1$s >= 0$$);
-SELECT both('ORDER BY LIMIT 10, from somewhere on', 1.3, 100, 1000000000, $$SELECT sum(n) FROM (SELECT n FROM plain_million WHERE n >= %1$s ORDER BY n LIMIT 10) x$$,
+SELECT lookups('ORDER BY LIMIT 10, from somewhere on', 1.3, 100, 1000000000, $$SELECT sum(n) FROM (SELECT n FROM plain_million WHERE n >= %1$s ORDER BY n LIMIT 10) x$$,
                                                                           $$SELECT sum(n::int) FROM (SELECT doc -> 'n' AS n FROM bson_million WHERE doc -> 'n' >= %1$s ORDER BY doc -> 'n' LIMIT 10) x$$);
-SELECT both('packages: by the name of a dependency', NULL, 20, 8, $$SELECT count(*) FROM jsonb_packages WHERE doc @> '{"depends": [{"name": "libc%1$s"}]}'$$, $$SELECT count(*) FROM bson_packages WHERE doc @@ '{"depends.name": "libc%1$s"}'$$);
+SELECT lookups('packages: by the name of a dependency', NULL, 20, 8, $$SELECT count(*) FROM jsonb_packages WHERE doc @> '{"depends": [{"name": "libc%1$s"}]}'$$, $$SELECT count(*) FROM bson_packages WHERE doc @@ '{"depends.name": "libc%1$s"}'$$);
 
-:heading
+\echo
+\echo 'operation                                  base ms   bson ms   ratio    bar         spread of the ratio'
 CREATE INDEX jsonb_into_all ON jsonb_into USING gin (doc jsonb_path_ops);
 CREATE INDEX bson_into_all ON bson_into USING gin (doc bson_ops);
 -- What an insert leaves in the list of pending entries is moved into the index as well: the list has room for other numbers of documents on both sides.

@@ -120,7 +120,6 @@ DECLARE
   relkind "char";
   kinds text[];
   wanted text[];
-  paths text[];
   arrays text[] := '{}';
   columns text[];
   id_column text;
@@ -145,7 +144,7 @@ BEGIN
     -- a bad filter is refused now and not when the first document comes
     PERFORM @extschema@.bson_match('{}'::@extschema@.bson, partial_filter);
   END IF;
-  SELECT pg_catalog.array_agg(f.kind), pg_catalog.array_agg(f.field), pg_catalog.array_agg(f.path) INTO kinds, wanted, paths
+  SELECT pg_catalog.array_agg(f.kind), pg_catalog.array_agg(f.field) INTO kinds, wanted
     FROM @extschema@._collection_index_fields(key_document) AS f;
 
   IF 'wildcard' OPERATOR(pg_catalog.=) ANY (kinds) THEN
@@ -178,7 +177,10 @@ BEGIN
   END IF;
 
   IF method OPERATOR(pg_catalog.=) 'gin' THEN
-    IF pg_catalog.array_position(paths, NULL) IS NOT NULL THEN
+    -- it does not tell the elements of an array apart
+    wanted := ARRAY(SELECT pg_catalog.regexp_replace(w.field, '(^|\.)-?[0-9]+(?=\.|$)', '', 'g') FROM pg_catalog.unnest(wanted) WITH ORDINALITY AS w (field, n) ORDER BY w.n);
+    wanted := ARRAY(SELECT pg_catalog.ltrim(w.field, '.') FROM pg_catalog.unnest(wanted) WITH ORDINALITY AS w (field, n) ORDER BY w.n);
+    IF '' OPERATOR(pg_catalog.=) ANY (wanted) THEN
       columns := ARRAY[pg_catalog.concat(q.doc, ' @extschema@.bson_ops')];
       key := '{"$**": 1}';
     ELSE
@@ -192,7 +194,8 @@ BEGIN
           @extschema@._collection_index_path(pg_catalog.substr(wanted[1], pg_catalog.length(parent) OPERATOR(pg_catalog.+) 2)),
           @extschema@._collection_index_path(pg_catalog.substr(wanted[2], pg_catalog.length(parent) OPERATOR(pg_catalog.+) 2))))];
       ELSE
-        columns := ARRAY[pg_catalog.format('%s @extschema@.bson_ops (paths = %L)', q.doc, pg_catalog.array_to_string(paths, ', '))];
+        columns := ARRAY[pg_catalog.format('%s @extschema@.bson_ops (paths = %L)', q.doc,
+          (SELECT pg_catalog.string_agg(@extschema@._collection_index_path(w.field), ', ' ORDER BY w.n) FROM pg_catalog.unnest(wanted) WITH ORDINALITY AS w (field, n)))];
         parent := NULL;
       END IF;
       key := (SELECT @extschema@.bson_object_agg(w.field OPERATOR(pg_catalog.||) CASE WHEN parent IS NULL THEN '.$**' ELSE '' END, 1 ORDER BY w.n)

@@ -211,7 +211,10 @@ key_of_pairs(DpBuilder *b, const char *list)
 		len--;
 	if (open == NULL || len == 0 || list[len - 1] != ')')
 		return false;
-	parent = dotted(dp_path_parse(list, open - list), ".");
+	both = dp_path_parse_list(list, open - list);
+	if (list_length(both) != 1)
+		return false;
+	parent = dotted(linitial(both), ".");
 	if (parent == NULL)
 		return false;
 	fields = pnstrdup(open + 1, list + len - 1 - (open + 1));

@@ -3,7 +3,7 @@
 \pset fieldsep '\n'
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(83);
+SELECT plan(98);
 
 -- ---------------------------------------------------------------- signatures
 
@@ -38,7 +38,11 @@ SELECT is(made(k, u, p), 'CREATE ' || d, k::text) FROM (VALUES
   ('{a: 1}', false, '{a: {$gt: 5}, s: "it''s \\"}', $$btree (((doc -> 'a'::text)) NULLS FIRST) WHERE (doc @@ '{"a": {"$gt": 5}, "s": "it''s \\"}'::bson)$$),
   ('{"we ird.x,y": 1}', false, NULL, $$btree (((doc -> 'we ird."x,y"'::text)) NULLS FIRST)$$),
   ('{"q\"uote": 1}', false, NULL, $$btree (((doc -> '"q""uote"'::text)) NULLS FIRST)$$),
-  ('{"list.0.x": "hashed"}', false, NULL, $$hash (((doc -> 'list.0.x'::text)))$$)) AS x (k, u, p, d) WHERE NOT u;
+  ('{"list.0.x": "hashed"}', false, NULL, $$hash (((doc -> 'list.0.x'::text)))$$),
+  ('{"$**": 1}', false, NULL, $$gin (doc)$$), ('{"$**": -1, "a.$**": 1}', false, '{a: 1}', $$gin (doc) WHERE (doc @@ '{"a": 1}'::bson)$$), ('{"b.$**": 1, "we,ird.$**": 1}', false, NULL, $$gin (doc bson_ops (paths='b, "we,ird"'))$$),
+  ('{"b.d": 1, a: -1}', false, NULL, $$gin (doc bson_ops (paths='b.d, a'))$$), ('{"list.x": 1}', false, NULL, $$gin (doc bson_ops (paths='list.x'))$$), ('{"list.0.x": 1}', false, NULL, $$gin (doc bson_ops (paths='list.x'))$$), ('{"list.x": 1}', false, '{a: 1000}', $$btree (((doc -> 'list.x'::text)) NULLS FIRST) WHERE (doc @@ '{"a": 1000}'::bson)$$),
+  ('{"list.x": 1, "list.y": 1}', false, NULL, $$gin (doc bson_ops (pairs='list(x,y)'))$$), ('{"list.y,z": 1, "list.x": -1}', false, NULL, $$gin (doc bson_ops (pairs='list("y,z",x)'))$$), ('{"list.x": 1, "list.y": 1, a: 1}', false, NULL, $$gin (doc bson_ops (paths='list.x, list.y, a'))$$),
+  ('{"list.x": 1, "b.d": 1}', false, NULL, $$gin (doc bson_ops (paths='list.x, b.d'))$$), ('{"b.c": 1, "b.d": 1}', false, NULL, $$gin (doc bson_ops (paths='b.c, b.d'))$$)) AS x (k, u, p, d) WHERE NOT u;
 INSERT INTO c (doc) VALUES ('{_id: 1001, u: 1}'), ('{_id: 1002, u: 2}'), ('{_id: 1003, u: null, v: 1}');
 SELECT throws_ok($$SELECT collection_create_index('c', '{u: 1}', true)$$, '23505', NULL, 'unique: two documents without the field are the same');
 SELECT is(made('{u: 1}', true, '{u: {$exists: true}}'), $$CREATE UNIQUE btree (((doc -> 'u'::text)) NULLS FIRST) NULLS NOT DISTINCT WHERE (doc @@ '{"u": {"$exists": true}}'::bson)$$, 'unique where it exists');
@@ -76,8 +80,15 @@ CREATE INDEX other5 ON c (doc);
 CREATE INDEX other6 ON c (bson_get(doc, 'x'));
 CREATE INDEX other7 ON c (_id, (doc -> 'x')) INCLUDE (doc);
 CREATE INDEX other8 ON c USING brin (bson_size(doc));
+CREATE INDEX other9 ON c USING gin (doc bson_ops (paths = 'a, "x.y"'));
+CREATE INDEX othera ON c USING gin (doc bson_ops (pairs = 'list(x,y), b(c,d)'));
+CREATE INDEX otherb ON c USING gin (doc bson_ops (pairs = ' "li(s)t" ( x , "y""z" ) '));
+CREATE INDEX otherc ON c USING gin (doc bson_ops (paths = 'a', pairs = 'list(x,y)'));
+CREATE INDEX otherd ON c USING gin ((doc || '{}'::bson));
+CREATE INDEX othere ON c USING gin (doc) WITH (fastupdate = off);
 SELECT results_eq($$SELECT name::text COLLATE "default", key::text, partial_filter::text FROM collection_list_indexes('c') WHERE name LIKE 'other%'$$,
-  $$VALUES ('other1', NULL, NULL), ('other2', NULL, NULL), ('other3', NULL, NULL), ('other4', '{"a": 1}', NULL), ('other5', NULL, NULL), ('other6', '{"x": 1}', NULL), ('other7', '{"_id": 1, "x": 1}', NULL), ('other8', NULL, NULL)$$,
+  $$VALUES ('other1', NULL, NULL), ('other2', NULL, NULL), ('other3', NULL, NULL), ('other4', '{"a": 1}', NULL), ('other5', NULL, NULL), ('other6', '{"x": 1}', NULL), ('other7', '{"_id": 1, "x": 1}', NULL), ('other8', NULL, NULL), ('other9', NULL, NULL),
+     ('othera', NULL, NULL), ('otherb', '{"li(s)t.x": 1, "li(s)t.y\"z": 1}', NULL), ('otherc', '{"a.$**": 1, "list.x": 1, "list.y": 1}', NULL), ('otherd', NULL, NULL), ('othere', '{"$**": 1}', NULL)$$,
   'an index that no key document describes has none');
 SELECT is((SELECT definition FROM collection_list_indexes('c') WHERE name = 'c_a_idx'), $$CREATE INDEX c_a_idx ON public.c USING btree (((doc -> 'a'::text)) NULLS FIRST)$$, 'with the command');
 SELECT throws_ok($$SELECT * FROM collection_list_indexes(NULL)$$, '22004', NULL, 'of nothing');
@@ -95,6 +106,12 @@ SELECT throws_ok($$SELECT collection_drop_index('c', name => 'made')$$, '42704',
 SELECT throws_ok($$SELECT collection_drop_index('c', '{_id: 1}')$$, '2BP01', NULL, 'not the primary key');
 SELECT throws_ok($$SELECT collection_drop_index('c')$$, '22004', NULL, 'neither key nor name');
 SELECT throws_ok($$SELECT collection_drop_index(NULL, '{a: 1}')$$, '22004', NULL, 'no relation');
+
+DROP INDEX othere, otherc;
+SELECT collection_create_index('c', k) FROM unnest(ARRAY['{"b.d": 1}', '{"list.x": 1, "list.y": 1}', '{"$**": 1}']::bson[]) k;
+SELECT is(collection_drop_index('c', '{"b.d": 1}'), 'c_b_d_idx', 'a field with arrays as it was given');
+SELECT is(collection_drop_index('c', '{"list.x": 1, "list.y": 1}'), 'c_list_x_list_y_idx', 'a pair');
+SELECT is(collection_drop_index('c', '{"$**": 1}'), 'c_all_idx', 'all fields');
 
 -- ---------------------------------------------------------------- what is refused
 

@@ -28,6 +28,12 @@ SELECT collection_create_index('orders', '{number: 1}', true);
 \set VERBOSITY default
 SELECT collection_delete('orders', '{_id: {$gt: 5000}}', multi => true);
 
+-- Where documents have arrays the index is a GIN index, because only that finds their elements; two fields of the documents of one
+-- array are indexed as pairs. A wildcard is an index of all fields, or of those below one.
+SELECT collection_create_index('orders', '{tags: 1, status: 1}');
+SELECT collection_create_index('orders', '{"lines.sku": 1, "lines.quantity": 1}');
+SELECT collection_create_index('orders', '{"$**": 1}');
+
 -- A hash index serves equality alone.
 SELECT collection_create_index('orders', '{status: "hashed"}');
 
@@ -47,6 +53,9 @@ END $$;
 SELECT plan_of('{customer: "c7", date: {$gte: ISODate("2030-01-01")}}');
 SELECT plan_of('{"address.city": "Town 7"}');
 
+SELECT plan_of('{lines: {$elemMatch: {sku: "A7", quantity: {$gt: 5}}}}');
+SELECT plan_of('{tags: {$all: ["t3", "t4"]}, status: "paid", total: {$lt: 9}}');
+
 -- With a proof that it never is, one search is enough, and the index gives the order as well.
 ALTER TABLE orders ADD CHECK (bson_validate(doc, '{properties: {customer: {bsonType: "string"}, date: {bsonType: "date"}}}'));
 SELECT plan_of('{customer: "c7"}');
@@ -56,6 +65,7 @@ SELECT collection_find('orders', '{customer: "c7"}', '{_id: 1, date: 1}', '{cust
 -- Indexes are dropped by their key documents or names.
 SELECT collection_drop_index('orders', '{customer: 1, date: -1}');
 SELECT collection_drop_index('orders', name => 'by_city');
+SELECT collection_drop_index('orders', '{tags: 1, status: 1}');
 SELECT collection_drop_index('orders', '{customer: 1, date: -1}');
 
 -- What MongoDB has and PostgreSQL has in another form is refused with a hint.
