@@ -41,20 +41,23 @@ SELECT collection_create_index('orders', '{status: "hashed"}');
 CREATE INDEX orders_upper ON orders (upper(doc ->> 'customer'));
 SELECT name, key, method, is_unique, partial_filter FROM collection_list_indexes('orders');
 
+-- Indexes are dropped by their key documents or names.
+SELECT collection_drop_index('orders', '{"$**": 1}');
+
 -- The calls search these indexes, also where nothing says that a field is never an array.
 ANALYZE orders;
 CREATE FUNCTION plan_of(filter bson, sort bson DEFAULT NULL) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
   q record := _collection_query('orders', filter, sort);
 BEGIN
-  RETURN QUERY EXECUTE concat('EXPLAIN (COSTS OFF) SELECT t.', q.doc, ' FROM ', q.source, ' WHERE ', q.conditions, ' ORDER BY ' || q.ordering)
+  RETURN QUERY EXECUTE concat('EXPLAIN (COSTS OFF) SELECT t.', q.doc, ' FROM ', q.source, ' WHERE ', q.conditions, ' ORDER BY ' || q.ordering || ' LIMIT 10')
     USING filter, q.operands, sort;
 END $$;
 SELECT plan_of('{customer: "c7", date: {$gte: ISODate("2030-01-01")}}');
 SELECT plan_of('{"address.city": "Town 7"}');
 
 SELECT plan_of('{lines: {$elemMatch: {sku: "A7", quantity: {$gt: 5}}}}');
-SELECT plan_of('{tags: {$all: ["t3", "t4"]}, status: "paid", total: {$lt: 9}}');
+SELECT plan_of('{tags: {$all: ["t3", "t4"]}, total: {$lt: 9}}');
 
 -- With a proof that it never is, one search is enough, and the index gives the order as well.
 ALTER TABLE orders ADD CHECK (bson_validate(doc, '{properties: {customer: {bsonType: "string"}, date: {bsonType: "date"}}}'));
@@ -62,7 +65,6 @@ SELECT plan_of('{customer: "c7"}');
 SELECT plan_of('{}', '{customer: 1, date: -1}');
 SELECT collection_find('orders', '{customer: "c7"}', '{_id: 1, date: 1}', '{customer: 1, date: -1}', take => 2);
 
--- Indexes are dropped by their key documents or names.
 SELECT collection_drop_index('orders', '{customer: 1, date: -1}');
 SELECT collection_drop_index('orders', name => 'by_city');
 SELECT collection_drop_index('orders', '{tags: 1, status: 1}');
