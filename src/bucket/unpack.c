@@ -10,8 +10,12 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_type.h"
+#include "executor/executor.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parse_coerce.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
 #include "utils/lsyscache.h"
@@ -43,6 +47,7 @@ typedef struct UnpackRows
 } UnpackRows;
 
 static UnpackRows *rows_start(FunctionCallInfo fcinfo, TupleDesc desc);
+static void column_datums(DpBucketReader *r, int column, Oid typid, int32 typmod, Datum *values, bool *nulls);
 static Datum rows_next(FunctionCallInfo fcinfo);
 static Datum time_datum(int64 t, Oid type);
 static bool is_time_type(Oid type);
@@ -238,9 +243,53 @@ rows_start(FunctionCallInfo fcinfo, TupleDesc desc)
 			continue;
 		rows->values[i] = palloc_extended(r.count * sizeof(Datum), MCXT_ALLOC_HUGE);
 		rows->nulls[i] = palloc(r.count * sizeof(bool));
-		dp_bucket_datums(&r, column, att->atttypid, att->atttypmod, rows->values[i], rows->nulls[i]);
+		column_datums(&r, column, att->atttypid, att->atttypmod, rows->values[i], rows->nulls[i]);
 	}
 	return rows;
+}
+
+/*
+ * The values of a column as the SQL type.  Numbers, times and the like become
+ * other types by their casts, as when they are inserted into a table.
+ */
+static void
+column_datums(DpBucketReader *r, int column, Oid typid, int32 typmod, Datum *values, bool *nulls)
+{
+	DpPackedKind kind = dp_bucket_column(r, column)->kind;
+	Oid			own = dp_bucket_kind_type(kind);
+	CaseTestExpr *input;
+	Node	   *cast;
+	ExprState  *state;
+	ExprContext *context;
+
+	if ((typid == own && typmod < 0) || kind == DP_PACKED_OTHER || kind == DP_PACKED_VALUE ||
+		kind == DP_PACKED_NOTHING || kind == DP_PACKED_SPLIT_DOCUMENT)
+	{
+		dp_bucket_datums(r, column, typid, typmod, values, nulls);
+		return;
+	}
+
+	input = makeNode(CaseTestExpr);
+	input->typeId = own;
+	input->typeMod = -1;
+	input->collation = get_typcollation(own);
+	cast = coerce_to_target_type(NULL, (Node *) input, own, typid, typmod,
+								 COERCION_ASSIGNMENT, COERCE_IMPLICIT_CAST, -1);
+	if (cast == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_CANNOT_COERCE),
+				 errmsg("a field of type %s cannot become a column of type %s",
+						format_type_be(own), format_type_be(typid))));
+	state = ExecInitExpr(expression_planner((Expr *) cast), NULL);
+	context = CreateStandaloneExprContext();
+	dp_bucket_datums(r, column, own, -1, values, nulls);
+	for (int i = 0; i < r->count; i++)
+	{
+		context->caseValue_datum = values[i];
+		context->caseValue_isNull = nulls[i];
+		values[i] = ExecEvalExpr(state, context, &nulls[i]);
+	}
+	FreeExprContext(context, true);
 }
 
 /* The next row. */
