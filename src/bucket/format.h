@@ -313,5 +313,9 @@ extern void dp_reader_presence(DpBucketReader *r, const DpPackedColumn *column, 
 /* Numerics */
 extern bool dp_numeric_to_decimal(Datum numeric, int64 *value, uint8 *scale);
 extern Datum dp_decimal_to_numeric(int64 value, int scale);
+extern Datum dp_text_to_numeric(DpString s);
+
+/* Whether an integer is a value of the kind, or of the BSON type if that is VALUE. */
+extern bool dp_int_in_range(int kind, int bson_type, int64 i);
 
 #endif							/* DP_BUCKET_FORMAT_H */

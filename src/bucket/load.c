@@ -12,7 +12,6 @@
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
-#include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/uuid.h"
 
@@ -21,9 +20,10 @@
 #include "bson/reader.h"
 #include "bucket/builder.h"
 
+static void load_integers(DpCursor c, const DpPackedColumn *p, int64 *values);
 static void load_numbers(DpCursor c, const DpPackedColumn *p, int64 *values);
 static void load_values(DpCursor c, const DpPackedColumn *p, DpValues *v);
-static void load_typed(DpCursor c, int type, DpForm form, int scale, int64 base, DpValues *v);
+static void load_typed(DpCursor c, int type, DpForm form, int scale, DpValues *v);
 static void load_numerics(DpCursor c, const DpPackedColumn *p, DpValues *v);
 static void load_mixed(DpCursor c, DpValues *v);
 static void spread(int64 *values, const uint8 *presence, int count, int nvalues);
@@ -60,6 +60,32 @@ number_class(const DpPackedColumn *p)
 }
 
 /*
+ * Integers as they are packed.  They have to be in the range that the header
+ * says and to have the sum that it says: where bytes were damaged, they
+ * hardly do.
+ */
+static void
+load_integers(DpCursor c, const DpPackedColumn *p, int64 *values)
+{
+	const DpBucketSummary *s = &p->summary;
+	int			n = s->nvalues;
+	uint64		range = (uint64) s->max_i - (uint64) s->min_i;
+	uint64		sum = 0;
+	bool		outside = false;
+
+	dp_ints_decode(c, n, s->min_i, values);
+	for (int i = 0; i < n; i++)
+	{
+		uint64		v = (uint64) values[i];
+
+		outside |= v - (uint64) s->min_i > range;
+		sum += v;
+	}
+	if (unlikely(outside || (s->has_sum && sum != (uint64) s->sum_i)))
+		dp_bucket_corrupted("The values of a column are not those that its header tells of.");
+}
+
+/*
  * Integers, or the bits of doubles.
  */
 static void
@@ -71,7 +97,7 @@ load_numbers(DpCursor c, const DpPackedColumn *p, int64 *values)
 		dp_cursor_done(&c);
 	else if (p->integers)
 	{
-		dp_ints_decode(c, s->nvalues, s->min_i, values);
+		load_integers(c, p, values);
 		if (number_class(p) == 'd')
 			dp_floats_unscale(values, s->nvalues, p->scale, p->kind == DP_PACKED_FLOAT4);
 	}
@@ -215,8 +241,10 @@ load_values(DpCursor c, const DpPackedColumn *p, DpValues *v)
 		v->strings = palloc_array(DpString, n);
 		v->types = palloc_array(uint8, n);
 		memset(v->types, p->bson_type, n);
-		if (p->bson_type != 0)
-			load_typed(c, p->bson_type, p->form, p->scale, p->summary.min_i, v);
+		if (number_class(p) != 0)
+			load_numbers(c, p, v->ints);
+		else if (p->bson_type != 0)
+			load_typed(c, p->bson_type, p->form, 0, v);
 		else if (p->form == DP_FORM_MIXED)
 			load_mixed(c, v);
 		else
@@ -240,19 +268,19 @@ load_values(DpCursor c, const DpPackedColumn *p, DpValues *v)
  * BSON values of one type.
  */
 static void
-load_typed(DpCursor c, int type, DpForm form, int scale, int64 base, DpValues *v)
+load_typed(DpCursor c, int type, DpForm form, int scale, DpValues *v)
 {
 	if (dp_type_is_int(type))
 	{
 		if (form != DP_FORM_INTS || scale != 0)
 			dp_bucket_corrupted("Integers are not packed in that way.");
-		dp_ints_decode(c, v->n, base, v->ints);
+		dp_ints_decode(c, v->n, 0, v->ints);
 	}
 	else if (type == DP_TYPE_DOUBLE)
 	{
 		if (form == DP_FORM_INTS)
 		{
-			dp_ints_decode(c, v->n, base, v->ints);
+			dp_ints_decode(c, v->n, 0, v->ints);
 			dp_floats_unscale(v->ints, v->n, scale, false);
 		}
 		else
@@ -310,7 +338,7 @@ load_mixed(DpCursor c, DpValues *v)
 		if ((form & DP_FORM_SCALE) > DP_MAX_SCALE)
 			dp_bucket_corrupted("The scale of a column is too large.");
 		part.n = counts[type];
-		load_typed(dp_cursor_part(&c, size), type, form >> DP_FORM_SHIFT, form & DP_FORM_SCALE, 0, &part);
+		load_typed(dp_cursor_part(&c, size), type, form >> DP_FORM_SHIFT, form & DP_FORM_SCALE, &part);
 		for (int i = 0; i < n; i++)
 		{
 			if (v->types[i] != type)
@@ -334,14 +362,14 @@ load_numerics(DpCursor c, const DpPackedColumn *p, DpValues *v)
 	if (p->form == DP_FORM_INTS)
 	{
 		memset(v->types, p->scale, n);
-		dp_ints_decode(c, n, p->summary.min_i, v->ints);
+		load_integers(c, p, v->ints);
 	}
 	else if (p->form == DP_FORM_DECIMALS)
 	{
 		int64	   *scales = palloc_array(int64, n);
 
 		dp_ints_decode_sized(&c, n, 0, scales);
-		dp_ints_decode(c, n, p->summary.min_i, v->ints);
+		load_integers(c, p, v->ints);
 		for (int i = 0; i < n; i++)
 		{
 			int64		factor;
@@ -475,13 +503,7 @@ numeric_datums(DpCursor c, const DpPackedColumn *p, Datum *values)
 		else if (v.types[i] != DP_NO_DECIMAL)
 			values[i] = dp_decimal_to_numeric(v.ints[i], v.types[i]);
 		else
-		{
-			char	   *text = pnstrdup((const char *) v.strings[i].data, v.strings[i].len);
-
-			values[i] = DirectFunctionCall3(numeric_in, CStringGetDatum(text),
-											ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
-			pfree(text);
-		}
+			values[i] = dp_text_to_numeric(v.strings[i]);
 	}
 	pfree(v.types);
 	pfree(v.ints);

@@ -8,10 +8,15 @@
 #include "postgres.h"
 
 #include "common/int.h"
+#include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/numeric.h"
 
 #include "bucket/format.h"
+
+/* Limits of numerics: digits before the point, and after it */
+#define MAX_WHOLE_DIGITS	131072
+#define MAX_FRACTION		16383
 
 #define HEADER_KIND			0xC000
 #define HEADER_SPECIAL		0xC000	/* NaN and the infinities */
@@ -110,4 +115,40 @@ dp_decimal_to_numeric(int64 value, int scale)
 	if (scale == 0)
 		return NumericGetDatum(int64_to_numeric(value));
 	return NumericGetDatum(int64_div_fast_to_numeric(value, scale));
+}
+
+/*
+ * The numeric whose text numeric_out wrote, palloc'd.  Anything else raises
+ * DATA_CORRUPTED.
+ */
+Datum
+dp_text_to_numeric(DpString s)
+{
+	const char *p = (const char *) s.data;
+	const char *end = p + s.len;
+	const char *point = NULL;
+	char	   *text;
+	Datum		d;
+
+	if (s.len > 0 && *p == '-')
+		p++;
+	if (!(end - p == 3 && memcmp(p, "NaN", 3) == 0) && !(end - p == 8 && memcmp(p, "Infinity", 8) == 0))
+	{
+		const char *first = p;
+
+		for (; p < end; p++)
+		{
+			if (*p == '.' && point == NULL && p > first)
+				point = p;
+			else if (*p < '0' || *p > '9')
+				break;
+		}
+		if (p < end || p == first || (point != NULL ? point : end) - first > MAX_WHOLE_DIGITS ||
+			(point != NULL && (end - point == 1 || end - point - 1 > MAX_FRACTION)))
+			dp_bucket_corrupted("A number is not one.");
+	}
+	text = pnstrdup((const char *) s.data, s.len);
+	d = DirectFunctionCall3(numeric_in, CStringGetDatum(text), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+	pfree(text);
+	return d;
 }

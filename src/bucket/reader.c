@@ -255,6 +255,33 @@ kind_is_float(int kind, int bson_type)
 		(kind == DP_PACKED_VALUE && bson_type == DP_TYPE_DOUBLE);
 }
 
+bool
+dp_int_in_range(int kind, int bson_type, int64 i)
+{
+	switch (kind)
+	{
+		case DP_PACKED_BOOL:
+			return i == 0 || i == 1;
+		case DP_PACKED_INT2:
+			return i >= PG_INT16_MIN && i <= PG_INT16_MAX;
+		case DP_PACKED_INT4:
+			return i >= PG_INT32_MIN && i <= PG_INT32_MAX;
+		case DP_PACKED_DATE:
+			return i == DATEVAL_NOBEGIN || i == DATEVAL_NOEND || IS_VALID_DATE(i);
+		case DP_PACKED_TIME:
+			return i >= 0 && i <= USECS_PER_DAY;
+		case DP_PACKED_TIMESTAMP:
+		case DP_PACKED_TIMESTAMPTZ:
+			return i == DT_NOBEGIN || i == DT_NOEND || IS_VALID_TIMESTAMP(i);
+		case DP_PACKED_VALUE:
+			if (bson_type == DP_TYPE_INT32)
+				return i >= PG_INT32_MIN && i <= PG_INT32_MAX;
+			return bson_type != DP_TYPE_BOOL || i == 0 || i == 1;
+		default:
+			return true;
+	}
+}
+
 /*
  * The header of the next column.
  */
@@ -332,7 +359,10 @@ parse_column(DpBucketReader *r, DpPackedColumn *p, int number)
 			dp_bucket_corrupted("A column has no minimum.");
 		s->min_i = dp_cursor_zigzag(&c);
 		s->max_i = (int64) ((uint64) s->min_i + dp_cursor_varint(&c));
-		if (unlikely(s->max_i < s->min_i))
+		if (unlikely(s->max_i < s->min_i ||
+					 (kind_is_int(p->kind, p->bson_type) &&
+					  (!dp_int_in_range(p->kind, p->bson_type, s->min_i) ||
+					   !dp_int_in_range(p->kind, p->bson_type, s->max_i)))))
 			dp_bucket_corrupted("The range of a column is wrong.");
 		s->min_d = (double) s->min_i / power;
 		s->max_d = (double) s->max_i / power;

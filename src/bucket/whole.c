@@ -10,8 +10,6 @@
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/date.h"
-#include "utils/fmgrprotos.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
@@ -231,34 +229,6 @@ compare_columns(const DpPackedColumn *is, const DpPackedColumn *was)
 		dp_bucket_corrupted("The header does not say what the columns hold.");
 }
 
-/* Whether an integer is in the range of its kind. */
-static bool
-int_in_range(int kind, int bson_type, int64 i)
-{
-	switch (kind)
-	{
-		case DP_PACKED_BOOL:
-			return i == 0 || i == 1;
-		case DP_PACKED_INT2:
-			return i >= PG_INT16_MIN && i <= PG_INT16_MAX;
-		case DP_PACKED_INT4:
-			return i >= PG_INT32_MIN && i <= PG_INT32_MAX;
-		case DP_PACKED_DATE:
-			return i == DATEVAL_NOBEGIN || i == DATEVAL_NOEND || IS_VALID_DATE(i);
-		case DP_PACKED_TIME:
-			return i >= 0 && i <= USECS_PER_DAY;
-		case DP_PACKED_TIMESTAMP:
-		case DP_PACKED_TIMESTAMPTZ:
-			return i == DT_NOBEGIN || i == DT_NOEND || IS_VALID_TIMESTAMP(i);
-		case DP_PACKED_VALUE:
-			if (bson_type == DP_TYPE_INT32)
-				return i >= PG_INT32_MIN && i <= PG_INT32_MAX;
-			return bson_type != DP_TYPE_BOOL || i == 0 || i == 1;
-		default:
-			return true;
-	}
-}
-
 /*
  * Whether the values are possible ones of the column's kind.
  */
@@ -274,12 +244,7 @@ check_values(const DpPackedColumn *p, const DpValues *v)
 				break;
 			case DP_PACKED_NUMERIC:
 				if (v->types[i] == DP_NO_DECIMAL)
-				{
-					char	   *text = pnstrdup((const char *) v->strings[i].data, v->strings[i].len);
-
-					(void) DirectFunctionCall3(numeric_in, CStringGetDatum(text),
-											   ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
-				}
+					(void) dp_text_to_numeric(v->strings[i]);
 				break;
 			case DP_PACKED_TEXT:
 			case DP_PACKED_OTHER:
@@ -302,14 +267,14 @@ check_values(const DpPackedColumn *p, const DpValues *v)
 			case DP_PACKED_VALUE:
 				if (dp_type_is_int(v->types[i]))
 				{
-					if (!int_in_range(p->kind, v->types[i], v->ints[i]))
+					if (!dp_int_in_range(p->kind, v->types[i], v->ints[i]))
 						dp_bucket_corrupted("A number is out of range.");
 				}
 				else if (v->types[i] != DP_TYPE_DOUBLE)
 					check_value(v->types[i], &v->strings[i]);
 				break;
 			default:
-				if (!int_in_range(p->kind, 0, v->ints[i]))
+				if (!dp_int_in_range(p->kind, 0, v->ints[i]))
 					dp_bucket_corrupted("A number is out of range.");
 				break;
 		}

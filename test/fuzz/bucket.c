@@ -515,7 +515,7 @@ same_value(DpPackedKind kind, const DpValues *v, int k, Datum d)
 				return v->types[k] == DP_NO_DECIMAL && v->strings[k].len == 3;
 			if (v->types[k] == DP_NO_DECIMAL)
 			{
-				char	   *text = psprintf(INT64_FORMAT "e-%d", value, scale);
+				char	   *text = psprintf("%s" INT64_FORMAT ".%d", value < 0 ? "-" : "", value < 0 ? -value : value, scale);
 
 				return strlen(text) == v->strings[k].len && memcmp(text, v->strings[k].data, strlen(text)) == 0;
 			}

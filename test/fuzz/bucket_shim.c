@@ -153,7 +153,7 @@ numeric_out(PG_FUNCTION_ARGS)
 	MadeNumeric *n = (MadeNumeric *) v;
 
 	if (VARSIZE_ANY(v) == sizeof(MadeNumeric))
-		PG_RETURN_CSTRING(psprintf(INT64_FORMAT "e-%d", n->value, n->scale));
+		PG_RETURN_CSTRING(psprintf("%s" INT64_FORMAT ".%d", n->value < 0 ? "-" : "", n->value < 0 ? -n->value : n->value, n->scale));
 	PG_RETURN_CSTRING(pstrdup("NaN"));
 }
 
