@@ -25,6 +25,7 @@ static bool sum_of_numerics(DpBucketReader *r, const DpBucketSource *source, Num
 static bool sum_of_values(DpBucketReader *r, const DpBucketSource *source, DpValue *result, int64 *n);
 static bool average(DpBucketReader *r, const DpBucketSource *source, DpValue *result);
 static bool extreme_of_summary(const DpPackedColumn *packed, bool least, DpValue *result);
+static bool extreme_of_numerics(DpBucketReader *r, const DpBucketSource *source, int sign, DpValue *result);
 static bool extreme(DpBucketReader *r, const DpBucketSource *source, int sign, DpValue *result);
 static bool deviation(DpBucketReader *r, const DpBucketSource *source, bool sample, DpValue *result);
 
@@ -68,6 +69,8 @@ dp_bucket_accumulate(DpBucketReader *r, const DpBucketSource *source,
 			if (source->path == NULL && packed->summary.has_range &&
 				extreme_of_summary(packed, what == DP_BUCKET_MIN, result))
 				return true;
+			if (source->path == NULL && packed->kind == DP_PACKED_NUMERIC)
+				return extreme_of_numerics(r, source, what == DP_BUCKET_MIN ? -1 : 1, result);
 			return extreme(r, source, what == DP_BUCKET_MIN ? -1 : 1, result);
 		case DP_BUCKET_FIRST:
 		case DP_BUCKET_LAST:
@@ -251,6 +254,27 @@ extreme_of_summary(const DpPackedColumn *packed, bool least, DpValue *result)
 		default:
 			return false;
 	}
+}
+
+/* The least (sign -1) or the greatest of numerics, in SQL's order. */
+static bool
+extreme_of_numerics(DpBucketReader *r, const DpBucketSource *source, int sign, DpValue *result)
+{
+	Datum	   *values = palloc_extended(r->count * sizeof(Datum), MCXT_ALLOC_HUGE);
+	bool	   *nulls = palloc(r->count * sizeof(bool));
+	int			best = -1;
+
+	dp_bucket_datums(r, source->column, NUMERICOID, -1, values, nulls);
+	for (int i = 0; i < r->count; i++)
+	{
+		if (!nulls[i] &&
+			(best < 0 || DatumGetInt32(DirectFunctionCall2(numeric_cmp, values[i], values[best])) * sign > 0))
+			best = i;
+	}
+	if (best < 0)
+		return false;
+	*result = dp_value_of_varlena(dp_datum_to_value(values[best], NUMERICOID));
+	return true;
 }
 
 /* The least (sign -1) or the greatest value, null not being one. */

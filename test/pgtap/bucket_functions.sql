@@ -4,7 +4,7 @@ BEGIN;
 SET LOCAL client_min_messages = warning;
 SET LOCAL timezone = 'UTC';
 SET LOCAL extra_float_digits = 1;
-SELECT plan(164);
+SELECT plan(165);
 SELECT diag('seed ' || coalesce(current_setting('bucket.seed', true), '0.7'));
 SELECT setseed(coalesce(current_setting('bucket.seed', true), '0.7')::float8);
 
@@ -101,6 +101,8 @@ SELECT is(bucket_last(b, 'i4')::int, (SELECT i4 FROM bucket_unpack(b, NULL::plai
 SELECT is(ARRAY[bucket_sum(b, 'f8')::text, bucket_sum(b, 'i4')::text, bucket_count(b, 'i4')::text, bucket_stddev(b, 'i2')::text], '{-Infinity,NULL,0,NULL}', 'infinities and groups of one')
 FROM packed WHERE g = 9;
 SELECT is(bucket_avg(b, 'n'), '{"$numberDecimal": "NaN"}', 'NaN stays') FROM packed WHERE g = 9;
+SELECT is(ARRAY[bucket_min(b, 'value')::numeric, bucket_max(b, 'value')::numeric], (SELECT ARRAY[min(v), max(v)] FROM unnest('{1,NaN,-Infinity,1e30}'::numeric[]) v), 'numerics that are no scaled integers, NaN being the greatest')
+FROM (SELECT bucket_agg(now(), v) FROM unnest('{1,NaN,-Infinity,1e30}'::numeric[]) v) x (b);
 
 -- slices and merges are the rows between and the rows of all
 SELECT results_eq('SELECT sum(bucket_count(bucket_slice(b, ''2024-01-01 00:10'', ''2024-01-01 00:20''))), sum(bucket_sum(bucket_slice(b, ''2024-01-01 00:10'', ''2024-01-01 00:20''), ''i8''))::numeric FROM packed',
