@@ -36,7 +36,8 @@ SQL_PARTS = $(wildcard \
 	sql/bucket_document.sql \
 	sql/pattern.sql \
 	sql/patterns/outlier.sql \
-	sql/patterns/bucket.sql)
+	sql/patterns/bucket.sql \
+	sql/patterns/bucket_calls.sql)
 
 DATA_built = docpatterns--$(EXTVERSION).sql
 EXTRA_CLEAN = docpatterns--*.sql

@@ -116,4 +116,32 @@
 #define dp_vacuum_delay_point() vacuum_delay_point()
 #endif
 
+/*
+ * Writing to a table from outside of the executor: PostgreSQL 16 tells apart
+ * indexes that only summarize, 17 finds the sequence of an identity column by
+ * the relation.  The headers of the executor, of table access and of
+ * dependencies are those of who uses these.
+ */
+#if PG_VERSION_NUM >= 160000
+#define DpUpdateIndexes TU_UpdateIndexes
+#define dp_insert_index_tuples(info, slot, estate) \
+	ExecInsertIndexTuples(info, slot, estate, false, false, NULL, NIL, false)
+#define dp_update_index_tuples(info, slot, estate, indexes) \
+	((indexes) != TU_None && (info)->ri_NumIndices > 0 ? \
+	 ExecInsertIndexTuples(info, slot, estate, true, false, NULL, NIL, (indexes) == TU_Summarizing) : NIL)
+#else
+#define DpUpdateIndexes bool
+#define dp_insert_index_tuples(info, slot, estate) \
+	ExecInsertIndexTuples(info, slot, estate, false, false, NULL, NIL)
+#define dp_update_index_tuples(info, slot, estate, indexes) \
+	((indexes) && (info)->ri_NumIndices > 0 ? \
+	 ExecInsertIndexTuples(info, slot, estate, true, false, NULL, NIL) : NIL)
+#endif
+
+#if PG_VERSION_NUM >= 170000
+#define dp_identity_sequence(rel, attnum) getIdentitySequence(rel, attnum, false)
+#else
+#define dp_identity_sequence(rel, attnum) getIdentitySequence(RelationGetRelid(rel), attnum, false)
+#endif
+
 #endif							/* DP_COMPAT_H */

@@ -42,6 +42,7 @@ dp_bucket_handler(PG_FUNCTION_ARGS)
 	FdwRoutine *routine = makeNode(FdwRoutine);
 
 	dp_bucket_scan_routine(routine);
+	dp_bucket_modify_routine(routine);
 	PG_RETURN_POINTER(routine);
 }
 

@@ -6,12 +6,15 @@
  * the bucket's ctid and the row's position in it.  So the query keeps a list of
  * the buckets, and of the pages of the waiting measurements, that it has seen:
  * the block number of a row's ctid is a number in that list, the offset is the
- * position (from 1), or the offset in the page.
+ * position (from 1), or the offset in the page.  A bucket or page has the same
+ * number however often, and by however many scans of the query, it is read, so
+ * that a measurement has one ctid throughout the query.
  */
 #include "postgres.h"
 
 #include "executor/executor.h"
 #include "nodes/execnodes.h"
+#include "utils/hsearch.h"
 #include "utils/memutils.h"
 
 #include "bucket/scan.h"
@@ -31,8 +34,15 @@ struct DpPlaces
 	Place	   *places;
 	BlockNumber n;
 	BlockNumber capacity;
+	HTAB	   *numbers;		/* by what is read */
 	struct DpPlaces *next;
 };
+
+typedef struct PlaceNumber
+{
+	uint64		place;			/* hash key: packed, block and, of buckets, offset */
+	BlockNumber number;
+} PlaceNumber;
 
 /* Those of the queries that are running in this backend */
 static struct DpPlaces *all = NULL;
@@ -47,6 +57,7 @@ struct DpPlaces *
 dp_places_of(EState *estate, Oid relid, bool create)
 {
 	struct DpPlaces *p;
+	HASHCTL		ctl;
 
 	for (p = all; p != NULL; p = p->next)
 	{
@@ -61,6 +72,10 @@ dp_places_of(EState *estate, Oid relid, bool create)
 	p->context = estate->es_query_cxt;
 	p->capacity = 256;
 	p->places = MemoryContextAlloc(p->context, sizeof(Place) * p->capacity);
+	ctl.keysize = sizeof(uint64);
+	ctl.entrysize = sizeof(PlaceNumber);
+	ctl.hcxt = p->context;
+	p->numbers = hash_create("docpatterns places", 256, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	p->callback.func = places_forget;
 	p->callback.arg = p;
 	MemoryContextRegisterResetCallback(p->context, &p->callback);
@@ -75,6 +90,11 @@ dp_places_of(EState *estate, Oid relid, bool create)
 BlockNumber
 dp_place_add(struct DpPlaces *places, bool packed, const ItemPointerData *tid)
 {
+	uint64		place = ((uint64) ItemPointerGetBlockNumber(tid) << 17) |
+		(packed ? ((uint64) ItemPointerGetOffsetNumber(tid) << 1) | 1 : 0);
+	PlaceNumber *known;
+	bool		found;
+
 	if (places->n > 0)
 	{
 		const Place *last = &places->places[places->n - 1];
@@ -84,6 +104,10 @@ dp_place_add(struct DpPlaces *places, bool packed, const ItemPointerData *tid)
 			(!packed || ItemPointerGetOffsetNumber(&last->tid) == ItemPointerGetOffsetNumber(tid)))
 			return places->n - 1;
 	}
+	known = hash_search(places->numbers, &place, HASH_ENTER, &found);
+	if (found)
+		return known->number;
+	known->number = places->n;
 	if (places->n == places->capacity)
 	{
 		if (places->capacity >= MaxBlockNumber / 2)

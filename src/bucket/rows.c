@@ -138,7 +138,7 @@ fetch_bucket(DpBucketScan *scan)
 	while (!scan->packed_done)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!scan->packed_pending && index_getnext_tid(scan->packed_iscan, direction) == NULL)
+		if (!scan->packed_pending && dp_bucket_scan_tid(scan, scan->packed_iscan, direction) == NULL)
 		{
 			scan->packed_done = true;
 			break;
@@ -169,7 +169,7 @@ same_span(DpBucketScan *scan)
 
 	if (!scan->packed_pending)
 	{
-		if (index_getnext_tid(scan->packed_iscan, direction) == NULL)
+		if (dp_bucket_scan_tid(scan, scan->packed_iscan, direction) == NULL)
 		{
 			scan->packed_done = true;
 			return false;

@@ -586,7 +586,7 @@ dp_bucket_scan_next(DpBucketScan *scan)
 		CHECK_FOR_INTERRUPTS();
 		if (scan->mode == DP_SCAN_ALL ?
 			!table_scan_getnextslot(scan->packed_scan, ForwardScanDirection, slot) :
-			!index_getnext_slot(scan->packed_iscan, ForwardScanDirection, slot))
+			!dp_bucket_scan_slot(scan, scan->packed_iscan, ForwardScanDirection, slot))
 		{
 			scan->packed_done = true;
 			return false;
@@ -661,7 +661,7 @@ dp_bucket_scan_recent(DpBucketScan *scan)
 
 		if (scan->mode == DP_SCAN_ALL ?
 			!table_scan_getnextslot(scan->recent_scan, ForwardScanDirection, slot) :
-			!index_getnext_slot(scan->recent_iscan, direction, slot))
+			!dp_bucket_scan_slot(scan, scan->recent_iscan, direction, slot))
 		{
 			scan->recent_done = true;
 			break;

@@ -18,6 +18,7 @@
 #define DP_BUCKET_SCAN_H
 
 #include "access/genam.h"
+#include "access/genam.h"
 #include "access/relscan.h"
 #include "access/stratnum.h"
 #include "access/tableam.h"
@@ -25,6 +26,8 @@
 #include "nodes/execnodes.h"
 #include "nodes/pathnodes.h"
 #include "port/atomics.h"
+
+#include "utils/memutils.h"
 
 #include "bucket/fdw.h"
 
@@ -234,6 +237,30 @@ extern void dp_bucket_rows_make(DpBucketScan *scan, int n, bool times);
 
 /* Load the rows of the next span, in order; false if there is none. */
 extern bool dp_bucket_rows_span(DpBucketScan *scan);
+
+/*
+ * The next entry of an index.  Rows are asked for in a context that does not
+ * last, but index scans keep what they allocate.
+ */
+static inline ItemPointer
+dp_bucket_scan_tid(DpBucketScan *scan, IndexScanDesc iscan, ScanDirection direction)
+{
+	MemoryContext old = MemoryContextSwitchTo(scan->estate->es_query_cxt);
+	ItemPointer result = index_getnext_tid(iscan, direction);
+
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
+static inline bool
+dp_bucket_scan_slot(DpBucketScan *scan, IndexScanDesc iscan, ScanDirection direction, TupleTableSlot *slot)
+{
+	MemoryContext old = MemoryContextSwitchTo(scan->estate->es_query_cxt);
+	bool		result = index_getnext_slot(iscan, direction, slot);
+
+	MemoryContextSwitchTo(old);
+	return result;
+}
 
 /* The places of rows that a scan gave ctids to, by query and relation */
 extern struct DpPlaces *dp_places_of(EState *estate, Oid relid, bool create);

@@ -129,7 +129,7 @@ columns_altered(Oid relid)
 	bool		buckets = false;
 	int			i;
 
-	if (!OidIsValid(relid) || dp_marked(relid, NULL) != DP_MARK_NONE)
+	if (!OidIsValid(relid) || dp_marked_command(relid))
 		return;
 	rel = RelationIdGetRelation(relid);
 	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)

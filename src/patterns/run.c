@@ -228,6 +228,23 @@ dp_marked(Oid relid, const char *name)
 	return mark != NULL ? mark->kind : DP_MARK_NONE;
 }
 
+/*
+ * The same for event triggers, which are not counted as triggers.
+ */
+bool
+dp_marked_command(Oid relid)
+{
+	int			depth = marks != NULL ? dp_trigger_depth() : 0;
+	DpMark	   *mark;
+
+	for (mark = marks; mark != NULL; mark = mark->outer)
+	{
+		if (mark->relid == relid && mark->depth == depth && mark->name == NULL)
+			return true;
+	}
+	return false;
+}
+
 /* Go on with another mark, which must be there. */
 void
 dp_mark_change(Oid relid, const char *name, DpMarkKind kind)

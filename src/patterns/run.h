@@ -90,6 +90,8 @@ typedef struct DpMark
 extern void dp_mark_push(DpMark *mark, Oid relid, const char *name, DpMarkKind kind);
 extern void dp_mark_pop(DpMark *mark);
 extern DpMarkKind dp_marked(Oid relid, const char *name);
+/* Whether the command whose event triggers are being called is one of our own on the relation. */
+extern bool dp_marked_command(Oid relid);
 extern void dp_mark_change(Oid relid, const char *name, DpMarkKind kind);
 
 /* dp_run() for a statement that writes to relid, marked. */
