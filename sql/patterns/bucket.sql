@@ -188,11 +188,75 @@ BEGIN
   PERFORM @extschema@._bucket_create_tables(rel, names, types, not_nulls, group_by, time_field, name, pair);
   EXECUTE format('CREATE TRIGGER %I BEFORE UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.bucket_trigger(%L)',
                  @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_50_bucket', name, NULL), base, options::text);
+  PERFORM @extschema@._bucket_check_document(rel);
   RETURN rel;
 END
 $$;
 COMMENT ON FUNCTION _bucket_create(text[], text, text[], text[], boolean[], regclass, text[], text, interval, timestamptz, text, int, int, interval, text, bson, text, text) IS
   'bucket_create with names resolved';
+
+-- The documents: one for each bucket, waiting measurements included.
+CREATE FUNCTION _bucket_documents(rel regclass, VARIADIC keys "any", OUT page int, OUT doc bson) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'dp_bucket_documents' LANGUAGE C STABLE COST 1000 ROWS 1;
+COMMENT ON FUNCTION _bucket_documents(regclass, "any") IS
+  'documents of the buckets of a group and span (keys: the group columns, then the beginning of the span unless the relation has pages); error 42501 for who may not read the relation';
+CREATE FUNCTION _bucket_documents(rel regclass, OUT page int, OUT doc bson) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'dp_bucket_documents' LANGUAGE C STABLE COST 1000 ROWS 1;
+COMMENT ON FUNCTION _bucket_documents(regclass) IS 'the same for pages of one group';
+
+CREATE FUNCTION _bucket_span_start(rel regclass, ts timestamptz) RETURNS timestamptz
+  AS 'MODULE_PATHNAME', 'dp_bucket_span_start' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION _bucket_span_start(regclass, timestamptz) IS 'the beginning of the span of the relation that the time lies in';
+CREATE FUNCTION _bucket_span_start(rel regclass, ts timestamp) RETURNS timestamp
+  AS 'MODULE_PATHNAME', 'dp_bucket_span_start' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION _bucket_span_start(regclass, timestamp) IS 'the same for times that know no zone';
+
+CREATE FUNCTION _bucket_check_document(rel regclass) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_bucket_check_document' LANGUAGE C STRICT;
+COMMENT ON FUNCTION _bucket_check_document(regclass) IS 'raises what is wrong with the template of a bucket relation''s documents';
+
+CREATE FUNCTION _bucket_create_view(rel regclass, packed text, recent text, group_by text[], time_field text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  base text;
+  view_name text;
+  owner oid;
+  group_list text;
+  output_list text;
+BEGIN
+  SELECT format('%I.%I', n.nspname, c.relname), format('%I.%I', n.nspname, @extschema@._pattern_object_name(c.relname, NULL, 'buckets')), c.relowner
+    INTO base, view_name, owner
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel;
+  SELECT coalesce(string_agg(format('%I, ', u.c), '' ORDER BY u.n), ''), coalesce(string_agg(format('s.%I, ', u.c), '' ORDER BY u.n), '')
+    INTO group_list, output_list FROM unnest(group_by) WITH ORDINALITY AS u (c, n);
+  IF time_field IS NOT NULL THEN
+    EXECUTE format('CREATE VIEW %s AS SELECT %s s.start, d.doc FROM (SELECT %s start FROM %s UNION SELECT %s @extschema@._bucket_span_start(%L::regclass, %I) FROM %s) AS s '
+                   'CROSS JOIN LATERAL @extschema@._bucket_documents(%L::regclass, %s s.start) AS d (page, doc)',
+                   view_name, output_list, group_list, packed, group_list, base, time_field, recent, base, output_list);
+  ELSIF group_by = '{}' THEN
+    EXECUTE format('CREATE VIEW %s AS SELECT d.page, d.doc FROM @extschema@._bucket_documents(%L::regclass) AS d (page, doc)', view_name, base);
+  ELSE
+    EXECUTE format('CREATE VIEW %s AS SELECT %s d.page, d.doc FROM (SELECT %s FROM %s UNION SELECT %s FROM %s) AS s '
+                   'CROSS JOIN LATERAL @extschema@._bucket_documents(%L::regclass, %s) AS d (page, doc)',
+                   view_name, output_list, rtrim(group_list, ', '), packed, rtrim(group_list, ', '), recent, base, rtrim(output_list, ', '));
+  END IF;
+  EXECUTE format('COMMENT ON VIEW %s IS %L', view_name, 'the buckets of ' || base || ' as documents, waiting measurements included');
+  EXECUTE format('ALTER VIEW %s OWNER TO %s', view_name, owner::regrole);
+END
+$$;
+COMMENT ON FUNCTION _bucket_create_view(regclass, text, text, text[], text) IS 'makes the view <relation>_buckets';
+
+CREATE FUNCTION _bucket_view(rel regclass) RETURNS regclass
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT r.ev_class::regclass
+  FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
+  WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
+    AND EXISTS (SELECT FROM pg_depend f WHERE f.classid = 'pg_rewrite'::regclass AND f.objid = r.oid AND f.refclassid = 'pg_proc'::regclass
+                  AND f.refobjid IN ('@extschema@._bucket_documents(regclass)'::regprocedure, '@extschema@._bucket_documents(regclass, "any")'::regprocedure))
+    AND v.relowner = (SELECT c.relowner FROM pg_class c WHERE c.oid = $1)
+  ORDER BY v.oid LIMIT 1
+$$;
+COMMENT ON FUNCTION _bucket_view(regclass) IS 'the view of a bucket relation''s documents, whatever it is called now; of the same owner';
 
 -- The table of buckets and that of waiting measurements, their indexes and their guards.
 CREATE FUNCTION _bucket_create_tables(rel regclass, names text[], types text[], not_nulls boolean[], group_by text[], time_field text, name text, pair text) RETURNS void
@@ -233,6 +297,7 @@ BEGIN
     EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_guard_trigger(%L, %L, %L)',
                    @extschema@._pattern_trigger_name(side.side_name::regclass, 'zz_docpatterns_90_bucket', name, 'guard'), side.side_name, 'side', side.side_pair, name);
   END LOOP;
+  PERFORM @extschema@._bucket_create_view(rel, packed, recent, group_by, time_field);
 END
 $$;
 COMMENT ON FUNCTION _bucket_create_tables(regclass, text[], text[], boolean[], text[], text, text, text) IS 'the tables beneath a bucket relation';

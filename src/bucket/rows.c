@@ -38,9 +38,9 @@ static int	compare_times(const void *a, const void *b, void *arg);
 
 /* Room for n rows. */
 void
-dp_bucket_rows_make(DpBucketScan *scan, int n, bool times)
+dp_scan_rows_make(DpBucketScan *scan, int n, bool times)
 {
-	DpBucketRows *rows = &scan->rows;
+	DpScanRows *rows = &scan->rows;
 	int			i;
 
 	rows->n = n;
@@ -61,9 +61,9 @@ dp_bucket_rows_make(DpBucketScan *scan, int n, bool times)
 
 /* Decode what is needed of a bucket. */
 void
-dp_bucket_rows_decode(DpBucketScan *scan, DpBucketReader *reader, int offset, bool times)
+dp_scan_rows_decode(DpBucketScan *scan, DpBucketReader *reader, int offset, bool times)
 {
-	DpBucketRows *rows = &scan->rows;
+	DpScanRows *rows = &scan->rows;
 	int			i;
 
 	if (times)
@@ -90,7 +90,7 @@ dp_bucket_rows_decode(DpBucketScan *scan, DpBucketReader *reader, int offset, bo
  * between scan->next and scan->end, in the direction of the scan.
  */
 bool
-dp_bucket_rows_span(DpBucketScan *scan)
+dp_scan_rows_span(DpBucketScan *scan)
 {
 	List	   *buckets = NIL;
 	bool		found = false;
@@ -223,8 +223,8 @@ single_bucket(DpBucketScan *scan, int from, int to)
 
 	MemoryContextReset(scan->rows_context);
 	old = MemoryContextSwitchTo(scan->rows_context);
-	dp_bucket_rows_make(scan, scan->reader.count, true);
-	dp_bucket_rows_decode(scan, &scan->reader, 0, true);
+	dp_scan_rows_make(scan, scan->reader.count, true);
+	dp_scan_rows_decode(scan, &scan->reader, 0, true);
 	if (scan->need_ctid)
 		scan->rows.ordinal = dp_place_add(scan->places, true, &scan->packed_slot->tts_tid);
 	MemoryContextSwitchTo(old);
@@ -260,7 +260,7 @@ keep_bucket(DpBucketScan *scan, int from, int to)
 static void
 several_buckets(DpBucketScan *scan, List *buckets)
 {
-	DpBucketRows *rows = &scan->rows;
+	DpScanRows *rows = &scan->rows;
 	MemoryContext old;
 	ListCell   *lc;
 	int			total = 0;
@@ -277,7 +277,7 @@ several_buckets(DpBucketScan *scan, List *buckets)
 
 	MemoryContextReset(scan->rows_context);
 	old = MemoryContextSwitchTo(scan->rows_context);
-	dp_bucket_rows_make(scan, total, true);
+	dp_scan_rows_make(scan, total, true);
 	rows->order = palloc(sizeof(int) * total);
 	if (scan->need_ctid)
 	{
@@ -289,7 +289,7 @@ several_buckets(DpBucketScan *scan, List *buckets)
 		SpanBucket *bucket = lfirst(lc);
 
 		dp_bucket_open(&scan->reader, bucket->data);
-		dp_bucket_rows_decode(scan, &scan->reader, offset, true);
+		dp_scan_rows_decode(scan, &scan->reader, offset, true);
 		for (i = bucket->from; i < bucket->to; i++)
 			rows->order[n++] = offset + i;
 		if (scan->need_ctid)

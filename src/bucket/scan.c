@@ -218,8 +218,8 @@ iterate(ForeignScanState *node)
 		{
 			MemoryContext old = MemoryContextSwitchTo(scan->rows_context);
 
-			dp_bucket_rows_make(scan, scan->reader.count, scan->need_time);
-			dp_bucket_rows_decode(scan, &scan->reader, 0, scan->need_time);
+			dp_scan_rows_make(scan, scan->reader.count, scan->need_time);
+			dp_scan_rows_decode(scan, &scan->reader, 0, scan->need_time);
 			MemoryContextSwitchTo(old);
 		}
 		if (scan->need_ctid)
@@ -239,7 +239,7 @@ iterate_ordered(DpBucketScan *scan, TupleTableSlot *slot)
 	if (!scan->recent_pending && !scan->recent_done)
 		scan->recent_pending = dp_bucket_scan_recent(scan);
 	if (scan->next == scan->end && !scan->packed_done)
-		(void) dp_bucket_rows_span(scan);
+		(void) dp_scan_rows_span(scan);
 
 	if (scan->next != scan->end && (!scan->recent_pending || compare_recent(scan) <= 0))
 	{
@@ -728,7 +728,7 @@ compare_recent(DpBucketScan *scan)
 static void
 emit_packed(DpBucketScan *scan, TupleTableSlot *slot)
 {
-	const DpBucketRows *rows = &scan->rows;
+	const DpScanRows *rows = &scan->rows;
 	int			row = rows->order != NULL ? rows->order[scan->next] : scan->next;
 	Datum	   *values = slot->tts_values;
 	bool	   *nulls = slot->tts_isnull;

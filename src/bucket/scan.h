@@ -123,7 +123,7 @@ extern void dp_bucket_plan_routine(FdwRoutine *routine);
 /* ---------------------------------------------------------------- scans */
 
 /* Rows of one or several buckets, decoded as far as they are needed. */
-typedef struct DpBucketRows
+typedef struct DpScanRows
 {
 	int			n;
 	int64	   *times;			/* NULL unless decoded */
@@ -133,7 +133,7 @@ typedef struct DpBucketRows
 	BlockNumber *ordinals;		/* of each row's bucket in the list of places, if that differs; else NULL */
 	int		   *positions;		/* of each row in its bucket */
 	BlockNumber ordinal;
-} DpBucketRows;
+} DpScanRows;
 
 /* Counters for EXPLAIN, shared by the workers of a parallel scan */
 typedef struct DpBucketCounters
@@ -193,7 +193,7 @@ typedef struct DpBucketScan
 	Datum	   *group_values;	/* of the bucket */
 	bool	   *group_nulls;
 	int64		start;
-	DpBucketRows rows;
+	DpScanRows rows;
 	int			next;			/* the next row */
 	int			end;			/* one after the last one; before the first one when backward */
 
@@ -230,13 +230,13 @@ extern bool dp_bucket_scan_range(DpBucketScan *scan, int *from, int *to);
 extern bool dp_bucket_scan_hopeless(DpBucketScan *scan);
 
 /* Decode what is needed of the open bucket into rows, from offset on; times only if asked for. */
-extern void dp_bucket_rows_decode(DpBucketScan *scan, DpBucketReader *reader, int offset, bool times);
+extern void dp_scan_rows_decode(DpBucketScan *scan, DpBucketReader *reader, int offset, bool times);
 
 /* Room for n rows in scan->rows, in the current context. */
-extern void dp_bucket_rows_make(DpBucketScan *scan, int n, bool times);
+extern void dp_scan_rows_make(DpBucketScan *scan, int n, bool times);
 
 /* Load the rows of the next span, in order; false if there is none. */
-extern bool dp_bucket_rows_span(DpBucketScan *scan);
+extern bool dp_scan_rows_span(DpBucketScan *scan);
 
 /*
  * The next entry of an index.  Rows are asked for in a context that does not

@@ -46,7 +46,8 @@ static void table_altered(AlterTableStmt *stmt);
 static void columns_altered(Oid relid);
 static void partition_joined(Oid relid);
 static void owner_follow(Oid relid);
-static void view_follow(Oid relid, Oid owner);
+static void view_follow(Oid relid, const char *function, Oid owner);
+static Oid	view_find(Oid relid, const char *function);
 static void depend_main(Oid relid);
 static void depend_pair(Oid trigger, Oid relid, const char *pair);
 static void depend_others(Oid relid);
@@ -241,15 +242,28 @@ owner_follow(Oid relid)
 			ATExecChangeOwner(lfirst_oid(lc), owner, false, AccessExclusiveLock);
 	}
 	if (has_triggers)
-		view_follow(relid, owner);
+	{
+		view_follow(relid, "_pattern_whole_view", owner);
+		view_follow(relid, "_bucket_view", owner);
+	}
 }
 
 /*
- * The view <table>_whole gets the table's new owner, who could not drop it
- * otherwise when he ends the pattern.
+ * A view that a pattern has made for a table gets its new owner, who could not
+ * drop it otherwise when he ends the pattern.
  */
 static void
-view_follow(Oid relid, Oid owner)
+view_follow(Oid relid, const char *function, Oid owner)
+{
+	Oid			view = view_find(relid, function);
+
+	if (OidIsValid(view))
+		ATExecChangeOwner(view, owner, false, AccessExclusiveLock);
+}
+
+/* The view of a table, as one of our functions finds it; InvalidOid if there is none. */
+static Oid
+view_find(Oid relid, const char *function)
 {
 	StringInfoData sql;
 	Oid			type = REGCLASSOID;
@@ -260,14 +274,13 @@ view_follow(Oid relid, Oid owner)
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "SELECT ");
 	dp_sql_own_schema(&sql);
-	appendStringInfoString(&sql, "_pattern_whole_view($1)");
+	appendStringInfo(&sql, "%s($1)", function);
 	SPI_connect();
 	if (SPI_execute_with_args(sql.data, 1, &type, &value, NULL, true, 1) != SPI_OK_SELECT || SPI_processed != 1)
 		elog(ERROR, "could not look for the view of relation %u", relid);
 	view = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
-	if (!isnull)
-		ATExecChangeOwner(DatumGetObjectId(view), owner, false, AccessExclusiveLock);
 	SPI_finish();
+	return isnull ? InvalidOid : DatumGetObjectId(view);
 }
 
 /*
@@ -333,6 +346,13 @@ depend_pair(Oid trigger, Oid relid, const char *pair)
 	if (has_guard(side))
 		depend(RelationRelationId, side, RelationRelationId, relid, beneath ? DEPENDENCY_INTERNAL : DEPENDENCY_NORMAL);
 	depend_triggers(side, pair, relid);
+	if (beneath)
+	{
+		Oid			view = view_find(relid, "_bucket_view");
+
+		if (OidIsValid(view))
+			depend(RelationRelationId, view, RelationRelationId, relid, DEPENDENCY_AUTO);
+	}
 }
 
 /*
