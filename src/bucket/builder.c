@@ -773,7 +773,7 @@ put_times(StringInfo header, StringInfo data, const int64 *times, int n)
 			unit--;
 		regular = regular && (uint64) times[i] == first + i * step;
 	}
-	dp_put_byte(header, unit);
+	dp_put_byte(header, regular ? unit : unit | DP_TIME_IRREGULAR);
 	dp_put_varint(header, dp_zigzag(times[0] / dp_time_units[unit]));
 	dp_put_varint(header, span / dp_time_units[unit]);
 	if (!regular)
@@ -784,8 +784,8 @@ put_times(StringInfo header, StringInfo data, const int64 *times, int n)
 			t[i] = (int64) (((uint64) times[i] - first) / dp_time_units[unit]);
 		dp_ints_encode(data, t, n, 0);
 		pfree(t);
+		dp_put_varint(header, data->len - start);
 	}
-	dp_put_varint(header, data->len - start);
 }
 
 /*
@@ -802,6 +802,7 @@ pack_column(DpBucketBuilder *b, BuilderColumn *c, const int *order, StringInfo h
 	memset(&source, 0, sizeof(source));
 	source.kind = c->kind;
 	source.parent = c->parent;
+	source.last = c == &b->columns[b->ncolumns + b->nfields - 1];
 	source.name = c->name;
 	source.namelen = c->namelen;
 	source.count = b->count;

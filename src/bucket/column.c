@@ -90,7 +90,6 @@ dp_column_encode(StringInfo header, StringInfo data, const DpColumnSource *sourc
 	int			bson_type = 0;
 	int			byte;
 	Packed		p;
-	StringInfoData h;
 
 	Assert(source->values.n == source->count - nabsent);
 	memset(&p, 0, sizeof(p));
@@ -115,7 +114,6 @@ dp_column_encode(StringInfo header, StringInfo data, const DpColumnSource *sourc
 	if (!kind_has_sum(source->kind, bson_type))
 		p.has_sum = false;
 
-	initStringInfo(&h);
 	byte = source->kind;
 	if (nabsent > 0)
 		byte |= DP_COLUMN_HAS_ABSENT;
@@ -123,48 +121,46 @@ dp_column_encode(StringInfo header, StringInfo data, const DpColumnSource *sourc
 		byte |= DP_COLUMN_HAS_RANGE;
 	if (p.has_sum)
 		byte |= DP_COLUMN_HAS_SUM;
-	dp_put_byte(&h, byte);
+	dp_put_byte(header, byte);
 	if (nabsent > 0)
 	{
-		dp_put_varint(&h, source->nnulls);
-		dp_put_varint(&h, source->nmissing);
+		dp_put_varint(header, source->nnulls);
+		dp_put_varint(header, source->nmissing);
 	}
 	if (source->kind == DP_PACKED_VALUE)
-		dp_put_byte(&h, bson_type);
+		dp_put_byte(header, bson_type);
 	if (source->parent >= 0)
-		dp_put_varint(&h, source->parent);
+		dp_put_varint(header, source->parent);
 	if (source->parent >= 0 || (flags & DP_BUCKET_NAMED) != 0)
 	{
-		dp_put_varint(&h, source->namelen);
-		appendBinaryStringInfo(&h, source->name, source->namelen);
+		dp_put_varint(header, source->namelen);
+		appendBinaryStringInfo(header, source->name, source->namelen);
 	}
-	dp_put_byte(&h, p.form << DP_FORM_SHIFT | p.scale);
+	dp_put_byte(header, p.form << DP_FORM_SHIFT | p.scale);
 	if (p.form == DP_FORM_DECIMALS)
-		appendBinaryStringInfo(&h, (const char *) p.scales, sizeof(p.scales));
+		appendBinaryStringInfo(header, (const char *) p.scales, sizeof(p.scales));
 	if (p.has_range)
 	{
 		if (p.integers)
 		{
-			dp_put_varint(&h, dp_zigzag(p.min_i));
-			dp_put_varint(&h, (uint64) p.max_i - (uint64) p.min_i);
+			dp_put_varint(header, dp_zigzag(p.min_i));
+			dp_put_varint(header, (uint64) p.max_i - (uint64) p.min_i);
 		}
 		else
 		{
-			dp_put_double(dp_put_room(&h, 8), p.min_d);
-			dp_put_double(dp_put_room(&h, 8), p.max_d);
+			dp_put_double(dp_put_room(header, 8), p.min_d);
+			dp_put_double(dp_put_room(header, 8), p.max_d);
 		}
 	}
 	if (p.has_sum)
 	{
 		if (p.integers)
-			dp_put_varint(&h, (uint64) p.sum_i - (uint64) source->values.n * (uint64) p.min_i);
+			dp_put_varint(header, (uint64) p.sum_i - (uint64) source->values.n * (uint64) p.min_i);
 		else
-			dp_put_double(dp_put_room(&h, 8), p.sum_d);
+			dp_put_double(dp_put_room(header, 8), p.sum_d);
 	}
-	dp_put_varint(&h, data->len - start);
-	dp_put_varint(header, h.len);
-	appendBinaryStringInfo(header, h.data, h.len);
-	pfree(h.data);
+	if (!source->last)
+		dp_put_varint(header, data->len - start);
 }
 
 /*

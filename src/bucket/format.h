@@ -10,12 +10,12 @@
  *		varint		number of columns
  *		varint		number of fields of split documents, with FLAG_FIELDS
  *	unless timeless:
- *		byte		unit of the times: 0 us, 1 ms, 2 s, 3 minutes, 4 hours, 5 days
+ *		byte		unit of the times: 0 us, 1 ms, 2 s, 3 minutes, 4 hours, 5 days;
+ *					with IRREGULAR unless they are a regular grid from first to last
  *		zigzag		first time in units since 2000
  *		varint		last - first in units
- *		varint		size of the packed times; 0: a regular grid from first to last
+ *		varint		size of the packed times, with IRREGULAR
  *	each column:
- *		varint		size of the rest of this column's header
  *		byte		kind | HAS_ABSENT | HAS_RANGE | HAS_SUM
  *		varint		number of NULLs, with HAS_ABSENT
  *		varint		number of missing values, with HAS_ABSENT
@@ -30,7 +30,7 @@
  *	with HAS_SUM:
  *		varint		sum - n * min	8 bytes		sum
  *					(forms INTS, DECIMALS)		(other forms)
- *		varint		size of the packed column
+ *		varint		size of the packed column, unless it is the last
  *
  * then the packed times and the packed columns, in that order, without gaps.
  * A packed column, n being its number of values:
@@ -76,6 +76,9 @@
 /* Flags beside DP_BUCKET_TIMELESS and DP_BUCKET_NAMED */
 #define DP_FLAG_FIELDS			0x04
 #define DP_FLAGS_ALL			0x07
+
+/* In the byte of the unit of times */
+#define DP_TIME_IRREGULAR		0x08
 
 #define DP_COLUMN_KIND			0x1F
 #define DP_COLUMN_HAS_ABSENT	0x20
@@ -274,6 +277,7 @@ extern int	dp_strings_dictionary(DpCursor c, int n, int64 *codes, DpString **ent
 typedef struct DpColumnSource
 {
 	uint8		kind;
+	bool		last;			/* of the bucket's columns */
 	int			parent;
 	const char *name;
 	int			namelen;

@@ -173,8 +173,11 @@ open_header(DpBucketReader *r)
 	if ((start & DP_BUCKET_TIMELESS) == 0)
 	{
 		uint64		unit;
+		bool		irregular;
 
 		r->time_unit = dp_cursor_byte(&c);
+		irregular = (r->time_unit & DP_TIME_IRREGULAR) != 0;
+		r->time_unit &= ~DP_TIME_IRREGULAR;
 		if (unlikely(r->time_unit >= DP_TIME_UNITS))
 			dp_bucket_corrupted("The unit of its times is not known.");
 		unit = dp_time_units[r->time_unit];
@@ -182,7 +185,7 @@ open_header(DpBucketReader *r)
 		r->last = (int64) ((uint64) r->first + dp_cursor_varint(&c) * unit);
 		if (unlikely(!IS_VALID_TIMESTAMP(r->first) || !IS_VALID_TIMESTAMP(r->last) || r->last < r->first))
 			dp_bucket_corrupted("Its times are not times.");
-		r->time_size = dp_cursor_size(&c, r->total - size);
+		r->time_size = irregular ? dp_cursor_size(&c, r->total - size) : 0;
 	}
 	else
 	{
@@ -289,14 +292,12 @@ static void
 parse_column(DpBucketReader *r, DpPackedColumn *p, int number)
 {
 	DpBucketSummary  *s = &p->summary;
-	DpCursor	all;
 	DpCursor	c;
 	uint8		flags;
 	uint8		form;
 
-	all.p = r->next;
-	all.end = r->data + r->header;
-	c = dp_cursor_part(&all, dp_cursor_size(&all, all.end - all.p));
+	c.p = r->next;
+	c.end = r->data + r->header;
 	flags = dp_cursor_byte(&c);
 	p->kind = flags & DP_COLUMN_KIND;
 	if (unlikely(p->kind > DP_PACKED_OTHER || p->kind == DP_PACKED_NOTHING))
@@ -393,9 +394,11 @@ parse_column(DpBucketReader *r, DpPackedColumn *p, int number)
 			s->sum_d = dp_get_double(dp_cursor_bytes(&c, 8));
 	}
 	p->offset = r->next_data;
-	p->size = dp_cursor_size(&c, r->total - r->next_data);
-	dp_cursor_done(&c);
-	r->next = all.p;
+	p->size = r->total - r->next_data;
+	/* the last one has the rest */
+	if (number < r->ncolumns + r->nfields - 1)
+		p->size = dp_cursor_size(&c, p->size);
+	r->next = c.p;
 	r->next_data += p->size;
 }
 
