@@ -4,6 +4,7 @@
 --   million      1,000,000 small documents                 for ranges and order
 --   pairs        100,000 documents of 20 (location, date)  for pairs
 -- The first two and the packages are there already (run.sh). psql variable scale: a percentage of these numbers.
+DROP INDEX IF EXISTS jsonb_s_all, bson_s_all, jsonb_packages_all, bson_packages_all;
 DROP TABLE IF EXISTS jsonb_million, bson_million, plain_million, jsonb_pairs, bson_pairs, side_pairs, jsonb_into, bson_into;
 CREATE TABLE bson_million AS SELECT i AS id, bson_build('_id', i, 'x', number(i, 10000000) / 10.0::float8, 'n', number(i, 1000000000), 'kind', words(i, 1)) AS doc FROM generate_series(1, 1000000 * :scale / 100) i;
 CREATE TABLE jsonb_million AS SELECT id, doc::jsonb AS doc FROM bson_million;
