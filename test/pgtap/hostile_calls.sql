@@ -70,6 +70,7 @@ INSERT INTO pool
     ('cstring', ARRAY['', '{', '{}', '1', repeat('[', 10000)]),
     ('jsonb', ARRAY['null', '{}', '[]', '1e1000', '{"": {"$oid": 1}}', '"x"', '{"a": [1, 2.5, -0, 12345678901234567890123]}']),
     ('character', ARRAY['', 'a']),
+    ('interval', ARRAY['0', '1 us', '15 min', '-1 day', '1 day', '100000000 days', '1 month', '1 month 1 day', '-178000000 years', '178000000 years']),
     ('bson[]', ARRAY['{}', '{NULL}', '{"{}",NULL,"{\"_id\": 1}"}', '{{"{}"},{"{}"}}'])) AS t (type, vs), unnest(vs::text[]) AS v
   UNION ALL
   SELECT 'record', v FROM unnest(ARRAY['ROW()', 'ROW(1)', 'ROW(1, NULL, ''x'')', 'ROW(1, ''x''::text)', 'ROW(''1''::bson_value)', 'ROW(ROW(ROW(1)))',
@@ -77,6 +78,11 @@ INSERT INTO pool
   UNION ALL
   SELECT 'anyelement', v FROM unnest(ARRAY['NULL::int', '1', 'NULL::hostile', '(SELECT h FROM hostile h LIMIT 1)', '''x''::text', '''{}''::bson',
     'NULL::pg_proc', '''{1,2}''::int[]', 'now()']) v
+  UNION ALL
+  SELECT 'bucket', v FROM unnest(ARRAY['(SELECT bucket_agg(''2020-01-01'', ''{"a": 1, "b": {"c": null}}''::bson))', '(SELECT bucket_agg(''4714-11-24 BC'', 1, NULL::text, ''NaN''::float8))',
+    '(SELECT bucket_page_agg(''{"a": [1, 2]}''::bson))', '(SELECT bucket_page_agg(''x''::text))', '(SELECT bucket_page_agg(ROW(1, ''9999-12-31''::date)))',
+    '(SELECT bucket_agg(timestamptz ''2020-01-01'' + i * interval ''7 h'', i) FROM generate_series(1, 300) i)',
+    '(SELECT bucket_agg(''294276-12-31'', to_bson(i)) FROM generate_series(1, 3) i)', '(SELECT bucket_agg(now(), h) FROM hostile h)']) v
   UNION ALL
   SELECT 'bson', $$('{"a": ' || repeat('[', 90) || repeat(']', 90) || '}')::bson$$
   UNION ALL
