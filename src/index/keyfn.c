@@ -51,6 +51,19 @@ dp_bson_gin_extract_value(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(dp_key_extract(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), options, nkeys));
 }
 
+/* Compares two bytea as they come. */
+static pg_noinline int32
+compare_bytes(FunctionCallInfo fcinfo)
+{
+	bytea	   *a = PG_GETARG_BYTEA_PP(0);
+	bytea	   *b = PG_GETARG_BYTEA_PP(1);
+	uint32		alen = VARSIZE_ANY_EXHDR(a);
+	uint32		blen = VARSIZE_ANY_EXHDR(b);
+	int			result = memcmp(VARDATA_ANY(a), VARDATA_ANY(b), Min(alen, blen));
+
+	return result != 0 ? result : (alen > blen) - (alen < blen);
+}
+
 /*
  * GIN's compare: the order of keys.  Of bytes that are no keys, too.
  */
@@ -70,15 +83,7 @@ dp_bson_gin_compare(PG_FUNCTION_ARGS)
 		if (likely(alen <= DP_KEY_SIZE && blen <= DP_KEY_SIZE))
 			PG_RETURN_INT32(dp_key_order(a + 1, alen, b + 1, blen));
 	}
-	{
-		bytea	   *x = PG_GETARG_BYTEA_PP(0);
-		bytea	   *y = PG_GETARG_BYTEA_PP(1);
-		uint32		xlen = VARSIZE_ANY_EXHDR(x);
-		uint32		ylen = VARSIZE_ANY_EXHDR(y);
-		int			result = memcmp(VARDATA_ANY(x), VARDATA_ANY(y), Min(xlen, ylen));
-
-		PG_RETURN_INT32(result != 0 ? result : (xlen > ylen) - (xlen < ylen));
-	}
+	PG_RETURN_INT32(compare_bytes(fcinfo));
 }
 
 /*
