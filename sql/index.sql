@@ -45,3 +45,8 @@ CREATE OPERATOR CLASS bson_ops DEFAULT FOR TYPE bson USING gin AS
   STORAGE bytea;
 COMMENT ON OPERATOR FAMILY bson_ops USING gin IS 'documents: @@ (by @@~), @>, ?, ?| and ?&';
 COMMENT ON OPERATOR CLASS bson_ops USING gin IS 'documents, all their paths; options: paths = ''a.b, c'' for these paths only, pairs = ''releases(location,date)'' for pairs of fields of sub-documents';
+
+CREATE FUNCTION bson_index_conditions(index regclass, filter bson,
+  OUT condition bson, OUT lookup text, OUT looked_up bson) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'dp_bson_index_conditions' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10 ROWS 5;
+COMMENT ON FUNCTION bson_index_conditions(regclass, bson) IS 'what a GIN index of bson_ops can do for a filter: a row for each field of it, with how it is looked up (key, range, pair, path: all of a path or of a type there; null: not at all) and the filter that is looked up; what is worth it where several hold is the planner''s choice, which EXPLAIN shows; 42809 for another index; takes ACCESS SHARE on the index for the call';

@@ -18,7 +18,6 @@ static int	path_parse_next(const char *s, Size len, Size *pos, bool in_list,
 static void path_syntax_error(const char *what, Size pos) pg_attribute_noreturn();
 static DpPath *path_parse_one(const char *s, Size len, Size *pos, bool in_list);
 static bool path_part_is_plain(const DpPathStep *step);
-static bool path_arg_is_const(FunctionCallInfo fcinfo, int argno);
 static DpPath *path_cached(DpPathCache *cache, FunctionCallInfo fcinfo, int argno,
 								 bool is_array);
 
@@ -389,16 +388,12 @@ path_cached(DpPathCache *cache, FunctionCallInfo fcinfo, int argno, bool is_arra
 	else
 		cache->path = dp_path_parse(VARDATA_ANY(arg), VARSIZE_ANY_EXHDR(arg));
 	MemoryContextSwitchTo(old);
-	cache->is_const = path_arg_is_const(fcinfo, argno);
+	cache->is_const = dp_arg_is_const(fcinfo, argno);
 	return cache->path;
 }
 
-/*
- * Whether the argument is a constant in the expression that calls.  A parameter
- * does not count: the expression may be run again with another value.
- */
-static bool
-path_arg_is_const(FunctionCallInfo fcinfo, int argno)
+bool
+dp_arg_is_const(FunctionCallInfo fcinfo, int argno)
 {
 	Node	   *expr = fcinfo->flinfo->fn_expr;
 	List	   *args;

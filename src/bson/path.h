@@ -141,6 +141,12 @@ typedef struct DpPathCache
 	char	   *source;			/* a copy of them */
 } DpPathCache;
 
+/*
+ * Whether an argument is a constant in the expression that calls.  A parameter
+ * does not count: the expression may be run again with another value.
+ */
+extern bool dp_arg_is_const(FunctionCallInfo fcinfo, int argno);
+
 extern DpPath *dp_path_cached(DpPathCache *cache, FunctionCallInfo fcinfo, int argno);
 
 /* For functions that keep nothing else in fn_extra; dp_path_arg() is what they call. */

@@ -97,9 +97,6 @@ extern DpCondition *dp_conditions_estimated(const FilterNode *root, const DpKeyO
 extern struct varlena *dp_conditions_to_filter(const DpCondition *condition, bool chosen);
 extern bool dp_filter_is_chosen(const FilterNode *root);
 
-/* Appends the fields of that filter to the open document. */
-extern void dp_conditions_append(DpBuilder *b, const DpCondition *condition);
-
 /* The whole path of a chain: itself if there is nothing outside of it. */
 extern const DpPath *dp_chain_path(const DpPathChain *chain);
 

@@ -13,6 +13,7 @@
 /* What the comment says in filters that were chosen by statistics */
 #define CHOSEN	"chosen by statistics"
 
+static void append_conditions(DpBuilder *b, const DpCondition *condition);
 static List *flatten(List *list, const DpCondition *condition);
 static const char *field_name(const DpCondition *condition, uint32 *len);
 static bool same_field(const DpCondition *a, const DpCondition *b);
@@ -31,7 +32,7 @@ dp_conditions_to_filter(const DpCondition *condition, bool chosen)
 		return NULL;
 	dp_builder_init(&b, 0);
 	dp_builder_begin_document(&b);
-	dp_conditions_append(&b, condition);
+	append_conditions(&b, condition);
 	if (chosen)
 		dp_builder_append_string(&b, "$comment", 8, CHOSEN, strlen(CHOSEN));
 	dp_builder_end(&b);
@@ -54,8 +55,8 @@ dp_filter_is_chosen(const FilterNode *root)
  * Equalities at one path become $all; what else would be a second field of the
  * same name goes into $and.
  */
-void
-dp_conditions_append(DpBuilder *b, const DpCondition *condition)
+static void
+append_conditions(DpBuilder *b, const DpCondition *condition)
 {
 	List	   *list = flatten(NIL, condition);
 	List	   *rest = NIL;
@@ -202,7 +203,7 @@ append_field(DpBuilder *b, const DpCondition *condition)
 			for (int i = 0; i < condition->nchildren; i++)
 			{
 				dp_builder_begin_document_field(b, NULL, 0);
-				dp_conditions_append(b, condition->children[i]);
+				append_conditions(b, condition->children[i]);
 				dp_builder_end(b);
 			}
 			dp_builder_end(b);
@@ -265,7 +266,7 @@ append_operators(DpBuilder *b, const DpCondition *condition)
 			break;
 		case DP_COND_ELEMENT:
 			dp_builder_begin_document_field(b, "$elemMatch", 10);
-			dp_conditions_append(b, condition->children[0]);
+			append_conditions(b, condition->children[0]);
 			dp_builder_end(b);
 			break;
 		default:

@@ -15,6 +15,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "bson/builder.h"
 #include "bson/fetch.h"
 #include "mql/filter_node.h"
 
@@ -351,6 +352,32 @@ met:
 	return false;
 }
 
+/* Whether the elements of an array have their positions for names, as they should. */
+static bool
+names_are_positions(const DpValue *array)
+{
+	DpIter		iter;
+	DpElement	element;
+	char		name[11];
+
+	dp_iter_init_value(&iter, array);
+	for (uint32 index = 0; dp_iter_next(&iter, &element); index++)
+		if (element.namelen != dp_index_name(index, name) ||
+			memcmp(element.name, name, element.namelen) != 0)
+			return false;
+	return true;
+}
+
+/* Whether all conditions of an $elemMatch are met by a value. */
+static bool
+children_match(const FilterNode *node, const DpValue *value)
+{
+	for (int i = 0; i < node->u.children.n; i++)
+		if (!tree_match(node->u.children.nodes[i], value, NULL))
+			return false;
+	return true;
+}
+
 /*
  * Whether an element meets the conditions of an $elemMatch.
  */
@@ -358,18 +385,31 @@ bool
 dp_filter_test_element(const FilterNode *node, const DpValue *element)
 {
 	DpValue		value = *element;
+	DpBuilder	b;
+	DpIter		iter;
+	bool		result;
 
-	if (node->op == FILTER_ELEM_OBJECT)
+	if (node->op != FILTER_ELEM_OBJECT || value.type == DP_TYPE_DOCUMENT)
+		return children_match(node, &value);
+	if (value.type != DP_TYPE_ARRAY)
+		return false;
+
+	/* an array is a document of its elements here, named by their positions */
+	if (likely(names_are_positions(&value)))
 	{
-		/* an array is a document of its elements here */
-		if (!dp_type_is_container(value.type))
-			return false;
 		value.type = DP_TYPE_DOCUMENT;
+		return children_match(node, &value);
 	}
-	for (int i = 0; i < node->u.children.n; i++)
-		if (!tree_match(node->u.children.nodes[i], &value, NULL))
-			return false;
-	return true;
+	dp_builder_init_value(&b, value.len);
+	dp_builder_begin_array(&b);
+	dp_iter_init_value(&iter, element);
+	while (dp_iter_next_value(&iter, &value))
+		dp_builder_append_value(&b, NULL, 0, &value);
+	dp_builder_end(&b);
+	value = dp_builder_view(&b, DP_TYPE_DOCUMENT);
+	result = children_match(node, &value);
+	dp_builder_free(&b);
+	return result;
 }
 
 bool

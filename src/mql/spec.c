@@ -4,12 +4,11 @@
  */
 #include "postgres.h"
 
-#include "nodes/primnodes.h"
 #include "utils/memutils.h"
 
+#include "bson/path.h"
 #include "mql/spec.h"
 
-static bool spec_is_const(FunctionCallInfo fcinfo, int argno);
 static void *spec_cached(DpSpecCache *cache, FunctionCallInfo fcinfo, int argno,
 						 bool is_value, DpSpecCompile compile, void *arg);
 
@@ -66,27 +65,6 @@ spec_cached(DpSpecCache *cache, FunctionCallInfo fcinfo, int argno,
 	cache->context = context;
 	cache->source = source;
 	cache->compiled = compiled;
-	cache->is_const = spec_is_const(fcinfo, argno);
+	cache->is_const = dp_arg_is_const(fcinfo, argno);
 	return compiled;
-}
-
-/*
- * Whether the argument is a constant in the expression that calls.  A parameter
- * does not count: the expression may be run again with another value.
- */
-static bool
-spec_is_const(FunctionCallInfo fcinfo, int argno)
-{
-	Node	   *expr = fcinfo->flinfo->fn_expr;
-	List	   *args;
-
-	if (expr == NULL)
-		return false;
-	if (IsA(expr, FuncExpr))
-		args = ((FuncExpr *) expr)->args;
-	else if (IsA(expr, OpExpr))
-		args = ((OpExpr *) expr)->args;
-	else
-		return false;
-	return argno < list_length(args) && IsA(list_nth(args, argno), Const);
 }

@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(432);
+SELECT plan(434);
 
 SELECT function_returns('bson_match', ARRAY['bson', 'bson'], 'boolean', 'bson_match');
 SELECT is((SELECT concat_ws(' ', provolatile, proisstrict, proparallel) FROM pg_proc WHERE proname = 'bson_match'), 'i t s', 'immutable, strict, parallel safe');
@@ -48,6 +48,7 @@ SELECT is(matches(d::bson, f::bson), want, d || CASE WHEN want THEN ' matches ' 
 ('{}', '{a: {$type: "null"}}', false), ('{a: null}', '{a: {$type: 10}}', true), ('{a: MinKey}', '{a: {$type: -1}}', true), ('{a: MaxKey}', '{a: {$type: "maxKey"}}', true), ('{a: [{}]}', '{a: {$type: "object"}}', true), ('{a: NumberDecimal("1")}', '{a: {$type: "decimal"}}', true), ('{a: 1}', '{a: {$type: 16.0}}', true),
 -- arrays whose names are no positions, as other writers may leave them
 ('{a: {"$array": {x: 5, "": 6, "longer than eight": 7}}}', '{a: 7}', true), ('{a: {"$array": {x: {b: 1}, "": {b: 2}}}}', '{"a.b": 2}', true), ('{a: {"$array": {"7": {b: 1}, "5": {b: 2}}}}', '{"a.1.b": 2}', true),
+('{a: [{"$array": {x: 5}}]}', '{a: {$elemMatch: {x: 5}}}', false), ('{a: [{"$array": {x: 5}}]}', '{a: {$elemMatch: {"0": 5}}}', true),
 -- mod
 ('{a: 7}', '{a: {$mod: [4, 3]}}', true), ('{a: 7.9}', '{a: {$mod: [4, 3]}}', true), ('{a: -7}', '{a: {$mod: [4, -3]}}', true), ('{a: -7}', '{a: {$mod: [4, 3]}}', false), ('{a: NumberDecimal("7.9")}', '{a: {$mod: [4.9, 3.9]}}', true), ('{a: NumberLong("-9223372036854775808")}', '{a: {$mod: [-1, 0]}}', true), ('{a: NumberLong("-9223372036854775808")}', '{a: {$mod: [-1, 1]}}', false),
 ('{a: "7"}', '{a: {$mod: [4, 3]}}', false), ('{}', '{a: {$mod: [4, 0]}}', false), ('{a: null}', '{a: {$mod: [4, 0]}}', false), ('{a: NaN}', '{a: {$mod: [4, 0]}}', false), ('{a: 1e300}', '{a: {$mod: [4, 0]}}', false), ('{a: [1, 7]}', '{a: {$mod: [4, 3]}}', true), ('{a: NumberDecimal("1E+30")}', '{a: {$mod: [4, 0]}}', false),

@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(5);
+SELECT plan(56);
 SET LOCAL jit = off;
 
 -- Documents of all shapes. The seed makes every run the same.
@@ -114,6 +114,102 @@ SELECT is_empty('SELECT differences(10)', 'pairs');
 DROP INDEX d_pair;
 CREATE INDEX d_both ON d USING gin (doc bson_ops (paths = 'a, b.a', pairs = 'a(a,b)'));
 SELECT is_empty('SELECT differences(10)', 'named paths and pairs');
+
+DROP INDEX d_both;
+
+-- What the planner asks an index for: the conditions of all index scans of a query
+CREATE FUNCTION looked_up(query text) RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE line text; result text[] := '{}';
+BEGIN
+  FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+    IF line ~ 'Index Cond: ' THEN result := result || regexp_replace(line, '.*Index Cond: \((.*)\)$', '\1'); END IF;
+  END LOOP;
+  RETURN result;
+END $$;
+CREATE FUNCTION nodes(query text) RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE line text; result text[] := '{}';
+BEGIN
+  FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+    IF line ~ '(->|Scan|Join|Loop|Bitmap)' AND line !~ ':' THEN result := result || regexp_replace(line, '^[ >-]*', ''); END IF;
+  END LOOP;
+  RETURN result;
+END $$;
+CREATE TABLE t (id int, made int, kind text, doc bson);
+INSERT INTO t SELECT i, i % 100, 'k' || i % 3, bson_build('a', i, 'b', i % 10, 's', 'name ' || i, 'items', bson_array(bson_build('sku', 'k' || i % 50, 'qty', i % 7), bson_build('sku', 'm' || i % 40, 'qty', i % 9))) FROM generate_series(1, 5000) i;
+CREATE INDEX t_made ON t (made);
+CREATE INDEX t_all ON t USING gin (doc);
+ANALYZE t;
+SET LOCAL enable_seqscan = off;
+
+SELECT is(looked_up($$SELECT * FROM t WHERE doc @@ '{a: 5}'$$), ARRAY[$$doc @@~ '{"a": 5}'::bson$$], 'a constant');
+SELECT is(looked_up($$SELECT * FROM t WHERE bson_match(doc, '{a: 5}')$$), ARRAY[$$doc @@~ '{"a": 5}'::bson$$], 'the function');
+SELECT is(looked_up($$SELECT * FROM t WHERE doc @@ '{$expr: {$eq: ["$a", 5]}}'$$), '{}', 'an expression: no index');
+SELECT is(looked_up($$SELECT * FROM t WHERE doc @@ '{a: {$ne: 5}, b: null}'$$), '{}', 'neither an inequality nor null by all paths');
+SELECT is(looked_up($$SELECT * FROM t WHERE NOT doc @@ '{a: 5}'$$), '{}', 'nor a negation');
+SELECT is(looked_up($$SELECT * FROM t WHERE doc @@ '{}'$$), '{}', 'nor the empty filter');
+SELECT is(looked_up($$SELECT * FROM t WHERE doc @@ '{a: {$lt: 9, $gte: 5}}'$$), ARRAY[$$doc @@~ '{"a": {"$gte": 5, "$lt": 9}}'::bson$$], 'a range');
+SELECT is(looked_up($$SELECT * FROM t WHERE doc @@ '{$and: [{a: {$gte: 5}}, {$and: [{a: {$lt: 9}}]}]}'$$), ARRAY[$$doc @@~ '{"a": {"$gte": 5, "$lt": 9}}'::bson$$], 'its ends in several places');
+SELECT is(looked_up($$SELECT * FROM t WHERE doc @@ '{a: 5, s: {$exists: true}, b: {$mod: [2, 0]}}'$$), ARRAY[$$doc @@~ '{"a": 5}'::bson$$], 'what says little is left out beside more');
+SELECT is(looked_up($$SELECT * FROM t WHERE doc @@ '{c: {$mod: [2, 0]}}'$$), ARRAY[$$doc @@~ '{"c": {"$type": "number"}}'::bson$$], 'and looked up when it is alone');
+SELECT is(looked_up($$SELECT * FROM t WHERE doc @@ '{$or: [{a: 5, x: {$ne: 1}}, {s: /^name 77$/}]}'$$), ARRAY[$$doc @@~ '{"$or": [{"a": 5}, {"s": {"$regex": "^name 77$"}}]}'::bson$$], 'a tree');
+SELECT is(looked_up($$SELECT * FROM t WHERE doc @@ '{$or: [{a: 5}, {x: {$ne: 1}}]}'$$), '{}', 'a branch that is not served spoils $or');
+SELECT is(looked_up($$SELECT * FROM t WHERE doc @@ '{s: /^name 7+7/}'$$), ARRAY[$$doc @@~ '{"s": {"$regex": "^name 7+7"}}'::bson$$], 'a pattern with a literal in front');
+SELECT is(looked_up($$SELECT * FROM t WHERE doc @@ '{a: {$in: []}}'$$), ARRAY[$$doc @@~ '{"$alwaysFalse": 1}'::bson$$], 'what nothing can meet');
+SELECT is_empty($$SELECT * FROM t WHERE doc @@ '{a: {$in: []}}'$$, 'and it finds nothing');
+SELECT is(looked_up($$SELECT * FROM t WHERE doc @@ '{a: 5}' AND made = 5$$), ARRAY[$$doc @@~ '{"a": 5}'::bson$$], 'one index does');
+SELECT ok('BitmapAnd' = ANY (nodes($$SELECT * FROM t WHERE doc @@ '{b: 5}' AND made = 5$$)) OR cardinality(looked_up($$SELECT * FROM t WHERE doc @@ '{b: 5}' AND made = 5$$)) = 1, 'beside a btree');
+SELECT is((SELECT count(*) FROM t WHERE doc @@ '{b: 5}' AND made = 5), 50::bigint, 'with the right answer');
+SELECT ok('BitmapOr' = ANY (nodes($$SELECT * FROM t WHERE doc @@ '{a: 5}' OR doc @@ '{s: "name 7"}' OR made = 101$$)), 'OR of filters and of a btree');
+SELECT is((SELECT count(*) FROM t WHERE doc @@ '{a: 5}' OR doc @@ '{s: "name 7"}' OR made = 101), 2::bigint, 'with the right answer');
+
+SELECT matches((looked_up($$SELECT * FROM generate_series(1, 3) i JOIN t ON doc @@ bson_build('a', i)$$))[1], '^doc @@~ bson_build\(.*i\.i\)$', 'a join whose filter is made from the other table') FROM (SELECT set_config('enable_hashjoin', 'off', true)) x;
+SELECT is((SELECT count(*) FROM generate_series(1, 3) i JOIN t ON doc @@ bson_build('a', i)), 3::bigint, 'with the right answer');
+SELECT is((SELECT count(*) FROM generate_series(1, 3) i JOIN t ON bson_match(doc, bson_build('a', bson_build('$lte', i)))), 6::bigint, 'by the function, and a range');
+SELECT is(looked_up($$SELECT * FROM t x JOIN t y ON y.doc @@ bson_build('a', y.id) AND x.id = y.id$$), '{}', 'not with a filter from the same table');
+SELECT is(looked_up($$SELECT * FROM t WHERE doc @@ bson_build('a', (random() * 0)::int)$$), '{}', 'nor with a volatile one');
+SELECT is(looked_up($$SELECT * FROM t WHERE bson_match(doc, bson_build('a', (random() * 0)::int))$$), '{}', 'in either form');
+
+SET LOCAL plan_cache_mode = force_generic_plan;
+PREPARE by_filter (bson) AS SELECT id FROM t WHERE doc @@ $1;
+SELECT is(looked_up('EXECUTE by_filter (NULL)'), ARRAY['doc @@~ $1'], 'a parameter');
+SELECT results_eq($$EXECUTE by_filter ('{a: 7}')$$, ARRAY[7], 'with one value');
+SELECT results_eq($$EXECUTE by_filter ('{a: {$gt: 10, $lt: 12}, b: {$gte: 0}}')$$, ARRAY[11], 'with others');
+SELECT results_eq($$EXECUTE by_filter ('{$expr: {$eq: ["$a", 9]}}')$$, ARRAY[9], 'with one that the index cannot serve');
+SELECT is_empty($$EXECUTE by_filter (NULL)$$, 'with null');
+SELECT throws_ok($$EXECUTE by_filter ('{a: {$no: 1}}')$$, '0A000', NULL, 'with a wrong one');
+PREPARE by_paths (text[]) AS SELECT count(*) FROM t WHERE doc ?| $1;
+SELECT results_eq($$EXECUTE by_paths (ARRAY['items.0.sku', NULL])$$, ARRAY[5000::bigint], 'paths that exist');
+SELECT results_eq($$EXECUTE by_paths ('{}')$$, ARRAY[0::bigint], 'none of no paths');
+SELECT throws_ok($$SELECT * FROM t WHERE doc @@ '{a: {$no: 1}}'$$, '0A000', NULL, 'a wrong filter says so');
+SET LOCAL plan_cache_mode = auto;
+
+-- Partial indexes, named paths, pairs
+DROP INDEX t_all;
+CREATE INDEX t_partial ON t USING gin (doc bson_ops (paths = 'a')) WHERE kind = 'k1';
+SELECT is(looked_up($$SELECT * FROM t WHERE doc @@ '{a: 4, b: 4}' AND kind = 'k1'$$), ARRAY[$$doc @@~ '{"a": 4}'::bson$$], 'a partial index, of one path');
+SELECT results_eq($$SELECT id FROM t WHERE doc @@ '{a: 4, b: 4}' AND kind = 'k1'$$, ARRAY[4], 'with the right answer');
+SELECT is(looked_up($$SELECT * FROM t WHERE doc @@ '{a: 4}'$$), '{}', 'not without its predicate');
+SELECT is(looked_up($$SELECT * FROM t WHERE doc @@ '{b: 4}' AND kind = 'k1'$$), '{}', 'nor for another path');
+SELECT is(looked_up($$SELECT * FROM t WHERE doc @@ '{a: null}' AND kind = 'k1'$$), ARRAY[$$doc @@~ '{"a": null}'::bson$$], 'null by a named path');
+SELECT is(looked_up($$SELECT * FROM t WHERE doc @@ '{a: {$exists: false}}' AND kind = 'k1'$$), ARRAY[$$doc @@~ '{"a": {"$exists": false}}'::bson$$], 'what is missing, too');
+DROP INDEX t_partial;
+CREATE INDEX t_of_filter ON t USING gin (doc) WHERE doc @@ '{b: 4}';
+SELECT is(looked_up($$SELECT * FROM t WHERE doc @@ '{a: 4}' AND doc @@ '{b: 4}'$$), ARRAY[$$doc @@~ '{"a": 4}'::bson$$], 'a filter as the predicate');
+DROP INDEX t_of_filter;
+CREATE INDEX t_pairs ON t USING gin (doc bson_ops (pairs = 'items(sku,qty)'));
+SELECT is(looked_up($$SELECT * FROM t WHERE doc @@ '{items: {$elemMatch: {qty: {$gte: 3, $lt: 5}, note: "x", sku: "k3"}}}'$$), ARRAY[$$doc @@~ '{"items": {"$elemMatch": {"sku": "k3", "qty": {"$gte": 3, "$lt": 5}}}}'::bson$$], 'a pair');
+SELECT is(looked_up($$SELECT * FROM t WHERE doc @@ '{"items.sku": {$in: ["k3", "m4"]}, "items.qty": 3}'$$), ARRAY[$$doc @@~ '{"items.sku": {"$in": ["k3", "m4"]}}'::bson$$], 'its first part alone');
+SELECT is(looked_up($$SELECT * FROM t WHERE doc @@ '{items: {$elemMatch: {qty: 3}}}'$$), '{}', 'not its second');
+SELECT results_eq($$SELECT count(*) FROM t WHERE doc @@ '{items: {$elemMatch: {qty: {$gte: 3, $lt: 5}, sku: {$in: ["k3", "m4"]}}}}'$$,
+  $$SELECT count(*) FROM t, bson_elements(doc -> 'items') e WHERE e ->> 'sku' IN ('k3', 'm4') AND (e -> 'qty')::int IN (3, 4)$$, 'with the right answer');
+SELECT is(looked_up($$SELECT * FROM t WHERE doc @> '{items: [{sku: "k3", qty: 3}]}'$$), ARRAY[$$doc @> '{"items": [{"sku": "k3", "qty": 3}]}'::bson$$], 'containment by a pair');
+
+-- bson_index_conditions
+SELECT is((SELECT concat_ws(' ', provolatile, proisstrict, proparallel) FROM pg_proc WHERE proname = 'bson_index_conditions'), 's t s', 'stable, strict, parallel safe');
+SELECT results_eq($$SELECT condition::text, lookup, looked_up::text FROM bson_index_conditions('t_pairs', '{items: {$elemMatch: {sku: "k3", qty: 3, x: 1}}, $and: [{a: 5}]}')$$,
+  $$VALUES ('{"items": {"$elemMatch": {"sku": "k3", "qty": 3, "x": 1}}}', 'pair', '{"items": {"$elemMatch": {"sku": "k3", "qty": 3}}}'), ('{"a": 5}', NULL, NULL)$$, 'conditions one by one');
+SELECT throws_ok($$SELECT * FROM bson_index_conditions('t_made', '{a: 1}')$$, '42809', '"t_made" is not a GIN index of the operator class bson_ops');
+SELECT throws_ok($$SELECT * FROM bson_index_conditions('t_pairs', '{a: {$no: 1}}')$$, '0A000', NULL, 'a wrong filter');
 
 SELECT * FROM finish();
 ROLLBACK;
