@@ -25,6 +25,38 @@ CREATE TYPE bucket (
 );
 COMMENT ON TYPE bucket IS 'many measurements of one group, packed by column, with count, first and last time and each column''s minimum, maximum and sum in front';
 
+-- Equality, which DISTINCT, GROUP BY, IN and the replication of tables without a key ask for
+CREATE FUNCTION bucket_eq(bucket, bucket) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_bucket_eq' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF;
+COMMENT ON FUNCTION bucket_eq(bucket, bucket) IS 'whether two buckets have the same bytes, as those have that were packed from the same rows by the same version';
+CREATE FUNCTION bucket_ne(bucket, bucket) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_bucket_ne' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF;
+COMMENT ON FUNCTION bucket_ne(bucket, bucket) IS 'whether two buckets have different bytes';
+CREATE FUNCTION bucket_hash(bucket) RETURNS int
+  AS 'MODULE_PATHNAME', 'dp_bucket_hash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF;
+COMMENT ON FUNCTION bucket_hash(bucket) IS 'hash of the bytes of a bucket';
+CREATE FUNCTION bucket_hash_extended(bucket, bigint) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_bucket_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF;
+COMMENT ON FUNCTION bucket_hash_extended(bucket, bigint) IS 'hash of 64 bits of the bytes of a bucket, with a seed';
+
+CREATE OPERATOR = (
+  LEFTARG = bucket, RIGHTARG = bucket, FUNCTION = bucket_eq, COMMUTATOR = =, NEGATOR = <>,
+  RESTRICT = eqsel, JOIN = eqjoinsel, HASHES
+);
+COMMENT ON OPERATOR = (bucket, bucket) IS 'the same bytes';
+CREATE OPERATOR <> (
+  LEFTARG = bucket, RIGHTARG = bucket, FUNCTION = bucket_ne, COMMUTATOR = <>, NEGATOR = =,
+  RESTRICT = neqsel, JOIN = neqjoinsel
+);
+COMMENT ON OPERATOR <> (bucket, bucket) IS 'different bytes';
+
+CREATE OPERATOR CLASS bucket_hash_ops DEFAULT FOR TYPE bucket USING hash AS
+  OPERATOR 1 =,
+  FUNCTION 1 bucket_hash(bucket),
+  FUNCTION 2 bucket_hash_extended(bucket, bigint);
+COMMENT ON OPERATOR CLASS bucket_hash_ops USING hash IS 'buckets by their bytes';
+COMMENT ON OPERATOR FAMILY bucket_hash_ops USING hash IS 'buckets by their bytes';
+
 CREATE FUNCTION bucket_fault(b bytea) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_bucket_fault_of' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION bucket_fault(bytea) IS 'what is wrong with the bytes of a bucket (as bucket_send gives them), or NULL: reads every value and compares the header with them; raises nothing for bad bytes';

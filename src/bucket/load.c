@@ -725,7 +725,7 @@ dp_bucket_values(DpBucketReader *r, int column, DpValue *values)
 		for (int i = 0; i < r->count; i++)
 		{
 			values[i].type = 0;
-			values[i].data = NULL;
+			values[i].data = (const uint8 *) "";
 			values[i].len = 0;
 			if (presence[i] == DP_PACKED_PRESENT)
 				value_of(&v, k++, &values[i]);
@@ -743,7 +743,7 @@ dp_bucket_values(DpBucketReader *r, int column, DpValue *values)
 		for (int i = 0; i < r->count; i++)
 		{
 			values[i].type = 0;
-			values[i].data = NULL;
+			values[i].data = (const uint8 *) "";
 			values[i].len = 0;
 			if (!isnull[i])
 				values[i] = dp_value_of_varlena(dp_converter_value(&converter, datums[i]));
@@ -813,7 +813,7 @@ split_documents(DpBucketReader *r, int column, DpValue *values)
 	for (int i = 0; i < count; i++)
 	{
 		values[i].type = 0;
-		values[i].data = NULL;
+		values[i].data = (const uint8 *) "";
 		values[i].len = 0;
 		if (presence[i] != DP_PACKED_PRESENT)
 			continue;

@@ -1,6 +1,6 @@
 /*
  * type.c
- *		Input and output of buckets.
+ *		Input and output of buckets, and their equality.
  *
  * The text form is an Extended JSON document:
  *
@@ -16,10 +16,13 @@
  * dates, times, uuids, bytes (in hex) and texts are strings, BSON values and
  * documents stand for themselves.
  *
- * The binary form is the bytes as they are on disk.
+ * The binary form is the bytes as they are on disk.  Buckets are equal if these
+ * are: packing the same rows always gives the same bytes.
  */
 #include "postgres.h"
 
+#include "access/detoast.h"
+#include "common/hashfn.h"
 #include "libpq/pqformat.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -712,4 +715,74 @@ dp_bucket_fault_of(PG_FUNCTION_ARGS)
 	if (fault == NULL)
 		PG_RETURN_NULL();
 	PG_RETURN_TEXT_P(cstring_to_text(fault));
+}
+
+/* ---------------------------------------------------------------- equality */
+
+/*
+ * Whether two buckets have the same bytes.  Sizes are compared before anything
+ * is fetched.
+ */
+static bool
+same_bytes(Datum a, Datum b)
+{
+	struct varlena *x;
+	struct varlena *y;
+	bool		same;
+
+	if (toast_raw_datum_size(a) != toast_raw_datum_size(b))
+		return false;
+	x = PG_DETOAST_DATUM_PACKED(a);
+	y = PG_DETOAST_DATUM_PACKED(b);
+	same = memcmp(VARDATA_ANY(x), VARDATA_ANY(y), VARSIZE_ANY_EXHDR(x)) == 0;
+	if ((Pointer) x != DatumGetPointer(a))
+		pfree(x);
+	if ((Pointer) y != DatumGetPointer(b))
+		pfree(y);
+	return same;
+}
+
+/*
+ * bucket_eq(bucket, bucket) -> boolean
+ */
+DP_FUNCTION(dp_bucket_eq);
+Datum
+dp_bucket_eq(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(same_bytes(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)));
+}
+
+/*
+ * bucket_ne(bucket, bucket) -> boolean
+ */
+DP_FUNCTION(dp_bucket_ne);
+Datum
+dp_bucket_ne(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(!same_bytes(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)));
+}
+
+/*
+ * bucket_hash(bucket) -> integer
+ */
+DP_FUNCTION(dp_bucket_hash);
+Datum
+dp_bucket_hash(PG_FUNCTION_ARGS)
+{
+	struct varlena *bucket = PG_GETARG_VARLENA_PP(0);
+
+	return hash_any((const unsigned char *) VARDATA_ANY(bucket), VARSIZE_ANY_EXHDR(bucket));
+}
+
+/*
+ * bucket_hash_extended(bucket, bigint) -> bigint
+ */
+DP_FUNCTION(dp_bucket_hash_extended);
+Datum
+dp_bucket_hash_extended(PG_FUNCTION_ARGS)
+{
+	struct varlena *bucket = PG_GETARG_VARLENA_PP(0);
+
+	return hash_any_extended((const unsigned char *) VARDATA_ANY(bucket), VARSIZE_ANY_EXHDR(bucket),
+							 PG_GETARG_INT64(1));
 }

@@ -1,6 +1,6 @@
 -- The type bucket: every value of every type comes back as it was, and damaged bytes are refused.
 BEGIN;
-SELECT plan(83);
+SELECT plan(86);
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 SELECT setseed(0.20181211);
@@ -134,6 +134,11 @@ SELECT is((SELECT array_agg(n ORDER BY n) FROM big WHERE (SELECT (count(*), sum(
 SELECT is(bucket_send(b::text::bucket), bucket_send(b), 'a hundred thousand through text') FROM big WHERE n = 100000;
 SELECT ok(pg_column_size(b) > 8000 AND bucket_count(b) = 100000 AND (bucket_sum(b, 'value2')::int8) = (SELECT sum(i % 13) FROM generate_series(1, 100000) i), 'the header of one that is stored out of line') FROM big WHERE n = 100000;
 SELECT ok(octet_length(bucket_send(bucket_agg(timestamptz '2020-01-01' + i * interval '1 minute', (215 + (i / 3) % 5) / 10.0::float8, 550 + (i / 4) % 3))) < 70, 'an hour of two values in less than 70 bytes') FROM generate_series(1, 60) i;
+
+-- Equal are those of the same bytes
+SELECT ok(a = b AND NOT a <> b AND a <> c AND NOT a = c, '= and <>') FROM (SELECT bucket_agg('epoch', 1), bucket_agg('epoch', 1), bucket_agg('epoch', 2)) x (a, b, c);
+SELECT is((SELECT count(*) FROM (SELECT b FROM big GROUP BY b) g), 10::bigint, 'GROUP BY, also out of line');
+SELECT is((SELECT count(*) FROM (SELECT b FROM big UNION SELECT b FROM big) x), 10::bigint, 'and hashing');
 
 -- Text that is no bucket
 SELECT throws_ok($$SELECT ''::bucket$$, '22P02', NULL, 'nothing');
