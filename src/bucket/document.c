@@ -78,6 +78,7 @@ typedef struct Source
 	DpBucketFields fields;
 	DpBucketRows rows;			/* decoded when they are needed first */
 	bool		has_rows;
+	const char *documents;		/* how templates name the column of documents whose fields these are; or NULL */
 	DpBuilder	common;			/* fields of the group, start, end and count */
 } Source;
 
@@ -524,6 +525,8 @@ dp_bucket_document_build(DpBucketDocument *d, Datum bucket, const Datum *groups,
 	dp_bucket_reader_init(&s.reader, CurrentMemoryContext);
 	dp_bucket_open(&s.reader, bucket);
 	dp_bucket_fields(&s.reader, d->values, d->nvalues, &s.fields);
+	if (s.fields.split && d->nvalues == 1)
+		s.documents = d->values[0];
 
 	if (d->expression == NULL)
 	{
@@ -684,6 +687,24 @@ find_source(Source *s, const char *name, uint32 len, DpBucketSource *source)
 
 	source->path = NULL;
 	source->step = 0;
+	if (field == NULL && s->documents != NULL)
+	{
+		/* the documents themselves, or a field of theirs */
+		uint32		n = strlen(s->documents);
+
+		if (same_name(name, len, s->documents))
+		{
+			source->column = 0;
+			source->packed = dp_bucket_column(&s->reader, 0);
+			return true;
+		}
+		if (len > n && name[n] == '.' && memcmp(name, s->documents, n) == 0)
+		{
+			name += n + 1;
+			len -= n + 1;
+			field = dp_bucket_fields_find(&s->fields, name, len);
+		}
+	}
 	if (field == NULL)
 	{
 		/* the rest leads into the values of the first part */
@@ -746,9 +767,12 @@ append_element(DpBucketDocument *d, Source *s, DpBuilder *b, const Part *part, c
 			{
 				DpValue		v;
 
-				if (rows->documents[i].type == DP_TYPE_DOCUMENT &&
-					dp_document_find(rows->documents[i].data, rows->documents[i].len, copy->from, copy->fromlen, &v))
+				if (rows->documents[i].type != DP_TYPE_DOCUMENT)
+					continue;
+				if (dp_document_find(rows->documents[i].data, rows->documents[i].len, copy->from, copy->fromlen, &v))
 					dp_builder_append_nested(b, copy->name, copy->namelen, &v);
+				else if (same_name(copy->from, copy->fromlen, s->documents))
+					dp_builder_append_nested(b, copy->name, copy->namelen, &rows->documents[i]);
 			}
 			else if (from[k] != NULL && rows->values[from[k] - rows->columns][i].type != DP_TYPE_EOD)
 				dp_builder_append_nested(b, copy->name, copy->namelen, &rows->values[from[k] - rows->columns][i]);
@@ -764,7 +788,11 @@ append_element(DpBucketDocument *d, Source *s, DpBuilder *b, const Part *part, c
 	if (rows->documents != NULL)
 	{
 		if (rows->documents[i].type == DP_TYPE_DOCUMENT)
+		{
 			dp_builder_append_elements(row, rows->documents[i].data + 4, rows->documents[i].len - DP_DOCUMENT_MIN_SIZE);
+			if (s->documents != NULL)
+				dp_builder_append_value(row, s->documents, strlen(s->documents), &rows->documents[i]);
+		}
 	}
 	else
 	{

@@ -41,7 +41,7 @@ typedef struct DpBucketDocumentDef
 	const Oid  *group_types;
 	int			nvalues;
 	const char *const *values;	/* names of the bucket's columns; none: as the bucket has them */
-	bool		values_known;	/* there are no others: a template may not name them */
+	bool		values_known;	/* there are no others: a template may not name them (of documents the fields are not known) */
 	const char *time;			/* how templates name the time; NULL: there are no times */
 	const DpValue *template;	/* a document, copied; NULL: the default document */
 	bool		end_exclusive;	/* the end is the first moment after the span, not the last in it */

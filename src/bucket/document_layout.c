@@ -41,6 +41,7 @@ typedef struct DocumentCache
 	struct varlena *group;
 	struct varlena *names;
 	bool		exclusive;
+	bool		of_documents;		/* the buckets have documents, whose fields are not known */
 } DocumentCache;
 
 static struct varlena *layout_rows(FunctionCallInfo fcinfo, Datum bucket);
@@ -401,7 +402,7 @@ copy_argument(struct varlena *argument)
 
 /* Compiles the template for groups with these fields.  Runs in the context of what is made. */
 static DpBucketDocument *
-document_compile(struct varlena *template, struct varlena *group, ArrayType *names, bool exclusive)
+document_compile(struct varlena *template, struct varlena *group, ArrayType *names, bool exclusive, bool of_documents)
 {
 	DpBucketDocumentDef def;
 	DpValue		spec;
@@ -441,7 +442,7 @@ document_compile(struct varlena *template, struct varlena *group, ArrayType *nam
 			strings[i] = TextDatumGetCString(values[i]);
 		}
 		def.values = (const char *const *) strings;
-		def.values_known = true;
+		def.values_known = !of_documents;
 	}
 	def.time = DP_BUCKET_NAME_TIME;
 	def.end_exclusive = exclusive;
@@ -472,9 +473,14 @@ dp_bucket_document_sql(PG_FUNCTION_ARGS)
 	Datum	   *groups = NULL;
 	bool	   *nulls = NULL;
 	bool		timeless;
+	bool		of_documents;
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
+	dp_bucket_reader_init(&r, CurrentMemoryContext);
+	dp_bucket_open(&r, PG_GETARG_DATUM(0));
+	timeless = (r.flags & DP_BUCKET_TIMELESS) != 0;
+	of_documents = r.ncolumns == 1 && dp_bucket_column(&r, 0)->kind == DP_PACKED_SPLIT_DOCUMENT;
 	if (!PG_ARGISNULL(6))
 	{
 		char	   *end = text_to_cstring(PG_GETARG_TEXT_PP(6));
@@ -489,7 +495,8 @@ dp_bucket_document_sql(PG_FUNCTION_ARGS)
 	if (cache == NULL)
 		cache = fcinfo->flinfo->fn_extra = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(DocumentCache));
 	if (cache->document == NULL || !same_argument(cache->template, template) ||
-		!same_fields(cache->group, group) || !same_argument(cache->names, names) || cache->exclusive != exclusive)
+		!same_fields(cache->group, group) || !same_argument(cache->names, names) || cache->exclusive != exclusive ||
+		cache->of_documents != of_documents)
 	{
 		MemoryContext old;
 
@@ -503,7 +510,9 @@ dp_bucket_document_sql(PG_FUNCTION_ARGS)
 		cache->group = copy_argument(group);
 		cache->names = copy_argument(names);
 		cache->exclusive = exclusive;
-		cache->document = document_compile(cache->template, cache->group, (ArrayType *) cache->names, exclusive);
+		cache->of_documents = of_documents;
+		cache->document = document_compile(cache->template, cache->group, (ArrayType *) cache->names,
+										   exclusive, of_documents);
 		MemoryContextSwitchTo(old);
 	}
 
@@ -520,9 +529,6 @@ dp_bucket_document_sql(PG_FUNCTION_ARGS)
 		while (dp_iter_next(&iter, &element))
 			groups[i++] = PointerGetDatum(dp_value_to_varlena(&element.value));
 	}
-	dp_bucket_reader_init(&r, CurrentMemoryContext);
-	dp_bucket_open(&r, PG_GETARG_DATUM(0));
-	timeless = (r.flags & DP_BUCKET_TIMELESS) != 0;
 	start = PG_ARGISNULL(4) ? r.first : PG_GETARG_TIMESTAMPTZ(4);
 	/* where only the measurements say so, the end is the last of them */
 	until = !PG_ARGISNULL(5) ? PG_GETARG_TIMESTAMPTZ(5) : exclusive ? r.last : r.last + 1;

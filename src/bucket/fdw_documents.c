@@ -213,7 +213,8 @@ document_compile(DpBucketRel *rel)
 	def.group_types = types;
 	def.nvalues = rel->nvalues;
 	def.values = values;
-	def.values_known = true;
+	/* of a column of documents alone the fields are columns of the bucket */
+	def.values_known = rel->nvalues != 1 || dp_bucket_kind(rel->values[0]->type) != DP_PACKED_DOCUMENT;
 	def.time = rel->time != NULL ? rel->time->name : NULL;
 	if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "document", strlen("document"), &template) &&
 		template.type == DP_TYPE_DOCUMENT)

@@ -4,7 +4,7 @@ BEGIN;
 SET LOCAL client_min_messages = warning;
 SET LOCAL timezone = 'UTC';
 SET LOCAL extra_float_digits = 1;
-SELECT plan(165);
+SELECT plan(166);
 SELECT diag('seed ' || coalesce(current_setting('bucket.seed', true), '0.7'));
 SELECT setseed(coalesce(current_setting('bucket.seed', true), '0.7')::float8);
 
@@ -206,6 +206,9 @@ FROM (SELECT bucket_agg(t, v) FROM (VALUES (timestamptz '2024-01-01 10:01', 4), 
 SELECT is(bucket_document(bucket_agg(t, d), '{n: [{"at": "$timestamp", "v": "$a.b", m: "$nothing"}], s: {$sum: "a.b"}, z: {$sum: "nothing"}}'),
   '{n: [{at: ISODate("2024-01-01"), v: 1}, {at: ISODate("2024-01-02")}], s: 1, z: 0}', 'a template over documents')
 FROM (VALUES (timestamptz '2024-01-01', '{a: {b: 1}}'::bson), ('2024-01-02', '{a: 5}')) x (t, d);
+SELECT is(bucket_document(bucket_agg(t, d), '{n: [{a: "$doc.a", d: "$doc"}], m: [{d: "$doc", a: "$a"}], s: {$sum: "doc.a"}, s2: {$sum: "a"}, w: "$doc.a"}', names => '{doc}'),
+  '{n: [{a: 1, d: {a: 1}}, {a: 5, d: {a: 5}}], m: [{d: {a: 1}, a: 1}, {d: {a: 5}, a: 5}], s: 6, s2: 6, w: [1, 5]}', 'the documents have a name, and their fields')
+FROM (VALUES (timestamptz '2024-01-01', '{a: 1}'::bson), ('2024-01-02', '{a: 5}')) x (t, d);
 SELECT is(bucket_document(bucket_page_agg(v), '{page: [{v: "$value"}], start: "$start", n: "$count"}'), '{page: [{v: 1}, {v: 2}], n: 2}', 'a page has no start') FROM unnest('{1,2}'::int[]) v;
 SELECT is(bucket_count(bucket_agg(t, w), NULL), 1, 'values of a bson_value that are null are none') FROM (VALUES (timestamptz '2024-01-01', 'null'::bson_value), ('2024-01-02', '3')) x (t, w);
 SELECT results_eq($$SELECT value::float8 FROM bucket_series((SELECT bucket_agg(t, v) FROM (VALUES (timestamptz '2024-01-01', 1), ('2024-01-04', 7)) x (t, v)), '1 day', since => '2023-12-31', until => '2024-01-06', fill => 'linear')$$,
