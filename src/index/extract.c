@@ -261,7 +261,8 @@ walk_container(Extract *x, const DpValue *value, DpPathState state, bool is_elem
 /*
  * The keys at and below a named path, from the given step of it on.  Names that
  * are whole numbers are passed, as they are no part of a path.  Returns whether
- * some branch lacks the path.
+ * some branch lacks the path, as filters see it: of an array on the way they
+ * only try the documents, so without any it lacks it.
  */
 static bool
 walk_named(Extract *x, const DpKeyPath *path, int step, const DpValue *value, DpPathState state)
@@ -284,11 +285,13 @@ walk_named(Extract *x, const DpKeyPath *path, int step, const DpValue *value, Dp
 	{
 		while (dp_iter_next(&iter, &field))
 		{
-			if (dp_type_is_container(field.value.type))
+			if (field.value.type == DP_TYPE_DOCUMENT)
 			{
 				found = true;
 				missing |= walk_named(x, path, step, &field.value, state);
 			}
+			else if (field.value.type == DP_TYPE_ARRAY)
+				(void) walk_named(x, path, step, &field.value, state);
 			n++;
 		}
 		key_add_kind(x, dp_key_base(x->options, state), DP_KEY_ARRAY, Min(n, DP_KEY_ARRAY_SEVERAL));
@@ -397,7 +400,8 @@ part_add(PartValues *part, const DpValue *value)
 }
 
 /*
- * The values of a part of a pair, from the given step of its path on.
+ * The values of a part of a pair, from the given step of its path on, and
+ * whether it is missing in some branch: see walk_named().
  */
 static void
 part_collect(PartValues *part, const DpPath *path, int step, const DpValue *value)
@@ -434,11 +438,15 @@ part_collect(PartValues *part, const DpPath *path, int step, const DpValue *valu
 	dp_iter_init_value(&iter, value);
 	while (part->n <= DP_KEY_PAIR_LIMIT && dp_iter_next_value(&iter, &element))
 	{
-		if (dp_type_is_container(element.type))
-		{
+		bool		missing = part->missing;
+
+		if (!dp_type_is_container(element.type))
+			continue;
+		part_collect(part, path, step, &element);
+		if (element.type == DP_TYPE_DOCUMENT)
 			found = true;
-			part_collect(part, path, step, &element);
-		}
+		else
+			part->missing = missing;
 	}
 	if (!found)
 		part->missing = true;

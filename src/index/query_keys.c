@@ -369,18 +369,7 @@ keys_of(KeyContext *k, const DpCondition *condition)
 			return add_classes(k, base, DP_KEY_MINKEY, DP_KEY_MAXKEY);
 
 		case DP_COND_MISSING:
-			{
-				/* nothing is missing in an array on the way that has no documents */
-				DpPathState state = DP_KEY_ROOT;
-
-				result = add_missing(k, base);
-				for (int i = 0; i + 1 < condition->chain.path->nsteps; i++)
-				{
-					state = dp_key_steps(DP_KEY_ROOT, condition->chain.path, i + 1);
-					result = either(result, add_classes(k, dp_key_base(k->options, state), DP_KEY_ARRAY, DP_KEY_ARRAY));
-				}
-				return result;
-			}
+			return add_missing(k, base);
 	}
 	elog(ERROR, "condition %d has no keys", condition->op);
 	return NULL;

@@ -1,7 +1,7 @@
 -- Keys of the GIN operator class bson_ops: the bytes that docs/formats.md describes, and the order that ranges rest on.
 -- The random numbers repeat; to try others: PGOPTIONS='-c index.seed=0.5 -c index.rounds=50'.
 BEGIN;
-SELECT plan(124);
+SELECT plan(126);
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 SET bytea_output = hex;
@@ -153,6 +153,8 @@ SELECT results_eq($$EXECUTE keys('{a: [{b: 1}, {c: 1}]}', 'a.b', NULL)$$,
   $$VALUES ('a', 'array', '02'), ('a.b', 'missing', ''), ('a.b', 'number', '800001')$$, 'arrays on the way, and a branch without the path');
 SELECT results_eq($$EXECUTE keys('{a: 5}', 'a.b, c', NULL)$$, $$VALUES ('a.b', 'missing', ''), ('c', 'missing', '')$$, 'a document without the paths');
 SELECT results_eq($$EXECUTE keys('{a: []}', 'a.b', NULL)$$, $$VALUES ('a', 'array', ''), ('a.b', 'missing', '')$$, 'an empty array on the way');
+SELECT results_eq($$EXECUTE keys('{a: [[{b: 1}]]}', 'a.b', NULL)$$, $$VALUES ('a', 'array', '01'), ('a.b', 'missing', ''), ('a.b', 'number', '800001')$$, 'and one without documents');
+SELECT results_eq($$EXECUTE keys('{a: [[5], {b: 1}]}', 'a.b', NULL)$$, $$VALUES ('a', 'array', '01'), ('a', 'array', '02'), ('a.b', 'number', '800001')$$, 'but not one with others beside them');
 SELECT results_eq($$EXECUTE keys('{a: {"0": {b: 1}}}', 'a.b', NULL)$$, $$VALUES ('a.b', 'missing', ''), ('a.b', 'number', '800001')$$, 'a number as a name on the way is passed, and is missing too');
 SELECT is((SELECT string_agg(path || ' ' || encode(key, 'hex'), ', ' ORDER BY path) FROM bson_index_keys('{a: 1, b: {c: 1}}', 'a, b')),
   'a 03800001, b 1501, b.c ' || pg_temp.head(pg_temp.state('b', 'c'), 3, x'f0000000'::int8) || '800001', 'heads of named paths are a byte, those below them begin with 15');
