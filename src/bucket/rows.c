@@ -28,6 +28,7 @@ typedef struct SpanBucket
 } SpanBucket;
 
 static bool fetch_bucket(DpBucketScan *scan);
+static bool fetch_pending(DpBucketScan *scan);
 static bool same_span(DpBucketScan *scan);
 static bool usable(DpBucketScan *scan, int *from, int *to);
 static void single_bucket(DpBucketScan *scan, int from, int to);
@@ -112,9 +113,7 @@ dp_scan_rows_span(DpBucketScan *scan)
 			MemoryContextReset(scan->span_context);
 			buckets = lappend(NIL, keep_bucket(scan, from, to));
 		}
-		if (!fetch_bucket(scan))
-			break;
-		if (usable(scan, &from, &to))
+		if (fetch_pending(scan) && usable(scan, &from, &to))
 			buckets = lappend(buckets, keep_bucket(scan, from, to));
 	}
 	if (buckets == NIL)
@@ -124,33 +123,34 @@ dp_scan_rows_span(DpBucketScan *scan)
 	return true;
 }
 
-/*
- * Fetch the next bucket of the index into the slot; false if there is none.
- * In a span that has several, the group and start stay those of the span.
- */
+/* Fetch the next bucket of the index into the slot; false if there is none. */
 static bool
 fetch_bucket(DpBucketScan *scan)
 {
-	DpBucketRel *rel = scan->rel;
-	TupleTableSlot *slot = scan->packed_slot;
 	ScanDirection direction = scan->mode == DP_SCAN_BACKWARD ? BackwardScanDirection : ForwardScanDirection;
 
 	while (!scan->packed_done)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!scan->packed_pending && dp_bucket_scan_tid(scan, scan->packed_iscan, direction) == NULL)
-		{
+		if (!scan->packed_pending && index_getnext_tid(scan->packed_iscan, direction) == NULL)
 			scan->packed_done = true;
-			break;
-		}
-		scan->packed_pending = false;
-		if (!index_fetch_heap(scan->packed_iscan, slot))
-			continue;
-		slot_getsomeattrs(slot, rel->packed_data);
-		if (!slot->tts_isnull[rel->packed_data - 1])
+		else if (fetch_pending(scan))
 			return true;
 	}
 	return false;
+}
+
+/* Fetch the bucket that the index has given; false if the query does not see it. */
+static bool
+fetch_pending(DpBucketScan *scan)
+{
+	TupleTableSlot *slot = scan->packed_slot;
+
+	scan->packed_pending = false;
+	if (!index_fetch_heap(scan->packed_iscan, slot))
+		return false;
+	slot_getsomeattrs(slot, scan->rel->packed_data);
+	return !slot->tts_isnull[scan->rel->packed_data - 1];
 }
 
 /*

@@ -1,0 +1,176 @@
+-- Reading relations of measurements: whatever is asked of one, a plain table with the same rows gives the same answer.
+-- The random queries repeat; to try others: PGOPTIONS='-c bucket_scan.seed=0.5 -c bucket_scan.rounds=2000'.
+BEGIN;
+SET client_min_messages = warning;
+SET timezone = 'UTC';
+SELECT plan(36);
+SELECT diag('seed ' || coalesce(current_setting('bucket_scan.seed', true), '0.1') || ', rounds ' || coalesce(current_setting('bucket_scan.rounds', true), '300'));
+SELECT setseed(coalesce(current_setting('bucket_scan.seed', true), '0.1')::float8);
+
+-- Two kinds of relations and their twins ------------------------------------------------------------------------------------
+
+CREATE TABLE m_plain (sensor int, place text COLLATE "C", ts timestamptz NOT NULL, f float8, i int, n numeric, t text, b bool, d bson, r float4, big int8, day date, s smallint);
+SELECT bucket_create('m', columns_of => 'm_plain', group_by => '{sensor,place}', time_field => 'ts', span => '1 hour', max_count => 20);
+CREATE TABLE l_plain (ts timestamp NOT NULL, v int, w float8);
+SELECT bucket_create('l', columns_of => 'l_plain', time_field => 'ts', span => '1 month', max_count => 50);
+
+CREATE FUNCTION fill(rows int) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  CREATE TEMP TABLE fresh ON COMMIT DROP AS
+    SELECT (random() * 5)::int AS sensor, (ARRAY['attic', 'cellar', NULL])[1 + (random() * 2.9)::int] AS place,
+           timestamptz '2024-03-30 20:00' + round(random() * 1200) * interval '1 min' AS ts,
+           CASE WHEN random() < 0.1 THEN NULL WHEN random() < 0.02 THEN 'NaN' WHEN random() < 0.01 THEN '-Infinity' ELSE round((random() * 10)::numeric, 1)::float8 END AS f,
+           CASE WHEN random() < 0.1 THEN NULL ELSE (random() * 20)::int - 5 END AS i,
+           CASE WHEN random() < 0.1 THEN NULL ELSE round((random() * 100)::numeric, (random() * 3)::int) END AS n,
+           CASE WHEN random() < 0.1 THEN NULL ELSE 'text ' || (random() * 4)::int END AS t,
+           CASE WHEN random() < 0.1 THEN NULL ELSE random() < 0.5 END AS b,
+           CASE WHEN random() < 0.1 THEN NULL ELSE bson_build('a', (random() * 5)::int, 'b', bson_array('x', random() < 0.5)) END AS d,
+           random()::float4 AS r, CASE WHEN random() < 0.3 THEN 9000000000000000000 ELSE (random() * 1e10)::int8 END AS big,
+           date '2024-01-01' + (random() * 30)::int AS day, (random() * 100)::int2 AS s
+    FROM generate_series(1, rows);
+  INSERT INTO m_plain SELECT * FROM fresh;
+  INSERT INTO m SELECT * FROM fresh;
+  DROP TABLE fresh;
+  CREATE TEMP TABLE fresh ON COMMIT DROP AS
+    SELECT timestamp '2023-01-01' + (random() * 400)::int * interval '1 day' AS ts, (random() * 50)::int AS v, random() AS w FROM generate_series(1, rows / 4);
+  INSERT INTO l_plain SELECT * FROM fresh;
+  INSERT INTO l SELECT * FROM fresh;
+  DROP TABLE fresh;
+END
+$$;
+SELECT fill(2000), bucket_pack('m'), bucket_pack('l');
+SELECT fill(1000), bucket_pack('m');
+SELECT fill(500), bucket_pack('l');
+SELECT fill(300);
+SELECT cmp_ok((SELECT count(*) FROM m_packed), '>', 300::bigint, 'there are many buckets');
+SELECT cmp_ok((SELECT count(*) FROM m_recent), '>', 100::bigint, 'and measurements that wait');
+SELECT cmp_ok((SELECT max(n) FROM (SELECT count(*) AS n FROM m_packed GROUP BY sensor, place, start) x), '>', 1::bigint, 'spans have several buckets');
+
+-- A query names m or l; the same query of the twin must give the same rows.
+CREATE FUNCTION answer(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  result text;
+BEGIN
+  EXECUTE format('SELECT count(*) || '' rows '' || coalesce(md5(string_agg(x::text, E''\n'' ORDER BY x::text COLLATE "C")), '''') FROM (%s) x', query) INTO result;
+  RETURN result;
+END
+$$;
+CREATE FUNCTION twin(query text) RETURNS text LANGUAGE sql AS $$ SELECT regexp_replace(query, '\m(m|l)\M(?!\.)(?= AS )', '\1_plain', 'g') $$;
+CREATE FUNCTION same(query text, what text) RETURNS text LANGUAGE sql AS $$ SELECT is(answer(query), answer(twin(query)), what) $$;
+
+SELECT same('SELECT x.* FROM m AS x', 'everything');
+SELECT same('SELECT x.* FROM l AS x', 'everything, without a group');
+SELECT same('SELECT x FROM m AS x WHERE x.d @@ ''{a: 3}''', 'whole rows by a document');
+SELECT same('SELECT x.place FROM m AS x WHERE x.place IS NULL AND x.sensor = 2', 'a group that is null');
+SELECT same('SELECT x.ts FROM m AS x WHERE x.sensor = NULL', 'a null key');
+SELECT same('SELECT x.i FROM m AS x WHERE x.ts > ''infinity''', 'after the end of time');
+SELECT same('SELECT x.i FROM m AS x WHERE x.ts < ''infinity'' AND x.ts > ''-infinity'' AND x.sensor = 1', 'between the ends of time');
+SELECT same('SELECT x.i FROM m AS x WHERE x.ts >= date ''2024-03-31'' AND x.ts < timestamp ''2024-03-31 05:30''', 'times given as dates');
+SELECT same('SELECT x.* FROM m AS x WHERE x.sensor IN (1, 3, NULL) AND x.ts < ''2024-03-31''', 'several groups');
+SELECT same('SELECT x.f FROM m AS x WHERE x.f = ''NaN'' OR x.f < ''-1''', 'numbers that are none');
+SELECT same('SELECT x.f FROM m AS x WHERE x.f > 9.5', 'NaN is greater than all');
+SELECT same('SELECT x.n FROM m AS x WHERE x.n < 0.5 AND x.big > 8000000000000000000', 'numeric and bigint');
+SELECT same('SELECT x.* FROM m AS x WHERE x.i > 100', 'values that no bucket has');
+
+-- orders
+CREATE FUNCTION answer_in_order(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  r record;
+  result text := '';
+  n int := 0;
+BEGIN
+  FOR r IN EXECUTE query LOOP
+    result := md5(result || r::text);
+    n := n + 1;
+  END LOOP;
+  RETURN n || ' rows ' || result;
+END
+$$;
+CREATE FUNCTION same_order(query text, what text) RETURNS text LANGUAGE sql AS $$ SELECT is(answer_in_order(query), answer_in_order(twin(query)), what) $$;
+SELECT same_order($$SELECT ts FROM m AS x WHERE sensor = 2 AND place = 'attic' ORDER BY ts DESC$$, 'from the end');
+SELECT same_order($$SELECT (sensor, place, ts)::text FROM m AS x ORDER BY sensor, place, ts$$, 'by group and time');
+SELECT same_order($$SELECT (sensor, place, ts)::text FROM m AS x ORDER BY sensor DESC, place DESC, ts DESC LIMIT 100$$, 'and backwards');
+SELECT same_order($$SELECT ts FROM l AS x ORDER BY ts LIMIT 100$$, 'the first ones');
+SET LOCAL enable_sort = off;
+SELECT same_order($$SELECT ts FROM l AS x ORDER BY ts DESC$$, 'all, without sorting');
+SELECT same_order($$SELECT (sensor, place, ts)::text FROM m AS x ORDER BY sensor, place, ts$$, 'groups, without sorting');
+SELECT same_order($$SELECT (sensor, place, ts)::text FROM m AS x WHERE i > 3 ORDER BY sensor DESC, place DESC, ts DESC$$, 'and backwards');
+RESET enable_sort;
+
+-- joins
+SELECT same('SELECT k, x.* FROM generate_series(-1, 7) k JOIN m AS x ON x.sensor = k AND x.ts < ''2024-03-31''', 'a join');
+SELECT same('SELECT k, y.ts FROM generate_series(0, 6) k LEFT JOIN LATERAL (SELECT x.ts FROM m AS x WHERE x.sensor = k AND x.place = ''attic'' ORDER BY x.ts DESC LIMIT 1) y ON true', 'the last of every group');
+SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off;
+SELECT same('SELECT k, x.* FROM generate_series(-1, 7) k JOIN m AS x ON x.sensor = k AND x.ts < ''2024-03-31''', 'a nested loop');
+SELECT same('SELECT x.sensor, x.ts, y.i FROM m AS x JOIN m AS y ON y.sensor = x.sensor AND y.place = x.place AND y.ts >= x.ts AND y.ts < x.ts + interval ''10 min'' WHERE x.sensor = 1', 'with itself, nearby in time');
+RESET enable_hashjoin; RESET enable_mergejoin;
+
+-- Random queries ----------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION pick(VARIADIC choices text[]) RETURNS text LANGUAGE sql VOLATILE AS $$ SELECT choices[1 + floor(random() * cardinality(choices))::int] $$;
+CREATE FUNCTION some_time() RETURNS text LANGUAGE sql VOLATILE AS $$ SELECT quote_literal(timestamp '2024-03-30 19:00' + (random() * 1400)::int * interval '1 min') $$;
+CREATE FUNCTION condition(exact boolean) RETURNS text LANGUAGE sql VOLATILE AS $$
+  SELECT CASE WHEN exact OR random() < 0.6 THEN
+    pick('x.sensor = ' || (random() * 6)::int, 'x.sensor < ' || (random() * 6)::int, 'x.place = ''attic''', 'x.place > ''b''', 'x.place IS NULL',
+         'x.ts >= ' || some_time(), 'x.ts < ' || some_time(), 'x.ts > ' || some_time(), 'x.ts <= ' || some_time(), some_time() || ' <= x.ts')
+  ELSE
+    pick('x.f > 5', 'x.f <= 0.4', 'x.i = 3', 'x.i BETWEEN -5 AND -4', 'x.n >= 99', 'x.t = ''text 1''', 'x.t IS NULL', 'x.b', 'NOT x.b', 'x.day = ''2024-01-03''',
+         'x.d @@ ''{a: {$gt: 3}}''', 'x.sensor = ANY (''{1,5}'')', 'x.big > 9e18::int8 - 1', 'x.r < 0.01', 'x.i IS NOT NULL', 'x.sensor % 2 = 0', 'x.s = 7::smallint')
+  END
+$$;
+CREATE FUNCTION random_query() RETURNS text LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  aggregates boolean := random() < 0.5;
+  conditions text := '';
+  grouping text;
+BEGIN
+  FOR i IN 1 .. floor(random() * 4)::int LOOP
+    conditions := conditions || CASE WHEN i = 1 THEN ' WHERE ' ELSE ' AND ' END || condition(aggregates AND random() < 0.9);
+  END LOOP;
+  IF NOT aggregates THEN
+    RETURN format('SELECT %s FROM m AS x%s', pick('x.*', 'x.ts, x.f', 'x.sensor, x.t', 'x.d', 'x.n, x.i, x.b', 'x', '1', 'x.big, x.r, x.s, x.day'), conditions);
+  END IF;
+  grouping := pick(NULL, 'x.sensor', 'x.place', 'x.sensor, x.place', 'bucket_start(''1 hour'', x.ts)', 'bucket_start(''3 hours'', x.ts), x.sensor', 'bucket_start(''1 day'', x.ts, ''2024-01-01 12:00'')',
+             'bucket_start(''1 day'', x.ts, NULL, ''Europe/Berlin'')', 'bucket_start(''20 min'', x.ts), x.sensor');
+  RETURN format('SELECT %s, %s FROM m AS x%s%s%s', coalesce(grouping, '1 AS one'),
+    pick('count(*), sum(x.i), avg(x.i)', 'min(x.f), max(x.f), round(avg(x.f)::numeric, 6)', 'sum(x.n), avg(x.n), min(x.n)::float8, max(x.n)::float8', 'count(x.t), min(x.t), max(x.t)',
+         'min(x.ts), max(x.ts), count(x.ts), count(x.place)', 'sum(x.big), avg(x.big), max(x.big)', 'round(avg(x.r)::numeric, 4), max(x.r)', 'min(x.day), max(x.day), count(x.b), count(x.d)',
+         'sum(x.s) + count(*), avg(x.s), min(x.s)', 'sum(x.i) FILTER (WHERE x.b), count(DISTINCT x.t)', 'stddev(x.i)::numeric(20,6)'),
+    conditions, ' GROUP BY ' || grouping, CASE WHEN grouping IS NOT NULL AND random() < 0.3 THEN ' HAVING count(*) > 10' END);
+END
+$$;
+CREATE FUNCTION random_queries(n int) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+  query text;
+BEGIN
+  FOR i IN 1 .. n LOOP
+    query := random_query();
+    IF answer(query) IS DISTINCT FROM answer(twin(query)) THEN
+      RETURN NEXT query;
+    END IF;
+  END LOOP;
+END
+$$;
+SELECT is_empty(format('SELECT random_queries(%s)', coalesce(current_setting('bucket_scan.rounds', true), '300')), 'random queries, nothing analysed');
+ANALYZE m; ANALYZE m_packed; ANALYZE m_recent; ANALYZE m_plain;
+SELECT cmp_ok((SELECT reltuples FROM pg_class WHERE oid = 'm'::regclass), '=', (SELECT count(*) FROM m_plain)::real, 'ANALYZE counts measurements');
+SELECT is_empty('SELECT random_queries(150)', 'random queries, all analysed');
+SET LOCAL min_parallel_table_scan_size = 0; SET LOCAL parallel_setup_cost = 0; SET LOCAL parallel_tuple_cost = 0;
+SELECT is_empty('SELECT random_queries(50)', 'random queries, with workers where the table is new to them');
+RESET min_parallel_table_scan_size; RESET parallel_setup_cost; RESET parallel_tuple_cost;
+
+-- generic plans, with keys that change
+SET LOCAL plan_cache_mode = force_generic_plan;
+PREPARE of_m (int, timestamptz, timestamptz) AS SELECT count(*), sum(i), min(ts) FROM m WHERE sensor = $1 AND ts >= $2 AND ts < $3;
+PREPARE of_plain (int, timestamptz, timestamptz) AS SELECT count(*), sum(i), min(ts) FROM m_plain WHERE sensor = $1 AND ts >= $2 AND ts < $3;
+SELECT results_eq(format('EXECUTE of_m (%s)', k), format('EXECUTE of_plain (%s)', k), 'prepared: ' || k)
+  FROM unnest(ARRAY['1, ''2024-03-31'', ''2024-03-31 10:10''', '2, ''-infinity'', ''infinity''', 'NULL, ''2024-03-31'', ''2024-04-01''', '3, ''2024-03-31 00:17'', ''2024-03-31 00:17''']) k;
+
+-- cursors
+DECLARE c SCROLL CURSOR FOR SELECT ts FROM m WHERE sensor = 1 AND place = 'attic' ORDER BY ts;
+FETCH 10 FROM c \g /dev/null
+SELECT is((SELECT count(*) FROM m WHERE sensor = 1 AND place = 'attic'), (SELECT count(*) FROM m_plain WHERE sensor = 1 AND place = 'attic'), 'another query beside an open cursor');
+CLOSE c;
+
+SELECT finish();
+ROLLBACK;
