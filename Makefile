@@ -32,6 +32,7 @@ SQL_PARTS = $(wildcard \
 	sql/statistics.sql \
 	sql/collection_index.sql \
 	sql/collection_calls.sql \
+	sql/treepath.sql \
 	sql/bucket.sql \
 	sql/bucket_document.sql \
 	sql/pattern.sql \

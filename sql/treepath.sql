@@ -1,0 +1,325 @@
+-- The type treepath: the ids on the way from a root to a node. The functions behind it are in src/tree/.
+
+CREATE TYPE treepath;
+
+CREATE FUNCTION treepath_in(cstring) RETURNS treepath
+  AS 'MODULE_PATHNAME', 'dp_treepath_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION treepath_out(treepath) RETURNS cstring
+  AS 'MODULE_PATHNAME', 'dp_treepath_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION treepath_recv(internal) RETURNS treepath
+  AS 'MODULE_PATHNAME', 'dp_treepath_recv' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION treepath_send(treepath) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'dp_treepath_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE TYPE treepath (
+  INPUT = treepath_in, OUTPUT = treepath_out, RECEIVE = treepath_recv, SEND = treepath_send,
+  INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended
+);
+COMMENT ON TYPE treepath IS 'the ids on the way from a root to a node, root first; in depth-first order, so that what lies below a path is one range of an index';
+
+-- Order, equality and hashing
+CREATE FUNCTION treepath_lt(treepath, treepath) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_treepath_lt' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION treepath_le(treepath, treepath) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_treepath_le' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION treepath_eq(treepath, treepath) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_treepath_eq' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION treepath_ne(treepath, treepath) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_treepath_ne' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION treepath_ge(treepath, treepath) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_treepath_ge' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION treepath_gt(treepath, treepath) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_treepath_gt' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION treepath_cmp(treepath, treepath) RETURNS int4
+  AS 'MODULE_PATHNAME', 'dp_treepath_cmp' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION treepath_hash(treepath) RETURNS int4
+  AS 'MODULE_PATHNAME', 'dp_treepath_hash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION treepath_hash_extended(treepath, int8) RETURNS int8
+  AS 'MODULE_PATHNAME', 'dp_treepath_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION treepath_sortsupport(internal) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_treepath_sortsupport' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE OPERATOR < (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = treepath_lt,
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+CREATE OPERATOR <= (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = treepath_le,
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+CREATE OPERATOR = (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = treepath_eq,
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES, MERGES);
+CREATE OPERATOR <> (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = treepath_ne,
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
+CREATE OPERATOR >= (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = treepath_ge,
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
+CREATE OPERATOR > (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = treepath_gt,
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+COMMENT ON OPERATOR < (treepath, treepath) IS 'less than, in depth-first order';
+COMMENT ON OPERATOR <= (treepath, treepath) IS 'less than or equal to, in depth-first order';
+COMMENT ON OPERATOR = (treepath, treepath) IS 'the same path';
+COMMENT ON OPERATOR <> (treepath, treepath) IS 'another path';
+COMMENT ON OPERATOR >= (treepath, treepath) IS 'greater than or equal to, in depth-first order';
+COMMENT ON OPERATOR > (treepath, treepath) IS 'greater than, in depth-first order';
+
+CREATE OPERATOR CLASS treepath_ops DEFAULT FOR TYPE treepath USING btree AS
+  OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+  FUNCTION 1 treepath_cmp(treepath, treepath),
+  FUNCTION 2 treepath_sortsupport(internal),
+  FUNCTION 4 btequalimage(oid);
+CREATE OPERATOR CLASS treepath_ops DEFAULT FOR TYPE treepath USING hash AS
+  OPERATOR 1 =,
+  FUNCTION 1 treepath_hash(treepath),
+  FUNCTION 2 treepath_hash_extended(treepath, int8);
+COMMENT ON FUNCTION treepath_cmp(treepath, treepath) IS 'compares two paths in depth-first order: less than, equal to or greater than 0';
+COMMENT ON FUNCTION treepath_hash(treepath) IS 'hash of 32 bits; equal paths have equal hashes, which never change';
+COMMENT ON FUNCTION treepath_hash_extended(treepath, int8) IS 'hash of 64 bits with a seed; equal paths have equal hashes, which never change';
+COMMENT ON OPERATOR CLASS treepath_ops USING btree IS 'depth-first order; serves <@ and @>, too';
+COMMENT ON OPERATOR CLASS treepath_ops USING hash IS 'equality of paths';
+
+-- Casts. From an array of SQL values, or a BSON array, root first; and back.
+
+CREATE FUNCTION treepath(text[]) RETURNS treepath
+  AS 'MODULE_PATHNAME', 'dp_treepath_from_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE CAST (text[] AS treepath) WITH FUNCTION treepath(text[]) AS ASSIGNMENT;
+COMMENT ON FUNCTION treepath(text[]) IS 'the path of these ids, root first; error 22004 for a null, 2202E for an array of several dimensions';
+COMMENT ON CAST (text[] AS treepath) IS 'the path of these ids, root first';
+CREATE FUNCTION treepath(int4[]) RETURNS treepath
+  AS 'MODULE_PATHNAME', 'dp_treepath_from_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE CAST (int4[] AS treepath) WITH FUNCTION treepath(int4[]) AS ASSIGNMENT;
+COMMENT ON FUNCTION treepath(int4[]) IS 'the path of these ids, root first; error 22004 for a null, 2202E for an array of several dimensions';
+COMMENT ON CAST (int4[] AS treepath) IS 'the path of these ids, root first';
+CREATE FUNCTION treepath(int8[]) RETURNS treepath
+  AS 'MODULE_PATHNAME', 'dp_treepath_from_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE CAST (int8[] AS treepath) WITH FUNCTION treepath(int8[]) AS ASSIGNMENT;
+COMMENT ON FUNCTION treepath(int8[]) IS 'the path of these ids, root first; error 22004 for a null, 2202E for an array of several dimensions';
+COMMENT ON CAST (int8[] AS treepath) IS 'the path of these ids, root first';
+CREATE FUNCTION treepath(objectid[]) RETURNS treepath
+  AS 'MODULE_PATHNAME', 'dp_treepath_from_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE CAST (objectid[] AS treepath) WITH FUNCTION treepath(objectid[]) AS ASSIGNMENT;
+COMMENT ON FUNCTION treepath(objectid[]) IS 'the path of these ids, root first; error 22004 for a null, 2202E for an array of several dimensions';
+COMMENT ON CAST (objectid[] AS treepath) IS 'the path of these ids, root first';
+CREATE FUNCTION treepath(uuid[]) RETURNS treepath
+  AS 'MODULE_PATHNAME', 'dp_treepath_from_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE CAST (uuid[] AS treepath) WITH FUNCTION treepath(uuid[]) AS ASSIGNMENT;
+COMMENT ON FUNCTION treepath(uuid[]) IS 'the path of these ids, root first; error 22004 for a null, 2202E for an array of several dimensions';
+COMMENT ON CAST (uuid[] AS treepath) IS 'the path of these ids, root first';
+CREATE FUNCTION treepath(bson_value[]) RETURNS treepath
+  AS 'MODULE_PATHNAME', 'dp_treepath_from_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE CAST (bson_value[] AS treepath) WITH FUNCTION treepath(bson_value[]) AS ASSIGNMENT;
+COMMENT ON FUNCTION treepath(bson_value[]) IS 'the path of these ids, root first; error 22004 for a null, 2202E for an array of several dimensions';
+COMMENT ON CAST (bson_value[] AS treepath) IS 'the path of these ids, root first';
+CREATE FUNCTION treepath(bson_value) RETURNS treepath
+  AS 'MODULE_PATHNAME', 'dp_treepath_from_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE CAST (bson_value AS treepath) WITH FUNCTION treepath(bson_value) AS ASSIGNMENT;
+COMMENT ON FUNCTION treepath(bson_value) IS 'the path of the ids in a BSON array, root first; error 22023 for other values and for elements that cannot be ids';
+COMMENT ON CAST (bson_value AS treepath) IS 'the path of the ids in a BSON array, root first';
+
+CREATE FUNCTION treepath_to_text_array(treepath) RETURNS text[]
+  AS 'MODULE_PATHNAME', 'dp_treepath_to_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE CAST (treepath AS text[]) WITH FUNCTION treepath_to_text_array(treepath) AS ASSIGNMENT;
+COMMENT ON FUNCTION treepath_to_text_array(treepath) IS 'the ids of a path, root first; error 22023 for an id that is of another type, 22004 for one that is null';
+COMMENT ON CAST (treepath AS text[]) IS 'the ids of a path, root first';
+CREATE FUNCTION treepath_to_int8_array(treepath) RETURNS int8[]
+  AS 'MODULE_PATHNAME', 'dp_treepath_to_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE CAST (treepath AS int8[]) WITH FUNCTION treepath_to_int8_array(treepath) AS ASSIGNMENT;
+COMMENT ON FUNCTION treepath_to_int8_array(treepath) IS 'the ids of a path, root first; error 22023 for an id that is of another type, 22004 for one that is null';
+COMMENT ON CAST (treepath AS int8[]) IS 'the ids of a path, root first';
+CREATE FUNCTION treepath_to_objectid_array(treepath) RETURNS objectid[]
+  AS 'MODULE_PATHNAME', 'dp_treepath_to_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE CAST (treepath AS objectid[]) WITH FUNCTION treepath_to_objectid_array(treepath) AS ASSIGNMENT;
+COMMENT ON FUNCTION treepath_to_objectid_array(treepath) IS 'the ids of a path, root first; error 22023 for an id that is of another type, 22004 for one that is null';
+COMMENT ON CAST (treepath AS objectid[]) IS 'the ids of a path, root first';
+CREATE FUNCTION treepath_to_value_array(treepath) RETURNS bson_value[]
+  AS 'MODULE_PATHNAME', 'dp_treepath_to_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE CAST (treepath AS bson_value[]) WITH FUNCTION treepath_to_value_array(treepath) AS ASSIGNMENT;
+COMMENT ON FUNCTION treepath_to_value_array(treepath) IS 'the ids of a path, root first; error 22023 for an id that is of another type, 22004 for one that is null';
+COMMENT ON CAST (treepath AS bson_value[]) IS 'the ids of a path, root first';
+CREATE FUNCTION treepath_to_value(treepath) RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_treepath_to_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE CAST (treepath AS bson_value) WITH FUNCTION treepath_to_value(treepath) AS ASSIGNMENT;
+COMMENT ON FUNCTION treepath_to_value(treepath) IS 'the ids of a path as a BSON array, root first';
+COMMENT ON CAST (treepath AS bson_value) IS 'the ids of a path as a BSON array, root first';
+
+CREATE FUNCTION treepath_from_text(path text, separator text DEFAULT '.') RETURNS treepath
+  AS 'MODULE_PATHNAME', 'dp_treepath_from_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_from_text(text, text) IS 'the path whose ids are strings, root first, with separators between them and perhaps one in front; error 22023 for an empty id or an empty separator';
+CREATE FUNCTION treepath_to_text(path treepath, separator text DEFAULT '.') RETURNS text
+  AS 'MODULE_PATHNAME', 'dp_treepath_to_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_to_text(treepath, text) IS 'the ids of a path as text, root first, with separators between them; error 22023 for an id that is empty or has the separator in it';
+
+-- Taking paths apart
+
+CREATE FUNCTION treepath_depth(treepath) RETURNS int4
+  AS 'MODULE_PATHNAME', 'dp_treepath_depth' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_depth(treepath) IS 'how far the node is from its root: 0 for a root, -1 for the empty path';
+CREATE FUNCTION treepath_parent(treepath) RETURNS treepath
+  AS 'MODULE_PATHNAME', 'dp_treepath_parent' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_parent(treepath) IS 'the path without its last id; null for a root and for the empty path';
+CREATE FUNCTION treepath_root(treepath) RETURNS treepath
+  AS 'MODULE_PATHNAME', 'dp_treepath_root' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_root(treepath) IS 'the path of the root; null for the empty path';
+CREATE FUNCTION treepath_id(treepath) RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_treepath_id' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_id(treepath) IS 'the last id of the path, which is the node''s own; null for the empty path';
+CREATE FUNCTION treepath_subpath(path treepath, first int4, ids int4 DEFAULT NULL) RETURNS treepath
+  AS 'MODULE_PATHNAME', 'dp_treepath_subpath' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_subpath(treepath, int4, int4) IS 'so many ids of the path from a position on, counted from 0, or from the end if negative; without a number to the end; error 22023 for a negative number';
+CREATE FUNCTION treepath_lca(treepath, treepath) RETURNS treepath
+  AS 'MODULE_PATHNAME', 'dp_treepath_lca' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_lca(treepath, treepath) IS 'the lowest common ancestor, which may be one of the two; null if they have no root in common';
+CREATE FUNCTION treepath_distance(treepath, treepath) RETURNS int4
+  AS 'MODULE_PATHNAME', 'dp_treepath_distance' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_distance(treepath, treepath) IS 'the number of edges between two nodes; null if they have no root in common';
+CREATE FUNCTION treepath_ancestors(treepath) RETURNS treepath[]
+  AS 'MODULE_PATHNAME', 'dp_treepath_ancestors' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_ancestors(treepath) IS 'the paths of the ancestors, root first, without the path itself';
+CREATE FUNCTION treepath_prefixes(treepath) RETURNS treepath[]
+  AS 'MODULE_PATHNAME', 'dp_treepath_prefixes' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_prefixes(treepath) IS 'all paths that are above this one or equal to it, the empty one included: what an index looks up for @>';
+CREATE FUNCTION treepath_last(treepath) RETURNS treepath
+  AS 'MODULE_PATHNAME', 'dp_treepath_last_below' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_last(treepath) IS 'the greatest path that is this one or lies below it, which ends in MaxKey: what an index looks up for <@';
+
+-- Above and below
+
+CREATE FUNCTION treepath_belowsel(internal, oid, internal, int4) RETURNS float8
+  AS 'MODULE_PATHNAME', 'dp_treepath_belowsel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_belowsel(internal, oid, internal, int4) IS 'estimates how many rows <@ keeps';
+CREATE FUNCTION treepath_abovesel(internal, oid, internal, int4) RETURNS float8
+  AS 'MODULE_PATHNAME', 'dp_treepath_abovesel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_abovesel(internal, oid, internal, int4) IS 'estimates how many rows @> keeps';
+CREATE FUNCTION treepath_below_support(internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'dp_treepath_below_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_below_support(internal) IS 'tells the planner the range of an index that <@ is';
+CREATE FUNCTION treepath_above_support(internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'dp_treepath_above_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_above_support(internal) IS 'tells the planner the keys of an index that @> is';
+
+CREATE FUNCTION treepath_is_above(treepath, treepath) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_treepath_is_above' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT treepath_above_support;
+COMMENT ON FUNCTION treepath_is_above(treepath, treepath) IS 'whether the second path is the first one or lies below it';
+CREATE FUNCTION treepath_is_below(treepath, treepath) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_treepath_is_below' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT treepath_below_support;
+COMMENT ON FUNCTION treepath_is_below(treepath, treepath) IS 'whether the first path is the second one or lies below it';
+CREATE OPERATOR @> (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = treepath_is_above,
+  COMMUTATOR = <@, RESTRICT = treepath_abovesel, JOIN = contjoinsel);
+CREATE OPERATOR <@ (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = treepath_is_below,
+  COMMUTATOR = @>, RESTRICT = treepath_belowsel, JOIN = contjoinsel);
+COMMENT ON OPERATOR @> (treepath, treepath) IS 'is an ancestor of, or the same; a btree index answers it';
+COMMENT ON OPERATOR <@ (treepath, treepath) IS 'is a descendant of, or the same; a btree index answers it';
+
+CREATE FUNCTION treepath_concat(treepath, treepath) RETURNS treepath
+  AS 'MODULE_PATHNAME', 'dp_treepath_concat' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_concat(treepath, treepath) IS 'the ids of the first path, then those of the second';
+CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = treepath_concat);
+COMMENT ON OPERATOR || (treepath, treepath) IS 'the ids of the first path, then those of the second';
+CREATE FUNCTION treepath_append(treepath, text) RETURNS treepath
+  AS 'MODULE_PATHNAME', 'dp_treepath_append' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_append(treepath, text) IS 'the path of a child with this id';
+CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = text, FUNCTION = treepath_append);
+COMMENT ON OPERATOR || (treepath, text) IS 'the path of a child with this id';
+CREATE FUNCTION treepath_append(treepath, int8) RETURNS treepath
+  AS 'MODULE_PATHNAME', 'dp_treepath_append' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_append(treepath, int8) IS 'the path of a child with this id';
+CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = int8, FUNCTION = treepath_append);
+COMMENT ON OPERATOR || (treepath, int8) IS 'the path of a child with this id';
+CREATE FUNCTION treepath_append(treepath, objectid) RETURNS treepath
+  AS 'MODULE_PATHNAME', 'dp_treepath_append' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_append(treepath, objectid) IS 'the path of a child with this id';
+CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = objectid, FUNCTION = treepath_append);
+COMMENT ON OPERATOR || (treepath, objectid) IS 'the path of a child with this id';
+CREATE FUNCTION treepath_append(treepath, bson_value) RETURNS treepath
+  AS 'MODULE_PATHNAME', 'dp_treepath_append' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_append(treepath, bson_value) IS 'the path of a child with this id';
+CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = bson_value, FUNCTION = treepath_append);
+COMMENT ON OPERATOR || (treepath, bson_value) IS 'the path of a child with this id';
+
+-- Nodes on a path
+
+CREATE FUNCTION treepath_contains(treepath, text) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_treepath_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_contains(treepath, text) IS 'whether the node is on the path';
+CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = text, FUNCTION = treepath_contains, RESTRICT = contsel, JOIN = contjoinsel);
+COMMENT ON OPERATOR ? (treepath, text) IS 'whether the node is on the path; a GIN index answers it';
+CREATE FUNCTION treepath_contains(treepath, int8) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_treepath_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_contains(treepath, int8) IS 'whether the node is on the path';
+CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = int8, FUNCTION = treepath_contains, RESTRICT = contsel, JOIN = contjoinsel);
+COMMENT ON OPERATOR ? (treepath, int8) IS 'whether the node is on the path; a GIN index answers it';
+CREATE FUNCTION treepath_contains(treepath, objectid) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_treepath_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_contains(treepath, objectid) IS 'whether the node is on the path';
+CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = objectid, FUNCTION = treepath_contains, RESTRICT = contsel, JOIN = contjoinsel);
+COMMENT ON OPERATOR ? (treepath, objectid) IS 'whether the node is on the path; a GIN index answers it';
+CREATE FUNCTION treepath_contains(treepath, bson_value) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_treepath_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_contains(treepath, bson_value) IS 'whether the node is on the path';
+CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = bson_value, FUNCTION = treepath_contains, RESTRICT = contsel, JOIN = contjoinsel);
+COMMENT ON OPERATOR ? (treepath, bson_value) IS 'whether the node is on the path; a GIN index answers it';
+CREATE FUNCTION treepath_contains_any(treepath, text[]) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_treepath_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_contains_any(treepath, text[]) IS 'whether one of the nodes is on the path';
+CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = text[], FUNCTION = treepath_contains_any, RESTRICT = contsel, JOIN = contjoinsel);
+COMMENT ON OPERATOR ?| (treepath, text[]) IS 'whether one of the nodes is on the path; a GIN index answers it';
+CREATE FUNCTION treepath_contains_any(treepath, int8[]) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_treepath_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_contains_any(treepath, int8[]) IS 'whether one of the nodes is on the path';
+CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = int8[], FUNCTION = treepath_contains_any, RESTRICT = contsel, JOIN = contjoinsel);
+COMMENT ON OPERATOR ?| (treepath, int8[]) IS 'whether one of the nodes is on the path; a GIN index answers it';
+CREATE FUNCTION treepath_contains_any(treepath, objectid[]) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_treepath_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_contains_any(treepath, objectid[]) IS 'whether one of the nodes is on the path';
+CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = objectid[], FUNCTION = treepath_contains_any, RESTRICT = contsel, JOIN = contjoinsel);
+COMMENT ON OPERATOR ?| (treepath, objectid[]) IS 'whether one of the nodes is on the path; a GIN index answers it';
+CREATE FUNCTION treepath_contains_any(treepath, bson_value[]) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_treepath_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_contains_any(treepath, bson_value[]) IS 'whether one of the nodes is on the path';
+CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = bson_value[], FUNCTION = treepath_contains_any, RESTRICT = contsel, JOIN = contjoinsel);
+COMMENT ON OPERATOR ?| (treepath, bson_value[]) IS 'whether one of the nodes is on the path; a GIN index answers it';
+CREATE FUNCTION treepath_contains_all(treepath, text[]) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_treepath_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_contains_all(treepath, text[]) IS 'whether all of the nodes are on the path';
+CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = text[], FUNCTION = treepath_contains_all, RESTRICT = contsel, JOIN = contjoinsel);
+COMMENT ON OPERATOR ?& (treepath, text[]) IS 'whether all of the nodes are on the path; a GIN index answers it';
+CREATE FUNCTION treepath_contains_all(treepath, int8[]) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_treepath_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_contains_all(treepath, int8[]) IS 'whether all of the nodes are on the path';
+CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = int8[], FUNCTION = treepath_contains_all, RESTRICT = contsel, JOIN = contjoinsel);
+COMMENT ON OPERATOR ?& (treepath, int8[]) IS 'whether all of the nodes are on the path; a GIN index answers it';
+CREATE FUNCTION treepath_contains_all(treepath, objectid[]) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_treepath_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_contains_all(treepath, objectid[]) IS 'whether all of the nodes are on the path';
+CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = objectid[], FUNCTION = treepath_contains_all, RESTRICT = contsel, JOIN = contjoinsel);
+COMMENT ON OPERATOR ?& (treepath, objectid[]) IS 'whether all of the nodes are on the path; a GIN index answers it';
+CREATE FUNCTION treepath_contains_all(treepath, bson_value[]) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_treepath_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_contains_all(treepath, bson_value[]) IS 'whether all of the nodes are on the path';
+CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = bson_value[], FUNCTION = treepath_contains_all, RESTRICT = contsel, JOIN = contjoinsel);
+COMMENT ON OPERATOR ?& (treepath, bson_value[]) IS 'whether all of the nodes are on the path; a GIN index answers it';
+
+CREATE FUNCTION treepath_gin_extract_value(treepath, internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'dp_treepath_gin_extract_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_gin_extract_value(treepath, internal) IS 'the keys of a path in a GIN index: its ids';
+CREATE FUNCTION treepath_gin_extract_query(treepath, internal, int2, internal, internal, internal, internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'dp_treepath_gin_extract_query' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_gin_extract_query(treepath, internal, int2, internal, internal, internal, internal) IS 'the keys that a GIN index is searched for';
+CREATE FUNCTION treepath_gin_consistent(internal, int2, treepath, int4, internal, internal, internal) RETURNS "char"
+  AS 'MODULE_PATHNAME', 'dp_treepath_gin_consistent' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION treepath_gin_consistent(internal, int2, treepath, int4, internal, internal, internal) IS 'whether a path with these keys is an answer';
+
+CREATE OPERATOR CLASS treepath_ops DEFAULT FOR TYPE treepath USING gin AS
+  OPERATOR 1 ? (treepath, text),
+  OPERATOR 2 ? (treepath, int8),
+  OPERATOR 3 ? (treepath, objectid),
+  OPERATOR 4 ? (treepath, bson_value),
+  OPERATOR 5 ?| (treepath, text[]),
+  OPERATOR 6 ?| (treepath, int8[]),
+  OPERATOR 7 ?| (treepath, objectid[]),
+  OPERATOR 8 ?| (treepath, bson_value[]),
+  OPERATOR 9 ?& (treepath, text[]),
+  OPERATOR 10 ?& (treepath, int8[]),
+  OPERATOR 11 ?& (treepath, objectid[]),
+  OPERATOR 12 ?& (treepath, bson_value[]),
+  FUNCTION 1 byteacmp(bytea, bytea),
+  FUNCTION 2 treepath_gin_extract_value(treepath, internal),
+  FUNCTION 3 treepath_gin_extract_query(treepath, internal, int2, internal, internal, internal, internal),
+  FUNCTION 6 treepath_gin_consistent(internal, int2, treepath, int4, internal, internal, internal),
+  STORAGE bytea;
+COMMENT ON OPERATOR CLASS treepath_ops USING gin IS 'the ids of paths: serves ?, ?| and ?&';
