@@ -106,13 +106,13 @@ BEGIN
     RETURN QUERY EXECUTE format('SELECT %s, %L::text, %L::text, r.%I::text FROM %s AS r WHERE NOT isfinite(r.%4$I)', p.row_key, 'time of a waiting measurement', 'finite', p.time_column,
       p.recent);
     IF @extschema@.bson_exists(p.options, 'granularity') THEN
-      RETURN QUERY EXECUTE format('SELECT min(%1$s), %2$L::text, %3$L::text, count(*)::text FROM %4$s AS r GROUP BY %1$s, @extschema@.bucket_start(%5$L, r.%6$I%7$s) HAVING count(*) > 1',
+      RETURN QUERY EXECUTE format('SELECT %1$s, %2$L::text, %3$L::text, count(*)::text FROM %4$s AS r GROUP BY %1$s, @extschema@.bucket_start(%5$L, r.%6$I%7$s) HAVING count(*) > 1',
         p.row_key, 'measurements of a slot', '1', p.base, @extschema@.bson_get_text(p.options, 'granularity'), p.time_column,
         CASE WHEN p.time_type LIKE '% with time zone' THEN format(', %L, %L', @extschema@.bson_get_text(p.options, 'origin'), @extschema@.bson_get_text(p.options, 'time_zone'))
              ELSE format(', %L::timestamp', @extschema@.bson_get_text(p.options, 'origin')) END);
     END IF;
   ELSE
-    RETURN QUERY EXECUTE format('SELECT %s, %L::text, %L::text, count(*)::text FROM %s AS p GROUP BY %s HAVING count(*) > 1', replace(p.packed_key, 'NULL::', 'NULL::'), 'pages of a number', '1',
+    RETURN QUERY EXECUTE format('SELECT %s, %L::text, %L::text, count(*)::text FROM %s AS p GROUP BY %s HAVING count(*) > 1', p.packed_key, 'pages of a number', '1',
       p.packed, concat_ws(', ', nullif(p.packed_group, ''), 'p.seq'));
   END IF;
 END
