@@ -591,7 +591,7 @@ BEGIN
     EXECUTE format('ALTER TABLE %s OWNER TO %s', damaged, p.owner::regrole);
   END IF;
   PERFORM @extschema@._bucket_beneath(rel, format(
-    'WITH gone AS (DELETE FROM %s AS p USING LATERAL @extschema@._bucket_fault(%L, %s, %s) AS f WHERE f.what = ''bucket'' RETURNING p.*) INSERT INTO %s SELECT * FROM gone',
+    'WITH gone AS (DELETE FROM %s AS p WHERE (SELECT f.what FROM @extschema@._bucket_fault(%L, %s, %s) AS f) = ''bucket'' RETURNING p.*) INSERT INTO %s SELECT * FROM gone',
     p.packed, rel, p.packed_start, p.packed_data, damaged));
 END
 $$;

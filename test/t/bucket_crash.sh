@@ -1,0 +1,59 @@
+#!/bin/bash
+# Backends and servers that are killed in the midst of inserting and packing lose nothing and write nothing twice: every
+# transaction that was told so is there, whole, and no other one in part.
+. "$DP_TOP/test/env/tap.sh"
+set -u
+rounds=4
+plan $((rounds * 2 + 1))
+export PGDATABASE=dp_bucket_crash PGOPTIONS='-c client_min_messages=warning'
+ask() { psql -XqAt -c "$1" 2>&1; }
+
+psql -Xq -d postgres -c 'DROP DATABASE IF EXISTS dp_bucket_crash WITH (FORCE)' -c 'CREATE DATABASE dp_bucket_crash'
+psql -XqAt -v ON_ERROR_STOP=1 >/dev/null <<'SQL' || echo 'not ok 0 - the tables were made'
+CREATE EXTENSION docpatterns;
+SELECT bucket_create('readings', columns => 'g int, ts timestamptz, n bigint', group_by => '{g}', time_field => 'ts', span => '1 hour', max_count => 40);
+CREATE TABLE twin (g int, ts timestamptz, n bigint);
+CREATE SEQUENCE s;
+
+-- One transaction: some measurements of some groups, in order and late, a change, a packing; the same to a plain table.
+CREATE FUNCTION work() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE k bigint := nextval('s'); m int := CASE WHEN k % 17 = 0 THEN 1200 ELSE 1 + k % 5 END;
+BEGIN
+  INSERT INTO twin SELECT i % 4, timestamptz '2024-01-01' + (k * 10 - (k % 3) * 400 + i) * interval '7 s', k FROM generate_series(1, m) i;
+  INSERT INTO readings SELECT g, ts, n FROM twin WHERE n = k;
+  IF k % 6 = 0 THEN PERFORM bucket_pack('readings'); END IF;
+END $$;
+SQL
+
+data=$(ask 'SHOW data_directory')
+for round in $(seq $rounds); do
+  for _ in 1 2 3; do
+    yes 'SELECT work();' | head -n 100000 | psql -XqAt >/dev/null 2>&1 &
+  done
+  sleep 1
+  if [ $((round % 2)) = 1 ]; then
+    # a backend: the server restarts by itself
+    kill -KILL "$(psql -XqAt -d postgres -c "SELECT pid FROM pg_stat_activity WHERE datname = 'dp_bucket_crash' LIMIT 1")"
+    wait
+    for _ in {1..100}; do psql -XqAt -c 'SELECT 1' >/dev/null 2>&1 && break; sleep 0.2; done
+  else
+    # the whole server, then its orphans, which go by themselves
+    postmaster=$(head -1 "$data/postmaster.pid")
+    children=$(pgrep -P "$postmaster")
+    kill -KILL "$postmaster"
+    wait
+    for pid in $children; do
+      for _ in {1..100}; do
+        grep -q 'State:.*[ZX]' "/proc/$pid/status" 2>/dev/null && break
+        kill -0 "$pid" 2>/dev/null || break
+        sleep 0.1
+      done
+    done
+    "$DP_CLUSTER" crash
+  fi
+  is "$(ask 'SELECT * FROM pattern_check()')" '' "round $round: the pattern is true after recovery"
+  is "$(ask 'SELECT count(*) FROM (SELECT * FROM readings EXCEPT ALL SELECT * FROM twin) a UNION ALL SELECT count(*) FROM (SELECT * FROM twin EXCEPT ALL SELECT * FROM readings) b')" $'0\n0' \
+    "round $round: the measurements are those of the plain table"
+done
+is "$(ask 'SELECT (SELECT count(*) FROM twin) > 100 AND (SELECT count(*) FROM readings_packed) > 10')" t 'much was written, and packed'
+psql -Xq -d postgres -c 'DROP DATABASE dp_bucket_crash WITH (FORCE)'
