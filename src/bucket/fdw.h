@@ -83,6 +83,7 @@ typedef struct DpBucketRel
 	Oid			recent_index;
 	Oid			owner;
 	DpDecl	   *decl;			/* for other options */
+	TransactionId declared_by;	/* the transaction that wrote the declaration as it is; InvalidTransactionId: long ago */
 
 	int			ncolumns;		/* in the order of the relation */
 	DpBucketColumn *columns;

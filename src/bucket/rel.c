@@ -10,15 +10,18 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/nbtree.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
 #include "common/int.h"
 #include "foreign/foreign.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -45,6 +48,7 @@ static void cache_init(void);
 static void relation_invalidated(Datum arg, Oid relid);
 static void transaction_ended(XactEvent event, void *arg);
 static DpBucketRel *rel_make(Oid relid, DpDecl *decl);
+static TransactionId declared_by(Relation main, DpDecl *decl);
 static void rel_columns(DpBucketRel *rel, Relation main);
 static void rel_roles(DpBucketRel *rel);
 static void rel_packed(DpBucketRel *rel);
@@ -225,6 +229,7 @@ rel_make(Oid relid, DpDecl *decl)
 	rel->relid = relid;
 	rel->decl = decl;
 	rel->owner = main->rd_rel->relowner;
+	rel->declared_by = declared_by(main, decl);
 	rel_columns(rel, main);
 	table_close(main, NoLock);
 	rel_roles(rel);
@@ -236,6 +241,34 @@ rel_make(Oid relid, DpDecl *decl)
 	rel_spans(rel);
 	rel_limits(rel);
 	return rel;
+}
+
+/* The transaction that wrote the main trigger's row. */
+static TransactionId
+declared_by(Relation main, DpDecl *decl)
+{
+	Relation	triggers = table_open(TriggerRelationId, AccessShareLock);
+	TransactionId result = InvalidTransactionId;
+	int			i;
+
+	for (i = 0; main->trigdesc != NULL && i < main->trigdesc->numtriggers; i++)
+	{
+		const Trigger *trigger = &main->trigdesc->triggers[i];
+		ScanKeyData key;
+		SysScanDesc scan;
+		HeapTuple	tuple;
+
+		if (trigger->tgnargs != 1 || strcmp(trigger->tgargs[0], decl->declared) != 0)
+			continue;
+		ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(trigger->tgoid));
+		scan = systable_beginscan(triggers, TriggerOidIndexId, true, NULL, 1, &key);
+		tuple = systable_getnext(scan);
+		if (HeapTupleIsValid(tuple))
+			result = HeapTupleHeaderGetXmin(tuple->t_data);
+		systable_endscan(scan);
+	}
+	table_close(triggers, AccessShareLock);
+	return TransactionIdIsNormal(result) ? result : InvalidTransactionId;
 }
 
 /* The columns of the relation, without their roles. */
