@@ -472,15 +472,6 @@ dp_key_classes(DpKeyRange *range, DpKeyBase base, DpKeyClass first, DpKeyClass l
 
 /* ---------------------------------------------------------------- order */
 
-/*
- * Compares keys byte by byte, then the shorter first.
- */
-int
-dp_key_compare(const uint8 *a, uint32 alen, const uint8 *b, uint32 blen)
-{
-	return dp_key_order(a, alen, b, blen);
-}
-
 int
 dp_key_after(const uint8 *key, uint32 len, const DpKey *end)
 {

@@ -192,18 +192,11 @@ extern void dp_key_between(DpKeyRange *range, DpKeyBase base, const DpValue *low
 /* All keys of strings (or of another class whose bytes begin with these) that begin so. */
 extern void dp_key_prefix(DpKeyRange *range, DpKeyBase base, DpKeyClass class, const char *s, uint32 len);
 
-/* All keys of the classes from first to last. */
+/*
+ * All keys of the classes from first to last: from MINKEY to MAXKEY for a path
+ * that is there.  A document in an array is in the keys of the array.
+ */
 extern void dp_key_classes(DpKeyRange *range, DpKeyBase base, DpKeyClass first, DpKeyClass last);
-
-/* All keys of values of a path: it is there (a document in an array is in the keys of the array). */
-static inline void
-dp_key_exists(DpKeyRange *range, DpKeyBase base)
-{
-	dp_key_classes(range, base, DP_KEY_MINKEY, DP_KEY_MAXKEY);
-}
-
-/* The order of keys: a, b are bytea as they are stored. */
-extern int	dp_key_compare(const uint8 *a, uint32 alen, const uint8 *b, uint32 blen);
 
 /* For GIN's comparePartial: 0 if a key from low on is in the range, 1 if it comes after it. */
 extern int	dp_key_after(const uint8 *key, uint32 len, const DpKey *end);
@@ -281,10 +274,6 @@ extern bool dp_key_options_has(const DpKeyOptions *options, const DpPath *path);
 
 /* The path whose missing branches have keys: the named path that it is, or NULL (also if it has whole numbers). */
 extern const DpKeyPath *dp_key_options_missing(const DpKeyOptions *options, const DpPath *path);
-
-/* The first pair from the given position on whose path and first part are these; NULL if none.  *position becomes the next. */
-extern const DpKeyPair *dp_key_options_pair(const DpKeyOptions *options, const DpPath *path,
-											const DpPath *first, int *position);
 
 /* ---- what an index stores ---- */
 

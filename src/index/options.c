@@ -29,7 +29,7 @@ static void check_paths(const char *text);
 static void check_pairs(const char *text);
 static void refuse_positions(const DpPath *path);
 static const char *find_plain(const char *s, const char *end, char c);
-static bool same_names(const DpPath *path, int from, const DpPath *names);
+static bool same_names(const DpPath *path, const DpPath *names);
 
 /*
  * The options of the operator class, for CREATE INDEX.
@@ -226,16 +226,13 @@ dp_key_options_of(FunctionCallInfo fcinfo)
 
 /* ---------------------------------------------------------------- what is in an index */
 
-/*
- * Whether a path, from a step on and without its whole numbers, begins with the
- * names.
- */
+/* Whether a path, without its whole numbers, begins with the names. */
 static bool
-same_names(const DpPath *path, int from, const DpPath *names)
+same_names(const DpPath *path, const DpPath *names)
 {
 	int			n = 0;
 
-	for (int i = from; i < path->nsteps && n < names->nsteps; i++)
+	for (int i = 0; i < path->nsteps && n < names->nsteps; i++)
 	{
 		const DpPathStep *step = &path->steps[i];
 
@@ -253,7 +250,7 @@ same_names(const DpPath *path, int from, const DpPath *names)
 static bool
 same_path(const DpPath *path, const DpPath *names)
 {
-	return path->nsteps == names->nsteps && same_names(path, 0, names);
+	return path->nsteps == names->nsteps && same_names(path, names);
 }
 
 bool
@@ -262,7 +259,7 @@ dp_key_options_has(const DpKeyOptions *options, const DpPath *path)
 	if (options->all_paths)
 		return true;
 	for (int i = 0; i < options->npaths; i++)
-		if (same_names(path, 0, options->paths[i].path))
+		if (same_names(path, options->paths[i].path))
 			return true;
 	return false;
 }
@@ -273,18 +270,5 @@ dp_key_options_missing(const DpKeyOptions *options, const DpPath *path)
 	for (int i = 0; i < options->npaths; i++)
 		if (same_path(path, options->paths[i].path))
 			return &options->paths[i];
-	return NULL;
-}
-
-const DpKeyPair *
-dp_key_options_pair(const DpKeyOptions *options, const DpPath *path, const DpPath *first, int *position)
-{
-	while (*position < options->npairs)
-	{
-		const DpKeyPair *pair = &options->pairs[(*position)++];
-
-		if (same_path(path, pair->path) && same_path(first, pair->first))
-			return pair;
-	}
 	return NULL;
 }
