@@ -349,7 +349,7 @@ span_add(Span *span, struct varlena *bucket)
 	SpanPage	   *page = palloc0(sizeof(SpanPage));
 
 	page->data = PointerGetDatum(bucket);
-	page->seq = span->pages != NIL ? ((SpanPage *) llast(span->pages))->seq + 1 : 0;
+	page->seq = span->pages != NIL ? ((SpanPage *) llast(span->pages))->seq + 1 : 1;
 	span->pages = lappend(span->pages, page);
 }
 

@@ -10,6 +10,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "access/nbtree.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_namespace.h"
@@ -343,12 +345,13 @@ upper_add_path(PlannerInfo *root, Upper *upper, RelOptInfo *output_rel)
 	DpBucketPlanned *planned = upper->planned;
 	const DpBucketSizes *s = &planned->sizes;
 	double		part = dp_bucket_selectivity(root, upper->baserel, planned, upper->keys);
-	double		buckets = Min(s->packed_tuples, s->packed_tuples * part + 2);
-	double		waiting = Min(s->recent_tuples, s->recent_tuples * part + 1);
+	double		buckets = Min(s->packed_tuples, ceil(s->packed_tuples * part) + 1);
+	double		waiting = Min(s->recent_tuples, ceil(s->recent_tuples * part));
 	double		header = HEADER_COST * cpu_operator_cost * (1 + list_length(upper->aggregates));
 	double		row = 2 * cpu_operator_cost * (1 + list_length(upper->aggregates));
 	List	   *exprs = NIL;
 	double		groups = 1;
+	double		pages;
 	DpScanMode	mode = DP_SCAN_ALL;
 	Cost		run;
 	Cost		index_run;
@@ -372,8 +375,9 @@ upper_add_path(PlannerInfo *root, Upper *upper, RelOptInfo *output_rel)
 
 	run = seq_page_cost * (s->packed_pages + s->recent_pages) + s->packed_tuples * cpu_tuple_cost +
 		s->recent_tuples * cpu_tuple_cost + buckets * header + waiting * row;
-	index_run = Min(buckets, s->packed_pages) * (seq_page_cost + random_page_cost) / 2 + random_page_cost +
-		buckets * (cpu_index_tuple_cost + cpu_tuple_cost + header) + waiting * (random_page_cost / 4 + row);
+	pages = Min(buckets, s->packed_pages + buckets * 0.05);
+	index_run = Min(pages, 1) * random_page_cost + Max(pages - 1, 0) * (seq_page_cost + random_page_cost) / 2 +
+		buckets * (cpu_index_tuple_cost + cpu_tuple_cost + header) + waiting * (random_page_cost / 4 + cpu_index_tuple_cost + row);
 	foreach(lc, upper->keys)
 	{
 		if (((DpBucketKey *) lfirst(lc))->column == (planned->rel->ngroups > 0 ? planned->rel->groups[0] : planned->rel->time) &&
