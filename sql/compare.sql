@@ -26,17 +26,17 @@ CREATE FUNCTION bson_value_sortsupport(internal) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_bson_value_sortsupport' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 CREATE OPERATOR < (LEFTARG = bson_value, RIGHTARG = bson_value, FUNCTION = bson_value_lt,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = bson_value_ltsel, JOIN = scalarltjoinsel);
 CREATE OPERATOR <= (LEFTARG = bson_value, RIGHTARG = bson_value, FUNCTION = bson_value_le,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = bson_value_lesel, JOIN = scalarlejoinsel);
 CREATE OPERATOR = (LEFTARG = bson_value, RIGHTARG = bson_value, FUNCTION = bson_value_eq,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES, MERGES);
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = bson_value_eqsel, JOIN = bson_value_eqjoinsel, HASHES, MERGES);
 CREATE OPERATOR <> (LEFTARG = bson_value, RIGHTARG = bson_value, FUNCTION = bson_value_ne,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = bson_value_neqsel, JOIN = bson_value_neqjoinsel);
 CREATE OPERATOR >= (LEFTARG = bson_value, RIGHTARG = bson_value, FUNCTION = bson_value_ge,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = bson_value_gesel, JOIN = scalargejoinsel);
 CREATE OPERATOR > (LEFTARG = bson_value, RIGHTARG = bson_value, FUNCTION = bson_value_gt,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = bson_value_gtsel, JOIN = scalargtjoinsel);
 
 CREATE OPERATOR CLASS bson_value_ops DEFAULT FOR TYPE bson_value USING btree AS
   OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
@@ -172,29 +172,29 @@ CREATE FUNCTION int2_bson_hash(int2) RETURNS int4
 CREATE FUNCTION int2_bson_hash_extended(int2, int8) RETURNS int8
   AS 'MODULE_PATHNAME', 'dp_int2_bson_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE OPERATOR < (LEFTARG = bson_value, RIGHTARG = int2, FUNCTION = bson_value_lt_int2,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = bson_value_ltsel, JOIN = scalarltjoinsel);
 CREATE OPERATOR <= (LEFTARG = bson_value, RIGHTARG = int2, FUNCTION = bson_value_le_int2,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = bson_value_lesel, JOIN = scalarlejoinsel);
 CREATE OPERATOR = (LEFTARG = bson_value, RIGHTARG = int2, FUNCTION = bson_value_eq_int2,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = bson_value_eqsel, JOIN = bson_value_eqjoinsel, HASHES);
 CREATE OPERATOR <> (LEFTARG = bson_value, RIGHTARG = int2, FUNCTION = bson_value_ne_int2,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = bson_value_neqsel, JOIN = bson_value_neqjoinsel);
 CREATE OPERATOR >= (LEFTARG = bson_value, RIGHTARG = int2, FUNCTION = bson_value_ge_int2,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = bson_value_gesel, JOIN = scalargejoinsel);
 CREATE OPERATOR > (LEFTARG = bson_value, RIGHTARG = int2, FUNCTION = bson_value_gt_int2,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = bson_value_gtsel, JOIN = scalargtjoinsel);
 CREATE OPERATOR < (LEFTARG = int2, RIGHTARG = bson_value, FUNCTION = int2_lt_bson_value,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = bson_value_ltsel, JOIN = scalarltjoinsel);
 CREATE OPERATOR <= (LEFTARG = int2, RIGHTARG = bson_value, FUNCTION = int2_le_bson_value,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = bson_value_lesel, JOIN = scalarlejoinsel);
 CREATE OPERATOR = (LEFTARG = int2, RIGHTARG = bson_value, FUNCTION = int2_eq_bson_value,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = bson_value_eqsel, JOIN = bson_value_eqjoinsel, HASHES);
 CREATE OPERATOR <> (LEFTARG = int2, RIGHTARG = bson_value, FUNCTION = int2_ne_bson_value,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = bson_value_neqsel, JOIN = bson_value_neqjoinsel);
 CREATE OPERATOR >= (LEFTARG = int2, RIGHTARG = bson_value, FUNCTION = int2_ge_bson_value,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = bson_value_gesel, JOIN = scalargejoinsel);
 CREATE OPERATOR > (LEFTARG = int2, RIGHTARG = bson_value, FUNCTION = int2_gt_bson_value,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = bson_value_gtsel, JOIN = scalargtjoinsel);
 CREATE OPERATOR =#= (LEFTARG = int2, RIGHTARG = int2, FUNCTION = pg_catalog.int2eq,
   COMMUTATOR = =#=, RESTRICT = eqsel, JOIN = eqjoinsel);
 ALTER OPERATOR FAMILY bson_value_ops USING btree ADD
@@ -264,29 +264,29 @@ CREATE FUNCTION int4_bson_hash(int4) RETURNS int4
 CREATE FUNCTION int4_bson_hash_extended(int4, int8) RETURNS int8
   AS 'MODULE_PATHNAME', 'dp_int4_bson_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE OPERATOR < (LEFTARG = bson_value, RIGHTARG = int4, FUNCTION = bson_value_lt_int4,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = bson_value_ltsel, JOIN = scalarltjoinsel);
 CREATE OPERATOR <= (LEFTARG = bson_value, RIGHTARG = int4, FUNCTION = bson_value_le_int4,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = bson_value_lesel, JOIN = scalarlejoinsel);
 CREATE OPERATOR = (LEFTARG = bson_value, RIGHTARG = int4, FUNCTION = bson_value_eq_int4,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = bson_value_eqsel, JOIN = bson_value_eqjoinsel, HASHES);
 CREATE OPERATOR <> (LEFTARG = bson_value, RIGHTARG = int4, FUNCTION = bson_value_ne_int4,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = bson_value_neqsel, JOIN = bson_value_neqjoinsel);
 CREATE OPERATOR >= (LEFTARG = bson_value, RIGHTARG = int4, FUNCTION = bson_value_ge_int4,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = bson_value_gesel, JOIN = scalargejoinsel);
 CREATE OPERATOR > (LEFTARG = bson_value, RIGHTARG = int4, FUNCTION = bson_value_gt_int4,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = bson_value_gtsel, JOIN = scalargtjoinsel);
 CREATE OPERATOR < (LEFTARG = int4, RIGHTARG = bson_value, FUNCTION = int4_lt_bson_value,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = bson_value_ltsel, JOIN = scalarltjoinsel);
 CREATE OPERATOR <= (LEFTARG = int4, RIGHTARG = bson_value, FUNCTION = int4_le_bson_value,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = bson_value_lesel, JOIN = scalarlejoinsel);
 CREATE OPERATOR = (LEFTARG = int4, RIGHTARG = bson_value, FUNCTION = int4_eq_bson_value,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = bson_value_eqsel, JOIN = bson_value_eqjoinsel, HASHES);
 CREATE OPERATOR <> (LEFTARG = int4, RIGHTARG = bson_value, FUNCTION = int4_ne_bson_value,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = bson_value_neqsel, JOIN = bson_value_neqjoinsel);
 CREATE OPERATOR >= (LEFTARG = int4, RIGHTARG = bson_value, FUNCTION = int4_ge_bson_value,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = bson_value_gesel, JOIN = scalargejoinsel);
 CREATE OPERATOR > (LEFTARG = int4, RIGHTARG = bson_value, FUNCTION = int4_gt_bson_value,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = bson_value_gtsel, JOIN = scalargtjoinsel);
 CREATE OPERATOR =#= (LEFTARG = int4, RIGHTARG = int4, FUNCTION = pg_catalog.int4eq,
   COMMUTATOR = =#=, RESTRICT = eqsel, JOIN = eqjoinsel);
 ALTER OPERATOR FAMILY bson_value_ops USING btree ADD
@@ -356,29 +356,29 @@ CREATE FUNCTION int8_bson_hash(int8) RETURNS int4
 CREATE FUNCTION int8_bson_hash_extended(int8, int8) RETURNS int8
   AS 'MODULE_PATHNAME', 'dp_int8_bson_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE OPERATOR < (LEFTARG = bson_value, RIGHTARG = int8, FUNCTION = bson_value_lt_int8,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = bson_value_ltsel, JOIN = scalarltjoinsel);
 CREATE OPERATOR <= (LEFTARG = bson_value, RIGHTARG = int8, FUNCTION = bson_value_le_int8,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = bson_value_lesel, JOIN = scalarlejoinsel);
 CREATE OPERATOR = (LEFTARG = bson_value, RIGHTARG = int8, FUNCTION = bson_value_eq_int8,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = bson_value_eqsel, JOIN = bson_value_eqjoinsel, HASHES);
 CREATE OPERATOR <> (LEFTARG = bson_value, RIGHTARG = int8, FUNCTION = bson_value_ne_int8,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = bson_value_neqsel, JOIN = bson_value_neqjoinsel);
 CREATE OPERATOR >= (LEFTARG = bson_value, RIGHTARG = int8, FUNCTION = bson_value_ge_int8,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = bson_value_gesel, JOIN = scalargejoinsel);
 CREATE OPERATOR > (LEFTARG = bson_value, RIGHTARG = int8, FUNCTION = bson_value_gt_int8,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = bson_value_gtsel, JOIN = scalargtjoinsel);
 CREATE OPERATOR < (LEFTARG = int8, RIGHTARG = bson_value, FUNCTION = int8_lt_bson_value,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = bson_value_ltsel, JOIN = scalarltjoinsel);
 CREATE OPERATOR <= (LEFTARG = int8, RIGHTARG = bson_value, FUNCTION = int8_le_bson_value,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = bson_value_lesel, JOIN = scalarlejoinsel);
 CREATE OPERATOR = (LEFTARG = int8, RIGHTARG = bson_value, FUNCTION = int8_eq_bson_value,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = bson_value_eqsel, JOIN = bson_value_eqjoinsel, HASHES);
 CREATE OPERATOR <> (LEFTARG = int8, RIGHTARG = bson_value, FUNCTION = int8_ne_bson_value,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = bson_value_neqsel, JOIN = bson_value_neqjoinsel);
 CREATE OPERATOR >= (LEFTARG = int8, RIGHTARG = bson_value, FUNCTION = int8_ge_bson_value,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = bson_value_gesel, JOIN = scalargejoinsel);
 CREATE OPERATOR > (LEFTARG = int8, RIGHTARG = bson_value, FUNCTION = int8_gt_bson_value,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = bson_value_gtsel, JOIN = scalargtjoinsel);
 CREATE OPERATOR =#= (LEFTARG = int8, RIGHTARG = int8, FUNCTION = pg_catalog.int8eq,
   COMMUTATOR = =#=, RESTRICT = eqsel, JOIN = eqjoinsel);
 ALTER OPERATOR FAMILY bson_value_ops USING btree ADD
@@ -450,29 +450,29 @@ CREATE FUNCTION float4_bson_hash(float4) RETURNS int4
 CREATE FUNCTION float4_bson_hash_extended(float4, int8) RETURNS int8
   AS 'MODULE_PATHNAME', 'dp_float4_bson_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE OPERATOR < (LEFTARG = bson_value, RIGHTARG = float4, FUNCTION = bson_value_lt_float4,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = bson_value_ltsel, JOIN = scalarltjoinsel);
 CREATE OPERATOR <= (LEFTARG = bson_value, RIGHTARG = float4, FUNCTION = bson_value_le_float4,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = bson_value_lesel, JOIN = scalarlejoinsel);
 CREATE OPERATOR = (LEFTARG = bson_value, RIGHTARG = float4, FUNCTION = bson_value_eq_float4,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = bson_value_eqsel, JOIN = bson_value_eqjoinsel, HASHES);
 CREATE OPERATOR <> (LEFTARG = bson_value, RIGHTARG = float4, FUNCTION = bson_value_ne_float4,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = bson_value_neqsel, JOIN = bson_value_neqjoinsel);
 CREATE OPERATOR >= (LEFTARG = bson_value, RIGHTARG = float4, FUNCTION = bson_value_ge_float4,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = bson_value_gesel, JOIN = scalargejoinsel);
 CREATE OPERATOR > (LEFTARG = bson_value, RIGHTARG = float4, FUNCTION = bson_value_gt_float4,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = bson_value_gtsel, JOIN = scalargtjoinsel);
 CREATE OPERATOR < (LEFTARG = float4, RIGHTARG = bson_value, FUNCTION = float4_lt_bson_value,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = bson_value_ltsel, JOIN = scalarltjoinsel);
 CREATE OPERATOR <= (LEFTARG = float4, RIGHTARG = bson_value, FUNCTION = float4_le_bson_value,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = bson_value_lesel, JOIN = scalarlejoinsel);
 CREATE OPERATOR = (LEFTARG = float4, RIGHTARG = bson_value, FUNCTION = float4_eq_bson_value,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = bson_value_eqsel, JOIN = bson_value_eqjoinsel, HASHES);
 CREATE OPERATOR <> (LEFTARG = float4, RIGHTARG = bson_value, FUNCTION = float4_ne_bson_value,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = bson_value_neqsel, JOIN = bson_value_neqjoinsel);
 CREATE OPERATOR >= (LEFTARG = float4, RIGHTARG = bson_value, FUNCTION = float4_ge_bson_value,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = bson_value_gesel, JOIN = scalargejoinsel);
 CREATE OPERATOR > (LEFTARG = float4, RIGHTARG = bson_value, FUNCTION = float4_gt_bson_value,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = bson_value_gtsel, JOIN = scalargtjoinsel);
 CREATE OPERATOR =#= (LEFTARG = float4, RIGHTARG = float4, FUNCTION = pg_catalog.float4eq,
   COMMUTATOR = =#=, RESTRICT = eqsel, JOIN = eqjoinsel);
 ALTER OPERATOR FAMILY bson_value_ops USING btree ADD
@@ -544,29 +544,29 @@ CREATE FUNCTION float8_bson_hash(float8) RETURNS int4
 CREATE FUNCTION float8_bson_hash_extended(float8, int8) RETURNS int8
   AS 'MODULE_PATHNAME', 'dp_float8_bson_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE OPERATOR < (LEFTARG = bson_value, RIGHTARG = float8, FUNCTION = bson_value_lt_float8,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = bson_value_ltsel, JOIN = scalarltjoinsel);
 CREATE OPERATOR <= (LEFTARG = bson_value, RIGHTARG = float8, FUNCTION = bson_value_le_float8,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = bson_value_lesel, JOIN = scalarlejoinsel);
 CREATE OPERATOR = (LEFTARG = bson_value, RIGHTARG = float8, FUNCTION = bson_value_eq_float8,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = bson_value_eqsel, JOIN = bson_value_eqjoinsel, HASHES);
 CREATE OPERATOR <> (LEFTARG = bson_value, RIGHTARG = float8, FUNCTION = bson_value_ne_float8,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = bson_value_neqsel, JOIN = bson_value_neqjoinsel);
 CREATE OPERATOR >= (LEFTARG = bson_value, RIGHTARG = float8, FUNCTION = bson_value_ge_float8,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = bson_value_gesel, JOIN = scalargejoinsel);
 CREATE OPERATOR > (LEFTARG = bson_value, RIGHTARG = float8, FUNCTION = bson_value_gt_float8,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = bson_value_gtsel, JOIN = scalargtjoinsel);
 CREATE OPERATOR < (LEFTARG = float8, RIGHTARG = bson_value, FUNCTION = float8_lt_bson_value,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = bson_value_ltsel, JOIN = scalarltjoinsel);
 CREATE OPERATOR <= (LEFTARG = float8, RIGHTARG = bson_value, FUNCTION = float8_le_bson_value,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = bson_value_lesel, JOIN = scalarlejoinsel);
 CREATE OPERATOR = (LEFTARG = float8, RIGHTARG = bson_value, FUNCTION = float8_eq_bson_value,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = bson_value_eqsel, JOIN = bson_value_eqjoinsel, HASHES);
 CREATE OPERATOR <> (LEFTARG = float8, RIGHTARG = bson_value, FUNCTION = float8_ne_bson_value,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = bson_value_neqsel, JOIN = bson_value_neqjoinsel);
 CREATE OPERATOR >= (LEFTARG = float8, RIGHTARG = bson_value, FUNCTION = float8_ge_bson_value,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = bson_value_gesel, JOIN = scalargejoinsel);
 CREATE OPERATOR > (LEFTARG = float8, RIGHTARG = bson_value, FUNCTION = float8_gt_bson_value,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = bson_value_gtsel, JOIN = scalargtjoinsel);
 CREATE OPERATOR =#= (LEFTARG = float8, RIGHTARG = float8, FUNCTION = pg_catalog.float8eq,
   COMMUTATOR = =#=, RESTRICT = eqsel, JOIN = eqjoinsel);
 ALTER OPERATOR FAMILY bson_value_ops USING btree ADD
@@ -638,29 +638,29 @@ CREATE FUNCTION numeric_bson_hash(numeric) RETURNS int4
 CREATE FUNCTION numeric_bson_hash_extended(numeric, int8) RETURNS int8
   AS 'MODULE_PATHNAME', 'dp_numeric_bson_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE OPERATOR < (LEFTARG = bson_value, RIGHTARG = numeric, FUNCTION = bson_value_lt_numeric,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = bson_value_ltsel, JOIN = scalarltjoinsel);
 CREATE OPERATOR <= (LEFTARG = bson_value, RIGHTARG = numeric, FUNCTION = bson_value_le_numeric,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = bson_value_lesel, JOIN = scalarlejoinsel);
 CREATE OPERATOR = (LEFTARG = bson_value, RIGHTARG = numeric, FUNCTION = bson_value_eq_numeric,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = bson_value_eqsel, JOIN = bson_value_eqjoinsel, HASHES);
 CREATE OPERATOR <> (LEFTARG = bson_value, RIGHTARG = numeric, FUNCTION = bson_value_ne_numeric,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = bson_value_neqsel, JOIN = bson_value_neqjoinsel);
 CREATE OPERATOR >= (LEFTARG = bson_value, RIGHTARG = numeric, FUNCTION = bson_value_ge_numeric,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = bson_value_gesel, JOIN = scalargejoinsel);
 CREATE OPERATOR > (LEFTARG = bson_value, RIGHTARG = numeric, FUNCTION = bson_value_gt_numeric,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = bson_value_gtsel, JOIN = scalargtjoinsel);
 CREATE OPERATOR < (LEFTARG = numeric, RIGHTARG = bson_value, FUNCTION = numeric_lt_bson_value,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = bson_value_ltsel, JOIN = scalarltjoinsel);
 CREATE OPERATOR <= (LEFTARG = numeric, RIGHTARG = bson_value, FUNCTION = numeric_le_bson_value,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = bson_value_lesel, JOIN = scalarlejoinsel);
 CREATE OPERATOR = (LEFTARG = numeric, RIGHTARG = bson_value, FUNCTION = numeric_eq_bson_value,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = bson_value_eqsel, JOIN = bson_value_eqjoinsel, HASHES);
 CREATE OPERATOR <> (LEFTARG = numeric, RIGHTARG = bson_value, FUNCTION = numeric_ne_bson_value,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = bson_value_neqsel, JOIN = bson_value_neqjoinsel);
 CREATE OPERATOR >= (LEFTARG = numeric, RIGHTARG = bson_value, FUNCTION = numeric_ge_bson_value,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = bson_value_gesel, JOIN = scalargejoinsel);
 CREATE OPERATOR > (LEFTARG = numeric, RIGHTARG = bson_value, FUNCTION = numeric_gt_bson_value,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = bson_value_gtsel, JOIN = scalargtjoinsel);
 CREATE OPERATOR =#= (LEFTARG = numeric, RIGHTARG = numeric, FUNCTION = pg_catalog.numeric_eq,
   COMMUTATOR = =#=, RESTRICT = eqsel, JOIN = eqjoinsel);
 ALTER OPERATOR FAMILY bson_value_ops USING btree ADD
@@ -732,29 +732,29 @@ CREATE FUNCTION text_bson_hash(text) RETURNS int4
 CREATE FUNCTION text_bson_hash_extended(text, int8) RETURNS int8
   AS 'MODULE_PATHNAME', 'dp_text_bson_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE OPERATOR < (LEFTARG = bson_value, RIGHTARG = text, FUNCTION = bson_value_lt_text,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = bson_value_ltsel, JOIN = scalarltjoinsel);
 CREATE OPERATOR <= (LEFTARG = bson_value, RIGHTARG = text, FUNCTION = bson_value_le_text,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = bson_value_lesel, JOIN = scalarlejoinsel);
 CREATE OPERATOR = (LEFTARG = bson_value, RIGHTARG = text, FUNCTION = bson_value_eq_text,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = bson_value_eqsel, JOIN = bson_value_eqjoinsel, HASHES);
 CREATE OPERATOR <> (LEFTARG = bson_value, RIGHTARG = text, FUNCTION = bson_value_ne_text,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = bson_value_neqsel, JOIN = bson_value_neqjoinsel);
 CREATE OPERATOR >= (LEFTARG = bson_value, RIGHTARG = text, FUNCTION = bson_value_ge_text,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = bson_value_gesel, JOIN = scalargejoinsel);
 CREATE OPERATOR > (LEFTARG = bson_value, RIGHTARG = text, FUNCTION = bson_value_gt_text,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = bson_value_gtsel, JOIN = scalargtjoinsel);
 CREATE OPERATOR < (LEFTARG = text, RIGHTARG = bson_value, FUNCTION = text_lt_bson_value,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = bson_value_ltsel, JOIN = scalarltjoinsel);
 CREATE OPERATOR <= (LEFTARG = text, RIGHTARG = bson_value, FUNCTION = text_le_bson_value,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = bson_value_lesel, JOIN = scalarlejoinsel);
 CREATE OPERATOR = (LEFTARG = text, RIGHTARG = bson_value, FUNCTION = text_eq_bson_value,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = bson_value_eqsel, JOIN = bson_value_eqjoinsel, HASHES);
 CREATE OPERATOR <> (LEFTARG = text, RIGHTARG = bson_value, FUNCTION = text_ne_bson_value,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = bson_value_neqsel, JOIN = bson_value_neqjoinsel);
 CREATE OPERATOR >= (LEFTARG = text, RIGHTARG = bson_value, FUNCTION = text_ge_bson_value,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = bson_value_gesel, JOIN = scalargejoinsel);
 CREATE OPERATOR > (LEFTARG = text, RIGHTARG = bson_value, FUNCTION = text_gt_bson_value,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = bson_value_gtsel, JOIN = scalargtjoinsel);
 CREATE OPERATOR =#= (LEFTARG = text, RIGHTARG = text, FUNCTION = text_bson_eq,
   COMMUTATOR = =#=, RESTRICT = eqsel, JOIN = eqjoinsel);
 ALTER OPERATOR FAMILY bson_value_ops USING btree ADD
@@ -824,29 +824,29 @@ CREATE FUNCTION boolean_bson_hash(bool) RETURNS int4
 CREATE FUNCTION boolean_bson_hash_extended(bool, int8) RETURNS int8
   AS 'MODULE_PATHNAME', 'dp_boolean_bson_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE OPERATOR < (LEFTARG = bson_value, RIGHTARG = bool, FUNCTION = bson_value_lt_boolean,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = bson_value_ltsel, JOIN = scalarltjoinsel);
 CREATE OPERATOR <= (LEFTARG = bson_value, RIGHTARG = bool, FUNCTION = bson_value_le_boolean,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = bson_value_lesel, JOIN = scalarlejoinsel);
 CREATE OPERATOR = (LEFTARG = bson_value, RIGHTARG = bool, FUNCTION = bson_value_eq_boolean,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = bson_value_eqsel, JOIN = bson_value_eqjoinsel, HASHES);
 CREATE OPERATOR <> (LEFTARG = bson_value, RIGHTARG = bool, FUNCTION = bson_value_ne_boolean,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = bson_value_neqsel, JOIN = bson_value_neqjoinsel);
 CREATE OPERATOR >= (LEFTARG = bson_value, RIGHTARG = bool, FUNCTION = bson_value_ge_boolean,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = bson_value_gesel, JOIN = scalargejoinsel);
 CREATE OPERATOR > (LEFTARG = bson_value, RIGHTARG = bool, FUNCTION = bson_value_gt_boolean,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = bson_value_gtsel, JOIN = scalargtjoinsel);
 CREATE OPERATOR < (LEFTARG = bool, RIGHTARG = bson_value, FUNCTION = boolean_lt_bson_value,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = bson_value_ltsel, JOIN = scalarltjoinsel);
 CREATE OPERATOR <= (LEFTARG = bool, RIGHTARG = bson_value, FUNCTION = boolean_le_bson_value,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = bson_value_lesel, JOIN = scalarlejoinsel);
 CREATE OPERATOR = (LEFTARG = bool, RIGHTARG = bson_value, FUNCTION = boolean_eq_bson_value,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = bson_value_eqsel, JOIN = bson_value_eqjoinsel, HASHES);
 CREATE OPERATOR <> (LEFTARG = bool, RIGHTARG = bson_value, FUNCTION = boolean_ne_bson_value,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = bson_value_neqsel, JOIN = bson_value_neqjoinsel);
 CREATE OPERATOR >= (LEFTARG = bool, RIGHTARG = bson_value, FUNCTION = boolean_ge_bson_value,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = bson_value_gesel, JOIN = scalargejoinsel);
 CREATE OPERATOR > (LEFTARG = bool, RIGHTARG = bson_value, FUNCTION = boolean_gt_bson_value,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = bson_value_gtsel, JOIN = scalargtjoinsel);
 CREATE OPERATOR =#= (LEFTARG = bool, RIGHTARG = bool, FUNCTION = pg_catalog.booleq,
   COMMUTATOR = =#=, RESTRICT = eqsel, JOIN = eqjoinsel);
 ALTER OPERATOR FAMILY bson_value_ops USING btree ADD
@@ -916,29 +916,29 @@ CREATE FUNCTION date_bson_hash(date) RETURNS int4
 CREATE FUNCTION date_bson_hash_extended(date, int8) RETURNS int8
   AS 'MODULE_PATHNAME', 'dp_date_bson_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE OPERATOR < (LEFTARG = bson_value, RIGHTARG = date, FUNCTION = bson_value_lt_date,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = bson_value_ltsel, JOIN = scalarltjoinsel);
 CREATE OPERATOR <= (LEFTARG = bson_value, RIGHTARG = date, FUNCTION = bson_value_le_date,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = bson_value_lesel, JOIN = scalarlejoinsel);
 CREATE OPERATOR = (LEFTARG = bson_value, RIGHTARG = date, FUNCTION = bson_value_eq_date,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = bson_value_eqsel, JOIN = bson_value_eqjoinsel, HASHES);
 CREATE OPERATOR <> (LEFTARG = bson_value, RIGHTARG = date, FUNCTION = bson_value_ne_date,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = bson_value_neqsel, JOIN = bson_value_neqjoinsel);
 CREATE OPERATOR >= (LEFTARG = bson_value, RIGHTARG = date, FUNCTION = bson_value_ge_date,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = bson_value_gesel, JOIN = scalargejoinsel);
 CREATE OPERATOR > (LEFTARG = bson_value, RIGHTARG = date, FUNCTION = bson_value_gt_date,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = bson_value_gtsel, JOIN = scalargtjoinsel);
 CREATE OPERATOR < (LEFTARG = date, RIGHTARG = bson_value, FUNCTION = date_lt_bson_value,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = bson_value_ltsel, JOIN = scalarltjoinsel);
 CREATE OPERATOR <= (LEFTARG = date, RIGHTARG = bson_value, FUNCTION = date_le_bson_value,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = bson_value_lesel, JOIN = scalarlejoinsel);
 CREATE OPERATOR = (LEFTARG = date, RIGHTARG = bson_value, FUNCTION = date_eq_bson_value,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = bson_value_eqsel, JOIN = bson_value_eqjoinsel, HASHES);
 CREATE OPERATOR <> (LEFTARG = date, RIGHTARG = bson_value, FUNCTION = date_ne_bson_value,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = bson_value_neqsel, JOIN = bson_value_neqjoinsel);
 CREATE OPERATOR >= (LEFTARG = date, RIGHTARG = bson_value, FUNCTION = date_ge_bson_value,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = bson_value_gesel, JOIN = scalargejoinsel);
 CREATE OPERATOR > (LEFTARG = date, RIGHTARG = bson_value, FUNCTION = date_gt_bson_value,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = bson_value_gtsel, JOIN = scalargtjoinsel);
 CREATE OPERATOR =#= (LEFTARG = date, RIGHTARG = date, FUNCTION = pg_catalog.date_eq,
   COMMUTATOR = =#=, RESTRICT = eqsel, JOIN = eqjoinsel);
 ALTER OPERATOR FAMILY bson_value_ops USING btree ADD
@@ -1008,29 +1008,29 @@ CREATE FUNCTION timestamptz_bson_hash(timestamptz) RETURNS int4
 CREATE FUNCTION timestamptz_bson_hash_extended(timestamptz, int8) RETURNS int8
   AS 'MODULE_PATHNAME', 'dp_timestamptz_bson_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE OPERATOR < (LEFTARG = bson_value, RIGHTARG = timestamptz, FUNCTION = bson_value_lt_timestamptz,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = bson_value_ltsel, JOIN = scalarltjoinsel);
 CREATE OPERATOR <= (LEFTARG = bson_value, RIGHTARG = timestamptz, FUNCTION = bson_value_le_timestamptz,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = bson_value_lesel, JOIN = scalarlejoinsel);
 CREATE OPERATOR = (LEFTARG = bson_value, RIGHTARG = timestamptz, FUNCTION = bson_value_eq_timestamptz,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = bson_value_eqsel, JOIN = bson_value_eqjoinsel, HASHES);
 CREATE OPERATOR <> (LEFTARG = bson_value, RIGHTARG = timestamptz, FUNCTION = bson_value_ne_timestamptz,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = bson_value_neqsel, JOIN = bson_value_neqjoinsel);
 CREATE OPERATOR >= (LEFTARG = bson_value, RIGHTARG = timestamptz, FUNCTION = bson_value_ge_timestamptz,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = bson_value_gesel, JOIN = scalargejoinsel);
 CREATE OPERATOR > (LEFTARG = bson_value, RIGHTARG = timestamptz, FUNCTION = bson_value_gt_timestamptz,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = bson_value_gtsel, JOIN = scalargtjoinsel);
 CREATE OPERATOR < (LEFTARG = timestamptz, RIGHTARG = bson_value, FUNCTION = timestamptz_lt_bson_value,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = bson_value_ltsel, JOIN = scalarltjoinsel);
 CREATE OPERATOR <= (LEFTARG = timestamptz, RIGHTARG = bson_value, FUNCTION = timestamptz_le_bson_value,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = bson_value_lesel, JOIN = scalarlejoinsel);
 CREATE OPERATOR = (LEFTARG = timestamptz, RIGHTARG = bson_value, FUNCTION = timestamptz_eq_bson_value,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = bson_value_eqsel, JOIN = bson_value_eqjoinsel, HASHES);
 CREATE OPERATOR <> (LEFTARG = timestamptz, RIGHTARG = bson_value, FUNCTION = timestamptz_ne_bson_value,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = bson_value_neqsel, JOIN = bson_value_neqjoinsel);
 CREATE OPERATOR >= (LEFTARG = timestamptz, RIGHTARG = bson_value, FUNCTION = timestamptz_ge_bson_value,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = bson_value_gesel, JOIN = scalargejoinsel);
 CREATE OPERATOR > (LEFTARG = timestamptz, RIGHTARG = bson_value, FUNCTION = timestamptz_gt_bson_value,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = bson_value_gtsel, JOIN = scalargtjoinsel);
 CREATE OPERATOR =#= (LEFTARG = timestamptz, RIGHTARG = timestamptz, FUNCTION = pg_catalog.timestamptz_eq,
   COMMUTATOR = =#=, RESTRICT = eqsel, JOIN = eqjoinsel);
 ALTER OPERATOR FAMILY bson_value_ops USING btree ADD
@@ -1100,29 +1100,29 @@ CREATE FUNCTION uuid_bson_hash(uuid) RETURNS int4
 CREATE FUNCTION uuid_bson_hash_extended(uuid, int8) RETURNS int8
   AS 'MODULE_PATHNAME', 'dp_uuid_bson_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE OPERATOR < (LEFTARG = bson_value, RIGHTARG = uuid, FUNCTION = bson_value_lt_uuid,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = bson_value_ltsel, JOIN = scalarltjoinsel);
 CREATE OPERATOR <= (LEFTARG = bson_value, RIGHTARG = uuid, FUNCTION = bson_value_le_uuid,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = bson_value_lesel, JOIN = scalarlejoinsel);
 CREATE OPERATOR = (LEFTARG = bson_value, RIGHTARG = uuid, FUNCTION = bson_value_eq_uuid,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = bson_value_eqsel, JOIN = bson_value_eqjoinsel, HASHES);
 CREATE OPERATOR <> (LEFTARG = bson_value, RIGHTARG = uuid, FUNCTION = bson_value_ne_uuid,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = bson_value_neqsel, JOIN = bson_value_neqjoinsel);
 CREATE OPERATOR >= (LEFTARG = bson_value, RIGHTARG = uuid, FUNCTION = bson_value_ge_uuid,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = bson_value_gesel, JOIN = scalargejoinsel);
 CREATE OPERATOR > (LEFTARG = bson_value, RIGHTARG = uuid, FUNCTION = bson_value_gt_uuid,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = bson_value_gtsel, JOIN = scalargtjoinsel);
 CREATE OPERATOR < (LEFTARG = uuid, RIGHTARG = bson_value, FUNCTION = uuid_lt_bson_value,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = bson_value_ltsel, JOIN = scalarltjoinsel);
 CREATE OPERATOR <= (LEFTARG = uuid, RIGHTARG = bson_value, FUNCTION = uuid_le_bson_value,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = bson_value_lesel, JOIN = scalarlejoinsel);
 CREATE OPERATOR = (LEFTARG = uuid, RIGHTARG = bson_value, FUNCTION = uuid_eq_bson_value,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = bson_value_eqsel, JOIN = bson_value_eqjoinsel, HASHES);
 CREATE OPERATOR <> (LEFTARG = uuid, RIGHTARG = bson_value, FUNCTION = uuid_ne_bson_value,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = bson_value_neqsel, JOIN = bson_value_neqjoinsel);
 CREATE OPERATOR >= (LEFTARG = uuid, RIGHTARG = bson_value, FUNCTION = uuid_ge_bson_value,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = bson_value_gesel, JOIN = scalargejoinsel);
 CREATE OPERATOR > (LEFTARG = uuid, RIGHTARG = bson_value, FUNCTION = uuid_gt_bson_value,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = bson_value_gtsel, JOIN = scalargtjoinsel);
 CREATE OPERATOR =#= (LEFTARG = uuid, RIGHTARG = uuid, FUNCTION = pg_catalog.uuid_eq,
   COMMUTATOR = =#=, RESTRICT = eqsel, JOIN = eqjoinsel);
 ALTER OPERATOR FAMILY bson_value_ops USING btree ADD
@@ -1192,29 +1192,29 @@ CREATE FUNCTION objectid_bson_hash(objectid) RETURNS int4
 CREATE FUNCTION objectid_bson_hash_extended(objectid, int8) RETURNS int8
   AS 'MODULE_PATHNAME', 'dp_objectid_bson_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE OPERATOR < (LEFTARG = bson_value, RIGHTARG = objectid, FUNCTION = bson_value_lt_objectid,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = bson_value_ltsel, JOIN = scalarltjoinsel);
 CREATE OPERATOR <= (LEFTARG = bson_value, RIGHTARG = objectid, FUNCTION = bson_value_le_objectid,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = bson_value_lesel, JOIN = scalarlejoinsel);
 CREATE OPERATOR = (LEFTARG = bson_value, RIGHTARG = objectid, FUNCTION = bson_value_eq_objectid,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = bson_value_eqsel, JOIN = bson_value_eqjoinsel, HASHES);
 CREATE OPERATOR <> (LEFTARG = bson_value, RIGHTARG = objectid, FUNCTION = bson_value_ne_objectid,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = bson_value_neqsel, JOIN = bson_value_neqjoinsel);
 CREATE OPERATOR >= (LEFTARG = bson_value, RIGHTARG = objectid, FUNCTION = bson_value_ge_objectid,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = bson_value_gesel, JOIN = scalargejoinsel);
 CREATE OPERATOR > (LEFTARG = bson_value, RIGHTARG = objectid, FUNCTION = bson_value_gt_objectid,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = bson_value_gtsel, JOIN = scalargtjoinsel);
 CREATE OPERATOR < (LEFTARG = objectid, RIGHTARG = bson_value, FUNCTION = objectid_lt_bson_value,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = bson_value_ltsel, JOIN = scalarltjoinsel);
 CREATE OPERATOR <= (LEFTARG = objectid, RIGHTARG = bson_value, FUNCTION = objectid_le_bson_value,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = bson_value_lesel, JOIN = scalarlejoinsel);
 CREATE OPERATOR = (LEFTARG = objectid, RIGHTARG = bson_value, FUNCTION = objectid_eq_bson_value,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = bson_value_eqsel, JOIN = bson_value_eqjoinsel, HASHES);
 CREATE OPERATOR <> (LEFTARG = objectid, RIGHTARG = bson_value, FUNCTION = objectid_ne_bson_value,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = bson_value_neqsel, JOIN = bson_value_neqjoinsel);
 CREATE OPERATOR >= (LEFTARG = objectid, RIGHTARG = bson_value, FUNCTION = objectid_ge_bson_value,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = bson_value_gesel, JOIN = scalargejoinsel);
 CREATE OPERATOR > (LEFTARG = objectid, RIGHTARG = bson_value, FUNCTION = objectid_gt_bson_value,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = bson_value_gtsel, JOIN = scalargtjoinsel);
 CREATE OPERATOR =#= (LEFTARG = objectid, RIGHTARG = objectid, FUNCTION = objectid_eq,
   COMMUTATOR = =#=, RESTRICT = eqsel, JOIN = eqjoinsel);
 ALTER OPERATOR FAMILY bson_value_ops USING btree ADD
