@@ -516,6 +516,14 @@ estimate_regex(const DpScope *scope, const DpKnown *known, const FilterNode *nod
 		upper.value.data = to;
 		upper.value.len = n + 6;
 		between = dp_path_share_range(known->path, &lower, &upper);
+		if (known->path->nhist > 1)
+		{
+			/* text is not spread evenly between two bounds: a fifth for each character */
+			double		least = Min(pow(0.2, n), 0.3 / known->path->nhist);
+
+			between.docs = Max(between.docs, known->path->rest_docs * least);
+			between.items = Max(between.items, known->path->rest_items * least);
+		}
 		/* the pattern says no more than these characters, or less than the histogram can tell */
 		if (n + 1 == node->u.regex.len || between.docs < share.docs)
 			share = between;

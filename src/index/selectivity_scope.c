@@ -21,18 +21,32 @@ dp_scope_unknown(const DpEstimator *estimator)
 	return estimator->stats->complete ? least : Max(estimator->stats->lowest / 2, least);
 }
 
+static int
+compare_doubles(const void *a, const void *b)
+{
+	double		x = *(const double *) a;
+	double		y = *(const double *) b;
+
+	return (x > y) - (x < y);
+}
+
 /*
- * Probabilities that all hold: as if the conditions had nothing to do with each
- * other, but not quite.  Conditions that people put together often have, so
- * beyond the most selective each counts a little less.
+ * Conditions that people put together often have to do with each other, so
+ * beyond the most selective each counts less than it would by itself: its
+ * square root, its fourth root and so on.
  */
 double
 dp_combine(double *probabilities, int n)
 {
 	double		result = 1.0;
+	double		exponent = 1.0;
 
+	qsort(probabilities, n, sizeof(double), compare_doubles);
 	for (int i = 0; i < n; i++)
-		result *= probabilities[i];
+	{
+		result *= pow(Min(Max(probabilities[i], 0.0), 1.0), exponent);
+		exponent /= 2;
+	}
 	return result;
 }
 

@@ -51,6 +51,7 @@ struct DpStatsIndex
 static StatsEntry *entries = NULL;
 static bool callbacks_registered = false;
 
+static int	find_slot(HeapTuple tuple);
 static DpStats *stats_unpack(HeapTuple tuple);
 static void path_make_key(DpPathStats *path);
 static void stats_make_index(DpStats *stats);
@@ -64,11 +65,8 @@ dp_stats_of_tuple(HeapTuple tuple)
 	StatsEntry *entry;
 	MemoryContext context;
 	MemoryContext old;
-	bool		ours = false;
 
-	for (int i = 0; i < STATISTIC_NUM_SLOTS; i++)
-		ours |= (&form->stakind1)[i] == DP_STATISTIC_KIND;
-	if (!ours)
+	if (find_slot(tuple) < 0)
 		return NULL;
 
 	for (entry = entries; entry != NULL; entry = entry->next)
@@ -109,6 +107,18 @@ dp_stats_of_tuple(HeapTuple tuple)
 	return entry->stats;
 }
 
+/* Which slot is ours, counted from 0; -1 if there is none. */
+static int
+find_slot(HeapTuple tuple)
+{
+	Form_pg_statistic form = (Form_pg_statistic) GETSTRUCT(tuple);
+
+	for (int i = 0; i < STATISTIC_NUM_SLOTS; i++)
+		if ((&form->stakind1)[i] == DP_STATISTIC_KIND)
+			return i;
+	return -1;
+}
+
 /*
  * The statistics of the slot, in the current memory context.  NULL if they are
  * of another version, or are not what ANALYZE would have written.
@@ -118,11 +128,13 @@ stats_unpack(HeapTuple tuple)
 {
 	AttStatsSlot slot;
 	DpStats    *stats;
+	bool		empty;			/* documents without any path */
 
+	(void) SysCacheGetAttr(STATRELATTINH, tuple, Anum_pg_statistic_stavalues1 + find_slot(tuple), &empty);
 	if (!get_attstatsslot(&slot, tuple, DP_STATISTIC_KIND, InvalidOid,
-						  ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS))
+						  (empty ? 0 : ATTSTATSSLOT_VALUES) | ATTSTATSSLOT_NUMBERS))
 		return NULL;
-	if (slot.valuetype != BYTEAOID || slot.nnumbers < DP_STATS_NUMBERS ||
+	if ((!empty && slot.valuetype != BYTEAOID) || slot.nnumbers < DP_STATS_NUMBERS ||
 		slot.numbers[DP_STATS_VERSION] != DP_STATISTIC_VERSION ||
 		!(slot.numbers[DP_STATS_DOCUMENTS] >= 1))
 		return NULL;

@@ -34,7 +34,7 @@ static void put_path(ReturnSetInfo *rsinfo, Datum column, const DpPathStats *pat
  * bson_stats(rel regclass, column_name name) -> setof record: one row for each
  * path of the column, or of all columns of documents that the user may read.
  * Raises INSUFFICIENT_PRIVILEGE if he may not read the column (any of them), or
- * not all rows; UNDEFINED_COLUMN; WRONG_OBJECT_TYPE.
+ * not all rows; UNDEFINED_TABLE; UNDEFINED_COLUMN; WRONG_OBJECT_TYPE.
  */
 DP_FUNCTION(dp_bson_stats);
 Datum
@@ -49,7 +49,11 @@ dp_bson_stats(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("the table must not be null")));
 	InitMaterializedSRF(fcinfo, 0);
-	rel = relation_open(PG_GETARG_OID(0), AccessShareLock);
+	rel = try_relation_open(PG_GETARG_OID(0), AccessShareLock);
+	if (rel == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("there is no relation with OID %u", PG_GETARG_OID(0))));
 	check_relation(rel);
 
 	if (!PG_ARGISNULL(1))
