@@ -6,7 +6,9 @@
  * What was unpacked is kept by relation, column and whether its children are
  * included, as long as the tuple of pg_statistic is the same version of the
  * same row.  What is no longer wanted goes at the end of the transaction, so
- * that nobody has to say that he is done with it.
+ * that nobody has to say that he is done with it.  The rows of extended
+ * statistics have no relation and no place of their own; they are unpacked each
+ * time.
  */
 #include "postgres.h"
 
@@ -68,6 +70,9 @@ dp_stats_of_tuple(HeapTuple tuple)
 
 	if (find_slot(tuple) < 0)
 		return NULL;
+	/* of an expression in extended statistics: nothing in it says which one */
+	if (!OidIsValid(form->starelid))
+		return stats_unpack(tuple);
 
 	for (entry = entries; entry != NULL; entry = entry->next)
 		if (entry->relation == form->starelid && entry->column == form->staattnum &&

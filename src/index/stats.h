@@ -128,7 +128,8 @@ typedef struct DpStats
 /*
  * The statistics in a tuple of pg_statistic, or NULL if there are none of this
  * kind, or of another version.  They are kept as long as the tuple stays the
- * same, and valid until the end of the transaction.
+ * same, and valid until the end of the transaction; those of extended
+ * statistics are in the current memory context.
  */
 extern const DpStats *dp_stats_of_tuple(HeapTuple tuple);
 
