@@ -21,7 +21,7 @@
 #define EXTRACT_FIRST_KEYS		128
 
 /* The most that a key takes of it while it is made: eight bytes behind it are cleared. */
-#define EXTRACT_ROOM			(sizeof(DpKey) + 8)
+#define EXTRACT_ROOM			(sizeof(DpIndexKey) + 8)
 
 /* A key and, to sort it, its first eight bytes (zeros behind a shorter one) */
 typedef struct ExtractKey

@@ -33,7 +33,7 @@
 #define KEY_DATE_LIMIT		(INT64CONST(127) << 40)
 #define KEY_DATE_BIAS		(INT64CONST(128) << 40)
 
-StaticAssertDecl(sizeof(DpKey) == 24, "a key has 24 bytes");
+StaticAssertDecl(sizeof(DpIndexKey) == 24, "a key has 24 bytes");
 StaticAssertDecl(DP_KEY_PREFIX + 4 == DP_KEY_VALUE_SIZE && DP_KEY_WHOLE <= DP_KEY_VALUE_SIZE,
 				 "a string fits into a key");
 
@@ -69,7 +69,7 @@ typedef enum KeyPurpose
 	KEY_END						/* the last one, or its beginning, that one not greater may have */
 } KeyPurpose;
 
-static void key_put(DpKey *key, DpKeyBase base, DpKeyClass class, const uint8 *bytes, uint32 len);
+static void key_put(DpIndexKey *key, DpKeyBase base, DpKeyClass class, const uint8 *bytes, uint32 len);
 
 /* ---------------------------------------------------------------- paths */
 
@@ -396,7 +396,7 @@ dp_key_value(const DpValue *value, uint8 *out)
 
 /* Writes a whole key. */
 static void
-key_put(DpKey *key, DpKeyBase base, DpKeyClass class, const uint8 *bytes, uint32 len)
+key_put(DpIndexKey *key, DpKeyBase base, DpKeyClass class, const uint8 *bytes, uint32 len)
 {
 	uint8	   *value = dp_key_put_head(key->bytes, base, class);
 
@@ -406,7 +406,7 @@ key_put(DpKey *key, DpKeyBase base, DpKeyClass class, const uint8 *bytes, uint32
 
 /* The key of a value, for a purpose. */
 static void
-key_of_value(DpKey *key, DpKeyBase base, const DpValue *value, KeyPurpose purpose)
+key_of_value(DpIndexKey *key, DpKeyBase base, const DpValue *value, KeyPurpose purpose)
 {
 	uint8		bytes[DP_KEY_VALUE_SIZE];
 	uint32		len = put_value(bytes, value, purpose);
@@ -415,13 +415,13 @@ key_of_value(DpKey *key, DpKeyBase base, const DpValue *value, KeyPurpose purpos
 }
 
 void
-dp_key_exact(DpKey *key, DpKeyBase base, const DpValue *value)
+dp_key_exact(DpIndexKey *key, DpKeyBase base, const DpValue *value)
 {
 	key_of_value(key, base, value, KEY_EXACT);
 }
 
 void
-dp_key_array(DpKey *key, DpKeyBase base, DpKeyArray array)
+dp_key_array(DpIndexKey *key, DpKeyBase base, DpKeyArray array)
 {
 	uint8		kind = array;
 
@@ -429,7 +429,7 @@ dp_key_array(DpKey *key, DpKeyBase base, DpKeyArray array)
 }
 
 void
-dp_key_missing(DpKey *key, DpKeyBase base)
+dp_key_missing(DpIndexKey *key, DpKeyBase base)
 {
 	key_put(key, base, DP_KEY_MISSING, (const uint8 *) "", 0);
 }
@@ -473,7 +473,7 @@ dp_key_classes(DpKeyRange *range, DpKeyBase base, DpKeyClass first, DpKeyClass l
 /* ---------------------------------------------------------------- order */
 
 int
-dp_key_after(const uint8 *key, uint32 len, const DpKey *end)
+dp_key_after(const uint8 *key, uint32 len, const DpIndexKey *end)
 {
 	return memcmp(key, DP_KEY_DATA(end), Min(len, DP_KEY_LEN(end))) > 0;
 }

@@ -104,17 +104,17 @@ typedef enum DpKeyArray
 } DpKeyArray;
 
 /* A key as it is stored: a bytea with a header of one byte.  See dp_key_datum(). */
-typedef struct DpKey
+typedef struct DpIndexKey
 {
 	uint8		bytes[1 + DP_KEY_SIZE];	/* header, head, value */
-} DpKey;
+} DpIndexKey;
 
 #define DP_KEY_LEN(key)		((uint32) VARSIZE_SHORT((key)->bytes) - 1)
 #define DP_KEY_DATA(key)	((key)->bytes + 1)
 
 /* The key as a Datum of type bytea, which points into it. */
 static inline Datum
-dp_key_datum(const DpKey *key)
+dp_key_datum(const DpIndexKey *key)
 {
 	return PointerGetDatum(key->bytes);
 }
@@ -125,8 +125,8 @@ dp_key_datum(const DpKey *key)
  */
 typedef struct DpKeyRange
 {
-	DpKey		low;			/* where the search begins (GIN's partial match) */
-	DpKey		end;
+	DpIndexKey		low;			/* where the search begins (GIN's partial match) */
+	DpIndexKey		end;
 } DpKeyRange;
 
 /*
@@ -176,11 +176,11 @@ extern uint32 dp_key_value(const DpValue *value, uint8 *out);
  * The key of a value under a path.  For documents this is only that there is
  * one, and an element of an array does not even have that.
  */
-extern void dp_key_exact(DpKey *key, DpKeyBase base, const DpValue *value);
+extern void dp_key_exact(DpIndexKey *key, DpKeyBase base, const DpValue *value);
 
 /* The keys of an array, and of a branch without the named path. */
-extern void dp_key_array(DpKey *key, DpKeyBase base, DpKeyArray array);
-extern void dp_key_missing(DpKey *key, DpKeyBase base);
+extern void dp_key_array(DpIndexKey *key, DpKeyBase base, DpKeyArray array);
+extern void dp_key_missing(DpIndexKey *key, DpKeyBase base);
 
 /*
  * All keys of the class of the value that may be of values not less than low
@@ -199,7 +199,7 @@ extern void dp_key_prefix(DpKeyRange *range, DpKeyBase base, DpKeyClass class, c
 extern void dp_key_classes(DpKeyRange *range, DpKeyBase base, DpKeyClass first, DpKeyClass last);
 
 /* For GIN's comparePartial: 0 if a key from low on is in the range, 1 if it comes after it. */
-extern int	dp_key_after(const uint8 *key, uint32 len, const DpKey *end);
+extern int	dp_key_after(const uint8 *key, uint32 len, const DpIndexKey *end);
 
 /* ---- options of an index ---- */
 

@@ -26,7 +26,7 @@ static void names_add(HTAB *names, DpKeyBase base, StringInfo name);
 static void names_of_fields(HTAB *names, const DpKeyOptions *options, const DpValue *container, DpPathState state, StringInfo path);
 static void names_note_pair(const DpKeyPair *pair, const DpValue *first, DpKeyBase base, void *arg);
 static void pair_to_text(StringInfo out, const DpKeyPair *pair);
-static DpKeyBase key_base(const DpKey *key, const DpKeyOptions *options);
+static DpKeyBase key_base(const DpIndexKey *key, const DpKeyOptions *options);
 static const char *key_class_name(uint8 class);
 
 /*
@@ -136,7 +136,7 @@ dp_bson_index_keys(PG_FUNCTION_ARGS)
 
 	for (int32 i = 0; i < nkeys; i++)
 	{
-		const DpKey *key = (const DpKey *) DatumGetPointer(keys[i]);
+		const DpIndexKey *key = (const DpIndexKey *) DatumGetPointer(keys[i]);
 		DpKeyBase	base = key_base(key, options);
 		uint32		head = dp_key_head_size(base);
 		const BaseName *name = hash_search(names, &base, HASH_FIND, NULL);
@@ -233,7 +233,7 @@ pair_to_text(StringInfo out, const DpKeyPair *pair)
 
 /* What the head of a key was made of. */
 static DpKeyBase
-key_base(const DpKey *key, const DpKeyOptions *options)
+key_base(const DpIndexKey *key, const DpKeyOptions *options)
 {
 	uint8		first = DP_KEY_DATA(key)[0] >> 4;
 

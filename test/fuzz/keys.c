@@ -53,7 +53,7 @@ fuzz_keys(const uint8 *doc, uint32 size, bool valid)
 
 		for (int32 j = 0; j < nkeys; j++)
 		{
-			const DpKey *key = (const DpKey *) DatumGetPointer(keys[j]);
+			const DpIndexKey *key = (const DpIndexKey *) DatumGetPointer(keys[j]);
 
 			if (!VARATT_IS_SHORT(key) || DP_KEY_LEN(key) < 1 || DP_KEY_LEN(key) > DP_KEY_SIZE ||
 				dp_key_order(DP_KEY_DATA(key), DP_KEY_LEN(key), DP_KEY_DATA(key), DP_KEY_LEN(key)) != 0)
