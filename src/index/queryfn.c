@@ -6,6 +6,7 @@
 
 #include "access/relation.h"
 #include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -51,17 +52,23 @@ dp_bson_index_conditions(PG_FUNCTION_ARGS)
 }
 
 /*
- * The options of an index, of its first column whose operator class is
- * bson_ops.  Raises WRONG_OBJECT_TYPE if there is none.
+ * The options of an index (or of a partitioned one), of its first column whose
+ * operator class is bson_ops.  Raises WRONG_OBJECT_TYPE if there is none,
+ * UNDEFINED_TABLE if there is no index.
  */
 static DpKeyOptions *
 index_options(Oid oid)
 {
-	Relation	index = relation_open(oid, AccessShareLock);
+	Relation	index = try_relation_open(oid, AccessShareLock);
 	DpKeyOptions *options = NULL;
 	Oid			bson = dp_types()->bson;
 
-	if (index->rd_rel->relkind == RELKIND_INDEX && index->rd_rel->relam == GIN_AM_OID)
+	if (index == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("there is no relation with OID %u", oid)));
+	if ((index->rd_rel->relkind == RELKIND_INDEX || index->rd_rel->relkind == RELKIND_PARTITIONED_INDEX) &&
+		index->rd_rel->relam == GIN_AM_OID)
 		for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index) && options == NULL; i++)
 			if (index->rd_opcintype[i] == bson &&
 				OidIsValid(get_opfamily_member(index->rd_opfamily[i], bson, bson, DP_STRATEGY_MATCH)))

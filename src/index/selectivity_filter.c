@@ -15,6 +15,7 @@
 #include "miscadmin.h"
 #include "utils/selfuncs.h"
 
+#include "index/query.h"
 #include "index/selectivity_path.h"
 
 static double node_probability(const DpEstimator *estimator, const DpScope *scope, const FilterNode *node);
@@ -454,38 +455,6 @@ estimate_in(const DpEstimator *estimator, const DpScope *scope, const DpKnown *k
 }
 
 /*
- * The characters with which all strings begin that an anchored pattern finds;
- * returns their number, 0 if that cannot be told.
- */
-static uint32
-regex_prefix(const FilterNode *node)
-{
-	const char *pattern = node->u.regex.pattern;
-	uint32		len = node->u.regex.len;
-	uint32		n = 0;
-
-	if (len < 2 || pattern[0] != '^' || node->u.regex.optlen > 0)
-		return 0;
-	for (uint32 i = 1; i < len; i++)
-	{
-		if (strchr("\\^$.[]|()*+?{}", pattern[i]) != NULL)
-		{
-			/* the one before may be missing or repeated; an alternative may begin with anything */
-			if (strchr("*?{", pattern[i]) != NULL && n > 0)
-				n--;
-			if (memchr(pattern + i, '|', len - i) != NULL)
-				return 0;
-			break;
-		}
-		n++;
-	}
-	/* never a part of a character */
-	while (n > 0 && n + 1 < len && ((uint8) pattern[n + 1] & 0xC0) == 0x80)
-		n--;
-	return n;
-}
-
-/*
  * $regex: of the items that are known those that the pattern finds; if it is
  * anchored, not more than lie in the range of its first characters.
  */
@@ -493,9 +462,11 @@ static double
 estimate_regex(const DpScope *scope, const DpKnown *known, const FilterNode *node)
 {
 	DpShare		share = dp_path_share_test(known->path, test_item, node);
-	uint32		n = regex_prefix(node);
+	const char *literal;
+	uint32		n;
 
-	if (n > 0)
+	if (dp_regex_literal_prefix(node->u.regex.pattern, node->u.regex.len, node->u.regex.options,
+								node->u.regex.optlen, &literal, &n))
 	{
 		DpLimit		lower = {0, DP_CLASS_STRING};
 		DpLimit		upper = {0, DP_CLASS_STRING};
@@ -504,10 +475,10 @@ estimate_regex(const DpScope *scope, const DpKnown *known, const FilterNode *nod
 		DpShare		between;
 
 		dp_put_int32(from, n + 1);
-		memcpy(from + 4, node->u.regex.pattern + 1, n);
+		memcpy(from + 4, literal, n);
 		from[4 + n] = 0;
 		dp_put_int32(to, n + 2);
-		memcpy(to + 4, node->u.regex.pattern + 1, n);
+		memcpy(to + 4, literal, n);
 		to[4 + n] = 0xFF;		/* behind every character */
 		to[5 + n] = 0;
 		lower.value.type = upper.value.type = DP_TYPE_STRING;

@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(56);
+SELECT plan(58);
 SET LOCAL jit = off;
 
 -- Documents of all shapes. The seed makes every run the same.
@@ -209,6 +209,12 @@ SELECT is((SELECT concat_ws(' ', provolatile, proisstrict, proparallel) FROM pg_
 SELECT results_eq($$SELECT condition::text, lookup, looked_up::text FROM bson_index_conditions('t_pairs', '{items: {$elemMatch: {sku: "k3", qty: 3, x: 1}}, $and: [{a: 5}]}')$$,
   $$VALUES ('{"items": {"$elemMatch": {"sku": "k3", "qty": 3, "x": 1}}}', 'pair', '{"items": {"$elemMatch": {"sku": "k3", "qty": 3}}}'), ('{"a": 5}', NULL, NULL)$$, 'conditions one by one');
 SELECT throws_ok($$SELECT * FROM bson_index_conditions('t_made', '{a: 1}')$$, '42809', '"t_made" is not a GIN index of the operator class bson_ops');
+SELECT throws_ok($$SELECT * FROM bson_index_conditions(4294967295::oid, '{a: 1}')$$, '42P01', NULL, 'no relation at all');
+CREATE TABLE parted (id int, doc bson) PARTITION BY RANGE (id);
+CREATE INDEX parted_paths ON parted USING gin (doc bson_ops (paths = 'a'));
+SELECT results_eq($$SELECT condition::text, lookup FROM bson_index_conditions('parted_paths', '{a: 5, b: 6}')$$,
+  $$VALUES ('{"a": 5}', 'key'), ('{"b": 6}', NULL)$$, 'the index of a partitioned table');
+DROP TABLE parted;
 SELECT throws_ok($$SELECT * FROM bson_index_conditions('t_pairs', '{a: {$no: 1}}')$$, '0A000', NULL, 'a wrong filter');
 
 SELECT * FROM finish();

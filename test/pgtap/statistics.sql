@@ -3,7 +3,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(142);
+SELECT plan(144);
 
 -- How many rows the planner expects.
 CREATE FUNCTION expected(query text) RETURNS float8 LANGUAGE plpgsql AS $$
@@ -157,6 +157,15 @@ ANALYZE whole;
 SELECT is((SELECT n_distinct FROM bson_stats('whole') WHERE path = 'half'), 2::float4, 'a partitioned table');
 SELECT is((SELECT n_distinct FROM bson_stats('whole1') WHERE path = 'half'), 1::float4, 'and a partition');
 SELECT near($$doc @@ '{half: true}'$$, 1.05, 'whole');
+
+-- statistics of expressions, which have neither a relation nor a column of their own to be told apart by
+CREATE TABLE extended1 AS SELECT bson_build('a', i % 10) AS doc FROM generate_series(1, 1000) i;
+CREATE TABLE extended2 AS SELECT bson_build('a', 100 + i % 10) AS doc FROM generate_series(1, 1000) i;
+CREATE STATISTICS extended1_stats ON (doc || '{}'::bson) FROM extended1;
+CREATE STATISTICS extended2_stats ON (doc || '{}'::bson) FROM extended2;
+ANALYZE extended1, extended2;
+SELECT near($$(doc || '{}'::bson) @@ '{a: 3}'$$, 1.01, 'extended1');
+SELECT near($$(doc || '{}'::bson) @@ '{a: 103}'$$, 1.01, 'extended2');
 
 SELECT * FROM finish();
 ROLLBACK;
