@@ -62,7 +62,7 @@ SELECT plan_of('{tags: {$all: ["t3", "t4"]}, total: {$lt: 9}}');
 -- With a proof that it never is, one search is enough, and the index gives the order as well.
 ALTER TABLE orders ADD CHECK (bson_validate(doc, '{properties: {customer: {bsonType: "string"}, date: {bsonType: "date"}}}'));
 SELECT plan_of('{customer: "c7"}');
-SELECT plan_of('{}', '{customer: 1, date: -1}');
+SELECT line FROM plan_of('{}', '{customer: 1, date: -1}') line WHERE line !~ 'doc IS NOT NULL';  -- which newer servers see by themselves
 SELECT collection_find('orders', '{customer: "c7"}', '{_id: 1, date: 1}', '{customer: 1, date: -1}', take => 2);
 
 SELECT collection_drop_index('orders', '{customer: 1, date: -1}');

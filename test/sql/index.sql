@@ -15,8 +15,12 @@ CREATE INDEX films_doc ON films USING gin (doc);
 -- The plan says what the index serves of a filter (Index Cond); the rest is looked at in the documents (Filter).
 SET enable_seqscan = off;
 CREATE FUNCTION find(filter bson) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+  line text;
 BEGIN
-  RETURN QUERY EXECUTE format('EXPLAIN (COSTS OFF) SELECT * FROM films WHERE doc @@ %L', filter);
+  FOR line IN EXECUTE format('EXPLAIN (COSTS OFF) SELECT * FROM films WHERE doc @@ %L', filter) LOOP
+    IF line !~ 'Disabled' THEN RETURN NEXT line; END IF;  -- which not all servers say
+  END LOOP;
   RETURN QUERY EXECUTE format('SELECT string_agg(doc ->> ''title'', '', '' ORDER BY doc ->> ''title'') FROM films WHERE doc @@ %L', filter);
 END $$;
 SELECT find('{title: "Dune"}');

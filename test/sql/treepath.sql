@@ -25,10 +25,14 @@ SELECT path FROM nodes WHERE treepath_depth(path) = 2 AND path <@ '["Swag", "Off
 
 -- a node anywhere on the path, by a GIN index
 CREATE INDEX nodes_gin ON nodes USING gin (path);
+SET enable_indexscan = off;
+SET enable_indexonlyscan = off;
 EXPLAIN (COSTS OFF) SELECT path FROM nodes WHERE path ? 'Office';
 SELECT path FROM nodes WHERE path ? 'Office' ORDER BY path;
 SELECT path FROM nodes WHERE path ?| '{Gifts,Toys}'::text[] ORDER BY path;
 SELECT path FROM nodes WHERE path ?& '{Swag,Books}'::text[];
+RESET enable_indexscan;
+RESET enable_indexonlyscan;
 RESET enable_seqscan;
 
 -- taking paths apart and putting them together
