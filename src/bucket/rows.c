@@ -132,7 +132,7 @@ fetch_bucket(DpBucketScan *scan)
 	while (!scan->packed_done)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!scan->packed_pending && index_getnext_tid(scan->packed_iscan, direction) == NULL)
+		if (!scan->packed_pending && dp_bucket_scan_tid(scan, scan->packed_iscan, direction) == NULL)
 			scan->packed_done = true;
 		else if (fetch_pending(scan))
 			return true;

@@ -369,10 +369,24 @@ dp_bucket_recent_scan(DpBucketStore *store, const DpBucketGroup *group, int64 si
 	return scan;
 }
 
+/*
+ * The next row of an index scan, which keeps what it allocates until it ends,
+ * while the current context may not last as long.
+ */
+static bool
+scan_next(IndexScanDesc scan, TupleTableSlot *slot)
+{
+	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(scan));
+	bool		result = index_getnext_slot(scan, ForwardScanDirection, slot);
+
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
 bool
 dp_bucket_recent_next(DpBucketStore *store, IndexScanDesc scan)
 {
-	return index_getnext_slot(scan, ForwardScanDirection, store->recent_found);
+	return scan_next(scan, store->recent_found);
 }
 
 /*
@@ -414,7 +428,7 @@ dp_bucket_packed_scan_all(DpBucketStore *store, Snapshot snapshot)
 bool
 dp_bucket_packed_next(DpBucketStore *store, IndexScanDesc scan)
 {
-	return index_getnext_slot(scan, ForwardScanDirection, store->packed_found);
+	return scan_next(scan, store->packed_found);
 }
 
 /*
