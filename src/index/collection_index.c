@@ -45,15 +45,24 @@ DP_FUNCTION(dp_collection_index_key);
 Datum
 dp_collection_index_key(PG_FUNCTION_ARGS)
 {
-	Relation	index = index_open(PG_GETARG_OID(0), AccessShareLock);
-	Relation	rel = table_open(index->rd_index->indrelid, AccessShareLock);
-	List	   *predicate = RelationGetIndexPredicate(index);
+	Oid			oid = PG_GETARG_OID(0);
+	char		relkind = get_rel_relkind(oid);
+	Relation	index;
+	Relation	rel;
+	List	   *predicate;
 	TupleDesc	desc;
 	DpBuilder	b;
 	Datum		values[2] = {0};
 	bool		nulls[2] = {true, true};
 	Const	   *filter;
 
+	if (relkind != RELKIND_INDEX && relkind != RELKIND_PARTITIONED_INDEX)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("there is no index with OID %u", oid)));
+	index = index_open(oid, AccessShareLock);
+	rel = table_open(index->rd_index->indrelid, AccessShareLock);
+	predicate = RelationGetIndexPredicate(index);
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	dp_builder_init(&b, 0);
