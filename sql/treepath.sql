@@ -107,8 +107,8 @@ COMMENT ON FUNCTION treepath(bson_value[]) IS 'the path of these ids, root first
 COMMENT ON CAST (bson_value[] AS treepath) IS 'the path of these ids, root first';
 CREATE FUNCTION treepath(bson_value) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_from_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE CAST (bson_value AS treepath) WITH FUNCTION treepath(bson_value) AS ASSIGNMENT;
-COMMENT ON FUNCTION treepath(bson_value) IS 'the path of the ids in a BSON array, root first; error 22023 for other values and for elements that cannot be ids';
+CREATE CAST (bson_value AS treepath) WITH FUNCTION treepath(bson_value);
+COMMENT ON FUNCTION treepath(bson_value) IS 'the path of the ids in a BSON array, root first; NULL for null; error 22023 for other values and for elements that cannot be ids';
 COMMENT ON CAST (bson_value AS treepath) IS 'the path of the ids in a BSON array, root first';
 
 CREATE FUNCTION treepath_to_text_array(treepath) RETURNS text[]
@@ -215,21 +215,12 @@ CREATE FUNCTION treepath_append(treepath, text) RETURNS treepath
 COMMENT ON FUNCTION treepath_append(treepath, text) IS 'the path of a child with this id';
 CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = text, FUNCTION = treepath_append);
 COMMENT ON OPERATOR || (treepath, text) IS 'the path of a child with this id';
-CREATE FUNCTION treepath_append(treepath, int8) RETURNS treepath
+-- One operator for all other types: with one of bigint, 'n' || 5::bigint would take 'n' for a path.
+CREATE FUNCTION treepath_append(treepath, anynonarray) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_append' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_append(treepath, int8) IS 'the path of a child with this id';
-CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = int8, FUNCTION = treepath_append);
-COMMENT ON OPERATOR || (treepath, int8) IS 'the path of a child with this id';
-CREATE FUNCTION treepath_append(treepath, objectid) RETURNS treepath
-  AS 'MODULE_PATHNAME', 'dp_treepath_append' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_append(treepath, objectid) IS 'the path of a child with this id';
-CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = objectid, FUNCTION = treepath_append);
-COMMENT ON OPERATOR || (treepath, objectid) IS 'the path of a child with this id';
-CREATE FUNCTION treepath_append(treepath, bson_value) RETURNS treepath
-  AS 'MODULE_PATHNAME', 'dp_treepath_append' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_append(treepath, bson_value) IS 'the path of a child with this id';
-CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = bson_value, FUNCTION = treepath_append);
-COMMENT ON OPERATOR || (treepath, bson_value) IS 'the path of a child with this id';
+COMMENT ON FUNCTION treepath_append(treepath, anynonarray) IS 'the path of a child with this id; error 22023 for what cannot be an id';
+CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = anynonarray, FUNCTION = treepath_append);
+COMMENT ON OPERATOR || (treepath, anynonarray) IS 'the path of a child with this id';
 
 -- Nodes on a path
 

@@ -26,6 +26,7 @@
 #include "bson/number.h"
 #include "bson/reader.h"
 #include "bson/text.h"
+#include "tree/treepath.h"
 
 static DpConversion conversion_of_type(Oid typid);
 static void append_bpchar(DpBuilder *b, const char *name, uint32 namelen, Datum d);
@@ -163,6 +164,11 @@ dp_converter_append(DpConverter *c, DpBuilder *b, const char *name,
 			dp_builder_begin_element(b, DP_TYPE_OBJECTID, name, namelen);
 			dp_builder_append_bytes(b, DatumGetPointer(d), DP_OBJECTID_SIZE);
 			return;
+
+		case DP_CONVERT_TREEPATH:
+			v = PG_DETOAST_DATUM_PACKED(d);
+			dp_builder_append_treepath(b, name, namelen, v);
+			break;
 
 		case DP_CONVERT_BSON:
 			{
@@ -413,6 +419,8 @@ conversion_of_type(Oid typid)
 		return DP_CONVERT_BSON_VALUE;
 	if (typid == types->objectid)
 		return DP_CONVERT_OBJECTID;
+	if (typid == types->treepath)
+		return DP_CONVERT_TREEPATH;
 	return DP_CONVERT_OUTPUT;
 }
 

@@ -45,6 +45,8 @@ dp_types(void)
 	types.bson = type_in_schema("bson", types.schema);
 	types.bson_value = type_in_schema("bson_value", types.schema);
 	types.objectid = type_in_schema("objectid", types.schema);
+	types.treepath = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid,
+									 CStringGetDatum("treepath"), ObjectIdGetDatum(types.schema));
 	types.bson_array = get_array_type(types.bson);
 	types.bson_value_array = get_array_type(types.bson_value);
 	types.objectid_array = get_array_type(types.objectid);

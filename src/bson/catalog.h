@@ -13,6 +13,7 @@ typedef struct DpTypes
 	Oid			bson;
 	Oid			bson_value;
 	Oid			objectid;
+	Oid			treepath;		/* invalid while the install script has not come to it */
 	Oid			bson_array;		/* bson[] and so on */
 	Oid			bson_value_array;
 	Oid			objectid_array;

@@ -237,7 +237,9 @@ path_of_value(const DpValue *v)
 }
 
 /*
- * treepath(bson_value) -> treepath
+ * treepath(bson_value) -> treepath: null and undefined are NULL, as in the
+ * other casts from bson_value.  Raises INVALID_PARAMETER_VALUE for what is no
+ * array of ids.
  */
 DP_FUNCTION(dp_treepath_from_value);
 Datum
@@ -245,6 +247,8 @@ dp_treepath_from_value(PG_FUNCTION_ARGS)
 {
 	DpValue		v = dp_value_of_varlena(DP_GETARG_VARLENA(0));
 
+	if (v.type == DP_TYPE_NULL || v.type == DP_TYPE_UNDEFINED)
+		PG_RETURN_NULL();
 	PG_RETURN_POINTER(path_of_value(&v));
 }
 
@@ -292,24 +296,39 @@ dp_treepath_from_text(PG_FUNCTION_ARGS)
 
 /* ---------------------------------------------------------------- ids to SQL */
 
-/* The path as a BSON array. */
-static struct varlena *
-path_to_value(struct varlena *path)
+/* The ids of a path as the elements of the array that was begun, which then ends. */
+static void
+append_ids(DpBuilder *b, struct varlena *path)
 {
 	const uint8 *p = DP_TREEPATH_DATA(path);
 	const uint8 *end = p + DP_TREEPATH_SIZE(path);
-	DpBuilder	b;
 
-	dp_builder_init_value(&b, (Size) (end - p) * 2 + 16);
-	dp_builder_begin_array(&b);
 	while (p < end)
 	{
 		uint32		size = dp_treepath_id_size(p, end);
 
-		dp_treepath_id_append(&b, NULL, 0, p, size);
+		dp_treepath_id_append(b, NULL, 0, p, size);
 		p += size;
 	}
-	dp_builder_end(&b);
+	dp_builder_end(b);
+}
+
+void
+dp_builder_append_treepath(DpBuilder *b, const char *name, uint32 namelen, struct varlena *path)
+{
+	dp_builder_begin_array_field(b, name, namelen);
+	append_ids(b, path);
+}
+
+/* The path as a BSON array. */
+static struct varlena *
+path_to_value(struct varlena *path)
+{
+	DpBuilder	b;
+
+	dp_builder_init_value(&b, (Size) DP_TREEPATH_SIZE(path) * 2 + 16);
+	dp_builder_begin_array(&b);
+	append_ids(&b, path);
 	return dp_builder_finish_value(&b, DP_TYPE_ARRAY);
 }
 
@@ -679,7 +698,7 @@ dp_treepath_concat(PG_FUNCTION_ARGS)
 }
 
 /*
- * treepath || id: text, int8, objectid, bson_value
+ * treepath || id of any type
  */
 DP_FUNCTION(dp_treepath_append);
 Datum

@@ -90,6 +90,9 @@ extern uint32 dp_treepath_id_size(const uint8 *p, const uint8 *end);
 /* Appends an id of that size as an element to a document or an array. */
 extern void dp_treepath_id_append(DpBuilder *b, const char *name, uint32 namelen, const uint8 *id, uint32 size);
 
+/* Appends a path as an array of its ids. */
+extern void dp_builder_append_treepath(DpBuilder *b, const char *name, uint32 namelen, struct varlena *path);
+
 /* The id as a new bson_value. */
 extern struct varlena *dp_treepath_id_to_value(const uint8 *id, uint32 size);
 

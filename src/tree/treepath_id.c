@@ -117,7 +117,8 @@ dp_treepath_of_ids(const uint8 *ids, uint32 size)
 	struct varlena *result = palloc(VARHDRSZ + size);
 
 	SET_VARSIZE(result, VARHDRSZ + size);
-	memcpy(VARDATA(result), ids, size);
+	if (size > 0)
+		memcpy(VARDATA(result), ids, size);
 	return result;
 }
 

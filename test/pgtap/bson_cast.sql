@@ -9,10 +9,10 @@ SELECT is((SELECT count(*) FROM pg_cast c WHERE c.castcontext = 'i'
           0::bigint, 'no cast is implicit');
 SELECT is((SELECT array_agg(format_type(castsource, NULL) ORDER BY format_type(castsource, NULL) COLLATE "C") FROM pg_cast WHERE casttarget = 'bson_value'::regtype AND castcontext = 'a'),
   ARRAY['bigint', 'boolean', 'bson', 'bytea', 'character', 'character varying', 'date', 'double precision', 'integer', 'json', 'jsonb', 'name', 'numeric', 'objectid',
-        'real', 'smallint', 'text', 'timestamp with time zone', 'timestamp without time zone', 'uuid'], 'SQL types are assigned to bson_value');
+        'real', 'smallint', 'text', 'timestamp with time zone', 'timestamp without time zone', 'treepath', 'uuid'], 'SQL types are assigned to bson_value');
 SELECT is((SELECT array_agg(format_type(casttarget, NULL) ORDER BY format_type(casttarget, NULL) COLLATE "C") FROM pg_cast WHERE castsource = 'bson_value'::regtype AND castcontext = 'e'),
   ARRAY['bigint', 'boolean', 'bson', 'bytea', 'character', 'character varying', 'date', 'double precision', 'integer', 'json', 'jsonb', 'name', 'numeric', 'objectid',
-        'real', 'smallint', 'text', 'timestamp with time zone', 'timestamp without time zone', 'uuid'], 'bson_value is cast explicitly');
+        'real', 'smallint', 'text', 'timestamp with time zone', 'timestamp without time zone', 'treepath', 'uuid'], 'bson_value is cast explicitly');
 SELECT is((SELECT count(*) FROM pg_cast WHERE castsource = 'bson_value'::regtype AND castcontext <> 'e'), 0::bigint, 'and never assigned to an SQL type');
 SELECT is((SELECT count(*) FROM pg_cast WHERE castcontext = 'a'
            AND (castsource, casttarget) IN (('bson'::regtype, 'jsonb'::regtype), ('jsonb'::regtype, 'bson'::regtype), ('json'::regtype, 'bson'::regtype), ('bson'::regtype, 'json'::regtype))),

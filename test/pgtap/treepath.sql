@@ -1,6 +1,6 @@
 -- The contract of the type treepath, and seeded random paths against a model of arrays.
 BEGIN;
-SELECT plan(57);
+SELECT plan(62);
 SET client_min_messages = warning;
 
 -- signatures
@@ -20,6 +20,7 @@ SELECT throws_ok($$SELECT '[[1]]'::treepath$$, '22023');
 SELECT throws_ok($$SELECT '[undefined]'::treepath$$, '22023');
 SELECT throws_ok($$SELECT '[/a/]'::treepath$$, '22023');
 SELECT throws_ok($$SELECT '5'::bson_value::treepath$$, '22023');
+SELECT ok('null'::bson_value::treepath IS NULL AND 'undefined'::bson_value::treepath IS NULL, 'the path of null is NULL');
 SELECT throws_ok($$SELECT ARRAY['a', NULL]::treepath$$, '22004');
 SELECT throws_ok($$SELECT ARRAY[['a', 'b'], ['c', 'd']]::treepath$$, '2202E');
 SELECT throws_ok($$SELECT treepath_from_text('a..b')$$, '22023');
@@ -47,6 +48,11 @@ SELECT is(treepath_subpath('[1, 2, 3]', 5), '[]'::treepath, 'positions beyond th
 SELECT is(treepath_subpath('[1, 2, 3]', -5, 4), '[1, 2]'::treepath, 'positions before the beginning');
 SELECT is(treepath_subpath('[1, 2, 3]', 1, 2147483647), '[2, 3]'::treepath, 'more than there is');
 SELECT is('[1, 2]'::treepath::bson_value, '[1, 2]'::bson_value, 'as a BSON array');
+SELECT is(to_bson('[1, "a"]'::treepath), '[1, "a"]'::bson_value, 'also without a cast');
+SELECT is('[1]'::treepath || 2::smallint || 3 || 4::bigint || 'x'::text || 'y'::varchar || objectid '507f191e810c19729de860ea' || '2.5'::bson_value || uuid '00000000-0000-0000-0000-000000000001',
+  '[1, 2, 3, 4, "x", "y", ObjectId("507f191e810c19729de860ea"), 2.5, UUID("00000000-0000-0000-0000-000000000001")]'::treepath, 'ids of many types behind a path');
+SELECT throws_ok($$SELECT '[1]'::treepath || '{}'::bson$$, '22023');
+SELECT is('n' || 5 || 5::bigint || objectid '507f191e810c19729de860ea' || '2.5'::bson_value, 'n55507f191e810c19729de860ea2.5', 'strings are still strings');
 SELECT is((ARRAY['a', 'b']::treepath)::text[], ARRAY['a', 'b'], 'as text[]');
 SELECT is((SELECT array_agg(x)::treepath::objectid[] FROM unnest(ARRAY[objectid '507f191e810c19729de860ea']) x), ARRAY[objectid '507f191e810c19729de860ea'], 'as objectid[]');
 SELECT is(repeat('a', 2000)::text, treepath_id(treepath(ARRAY['r', repeat('a', 2000)]))::text, 'an id of two thousand bytes');
