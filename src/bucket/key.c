@@ -88,7 +88,9 @@ operator_key(PlannerInfo *root, DpBucketRel *rel, Index relid, Expr *clause,
 		bms_is_member(relid, pull_varnos(root, right)) ||
 		contain_volatile_functions(right) || contain_subplans(right))
 		return NULL;
-	type = lookup_type_cache(exprType(left), TYPECACHE_BTREE_OPFAMILY);
+
+	/* a column may stand as another type of the same bytes, which need not have the order of the column's own */
+	type = lookup_type_cache(column->type, TYPECACHE_BTREE_OPFAMILY);
 	if (!OidIsValid(type->btree_opf) || get_op_opfamily_strategy(opno, type->btree_opf) == 0)
 		return NULL;
 	get_op_opfamily_properties(opno, type->btree_opf, false, &strategy, &lefttype, &righttype);

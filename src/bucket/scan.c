@@ -371,13 +371,14 @@ static void
 time_bound(DpBucketScan *scan, const DpBucketKey *key)
 {
 	int64		t;
+	int			overflow;		/* what is beyond the calendar becomes infinite */
 
 	if (key->righttype == DATEOID && scan->rel->time->type == TIMESTAMPTZOID)
-		t = DatumGetTimestampTz(DirectFunctionCall1(date_timestamptz, key->datum));
+		t = date2timestamptz_opt_overflow(DatumGetDateADT(key->datum), &overflow);
 	else if (key->righttype == DATEOID)
-		t = DatumGetTimestamp(DirectFunctionCall1(date_timestamp, key->datum));
+		t = date2timestamp_opt_overflow(DatumGetDateADT(key->datum), &overflow);
 	else if (key->righttype != scan->rel->time->type)
-		t = DatumGetTimestampTz(DirectFunctionCall1(timestamp_timestamptz, key->datum));
+		t = timestamp2timestamptz_opt_overflow(DatumGetTimestamp(key->datum), &overflow);
 	else
 		t = DatumGetInt64(key->datum);
 
@@ -417,6 +418,7 @@ index_keys(DpBucketScan *scan, ScanKeyData *scankeys, bool packed)
 	DpBucketRel *rel = scan->rel;
 	int64		since = packed ? scan->start_since : scan->since;
 	int64		until = packed ? scan->start_until : scan->until;
+	bool		listed = true;	/* the columns before have one value each, or a list of them */
 	int			g;
 	int			i;
 	int			n = 0;
@@ -424,12 +426,19 @@ index_keys(DpBucketScan *scan, ScanKeyData *scankeys, bool packed)
 	/* btree wants them in the order of the index's columns */
 	for (g = 0; g < rel->ngroups; g++)
 	{
+		bool		listed_now = false;
+
 		for (i = 0; i < scan->nkeys; i++)
 		{
 			DpBucketKey *key = &scan->keys[i];
 
 			if (key->column != rel->groups[g] || n >= INDEX_MAX_KEYS * 2)
 				continue;
+			/* an array below a range is read value by value, which is not the order; its clause is checked above anyway */
+			if (key->is_array && !listed && scan->mode >= DP_SCAN_ORDERED)
+				continue;
+			if (key->strategy == BTEqualStrategyNumber || key->strategy == DP_KEY_IS_NULL)
+				listed_now = true;
 			if (key->strategy == DP_KEY_IS_NULL)
 				ScanKeyEntryInitialize(&scankeys[n++], SK_ISNULL | SK_SEARCHNULL, g + 1, InvalidStrategy,
 									   InvalidOid, InvalidOid, InvalidOid, (Datum) 0);
@@ -437,6 +446,7 @@ index_keys(DpBucketScan *scan, ScanKeyData *scankeys, bool packed)
 				ScanKeyEntryInitialize(&scankeys[n++], key->is_array ? SK_SEARCHARRAY : 0, g + 1, key->strategy,
 									   key->righttype, key->collation, key->function, key->datum);
 		}
+		listed = listed && listed_now;
 	}
 	if (rel->time != NULL)
 	{

@@ -1,0 +1,64 @@
+-- Queries of relations of measurements in which order, types or dead rows are unlike those of most: a plain twin answers each of them, too.
+SET client_min_messages = warning;
+SET timezone = 'UTC';
+SELECT plan(17);
+
+CREATE SCHEMA bucket_queries;
+SET search_path = bucket_queries, public;
+
+-- Dead buckets --------------------------------------------------------------------------------------------------------------
+
+-- Committed, so that a scan in the order of the index finds entries that nobody sees any more and remembers them, between rows that need memory.
+SELECT bucket_create('dead', columns => 'g int, ts timestamptz, v int', group_by => '{g}', time_field => 'ts', span => '1 hour') \g /dev/null
+INSERT INTO dead SELECT g, timestamptz '2024-01-01' + i * interval '1 hour', i FROM generate_series(1, 3) g, generate_series(0, 3000) i;
+DELETE FROM dead WHERE v % 7 <> 0;
+
+BEGIN;
+SET LOCAL enable_sort = off;
+SELECT is((SELECT count(*) FROM (SELECT g, ts, repeat(v || '#', 100 + v) FROM dead WHERE g >= 1 ORDER BY g, ts OFFSET 0) x), 1287::bigint,
+          'ordered, over buckets that were deleted');
+SELECT is((SELECT sum(length(z)) FROM (SELECT g, ts, repeat(v || '#', 100 + v) AS z FROM dead WHERE g >= 1 ORDER BY g DESC, ts DESC OFFSET 0) x),
+          (SELECT sum(length(repeat(v || '#', 100 + v))) FROM dead), 'and backwards');
+
+-- Orders and types ----------------------------------------------------------------------------------------------------------
+
+SELECT bucket_create('r', columns => 'a int, b text, ts timestamptz, v int', group_by => '{a,b}', time_field => 'ts', span => '1 hour', max_count => 40) \g /dev/null
+CREATE TABLE p (LIKE r);
+INSERT INTO p SELECT i % 5 - 2, (ARRAY['x', 'y', 'y ', NULL])[1 + i % 4], timestamptz '2024-03-30' + i % 313 * interval '5 min', i FROM generate_series(1, 2200) i;
+INSERT INTO r SELECT * FROM p WHERE v > 300;
+DO $$ DECLARE one p; BEGIN FOR one IN SELECT * FROM p WHERE v <= 300 LOOP INSERT INTO r VALUES (one.*); END LOOP; END $$;
+
+CREATE FUNCTION answers(query text, relation text) RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE
+  result text[];
+BEGIN
+  EXECUTE format('SELECT array_agg(z::text) FROM (%s) z', replace(query, '%R', relation)) INTO result;
+  RETURN result;
+END $$;
+CREATE FUNCTION same(query text) RETURNS text LANGUAGE sql AS $$ SELECT is(answers(query, 'r'), answers(query, 'p'), query) $$;
+
+SET LOCAL random_page_cost = 0.1;
+SELECT same('SELECT a, b, ts, min(v) FROM %R WHERE b IN (''x'', ''y'') GROUP BY a, b, ts ORDER BY a, b, ts');
+SELECT same('SELECT a, b, ts FROM %R WHERE b IN (''x'', ''y'') AND a > -1 ORDER BY a, b, ts');
+SELECT same('SELECT a, b, ts FROM %R WHERE b = ANY (''{y,x}'') ORDER BY a DESC, b DESC, ts DESC');
+SELECT same('SELECT a, b, ts FROM %R WHERE b IN (''x'', ''y'') AND a IN (2, 0) ORDER BY a, b, ts');
+SELECT same('SELECT a, b, ts FROM %R WHERE b IN (''x'', ''y'') AND a = 1 ORDER BY a, b, ts');
+
+-- a column as another type of the same bytes, which has another order
+SELECT same('SELECT count(*) FROM %R WHERE a::oid > 3');
+SELECT same('SELECT count(*) FROM %R WHERE a::oid < 5 AND b = ''x''');
+SELECT same('SELECT count(*) FROM %R WHERE a::oid = 2');
+SELECT same('SELECT count(*) FROM %R WHERE a = 1 AND b::bpchar = ''y ''::bpchar');
+SELECT same('SELECT count(*) FROM %R WHERE a = 1 AND b::varchar = ''y''');
+
+-- times of other types, beyond the calendar of the column's
+SELECT same('SELECT count(*) FROM %R WHERE ts < date ''5874897-01-01''');
+SELECT same('SELECT count(*) FROM %R WHERE ts >= date ''5874897-01-01''');
+SELECT same('SELECT count(*) FROM %R WHERE ts < date ''infinity'' AND ts > date ''-infinity''');
+SET LOCAL timezone = 'America/New_York';
+SELECT same('SELECT count(*) FROM %R WHERE ts > timestamp ''294276-12-31 23:59:59''');
+SELECT same('SELECT count(*) FROM %R WHERE ts = timestamp ''2024-03-29 20:00''');
+
+SELECT finish();
+ROLLBACK;
+DROP SCHEMA bucket_queries CASCADE;
