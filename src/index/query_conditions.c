@@ -604,6 +604,27 @@ serve_element(Serving *s, const FilterNode *node, const DpPathChain *outer, Scop
 /* ---------------------------------------------------------------- pairs */
 
 /*
+ * Whether a comparison with a value is about the values of its class on one
+ * side of it.  With null it is about missing fields too, with MinKey and MaxKey
+ * about all fields or none, with NaN about NaN.
+ */
+static bool
+is_plain_limit(const DpValue *value)
+{
+	switch (dp_type_class[value->type])
+	{
+		case DP_CLASS_NULL:
+		case DP_CLASS_MINKEY:
+		case DP_CLASS_MAXKEY:
+			return false;
+		case DP_CLASS_NUMBER:
+			return !isnan(dp_number_approximate(value));
+		default:
+			return true;
+	}
+}
+
+/*
  * The first unused conjunct at the path that is good for a part of a pair.
  * Takes both ends of a range.
  */
@@ -641,8 +662,7 @@ take_part(Conjuncts *conjuncts, const DpPath *path, const DpPathChain *outer, bo
 				case FILTER_LTE:
 				case FILTER_GT:
 				case FILTER_GTE:
-					if (pass == 0 || !good_in_pair(&node->value, first) ||
-						(dp_type_is_number(node->value.type) && isnan(dp_number_approximate(&node->value))))
+					if (pass == 0 || !good_in_pair(&node->value, first) || !is_plain_limit(&node->value))
 						continue;
 					condition->op = DP_COND_RANGE;
 					conjunct->used = true;

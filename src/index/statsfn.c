@@ -190,7 +190,8 @@ put_path(ReturnSetInfo *rsinfo, Datum column, const DpPathStats *path)
 	values[0] = column;
 	values[1] = PointerGetDatum(cstring_to_text_with_len(path->text, path->textlen));
 	values[2] = Float4GetDatum(path->reached);
-	values[3] = Float4GetDatum(path->types[DP_TYPE_NULL] + path->types[DP_TYPE_UNDEFINED]);
+	/* those that have both are counted twice: nearly none */
+	values[3] = Float4GetDatum(Min(path->types[DP_TYPE_NULL] + path->types[DP_TYPE_UNDEFINED], 1.0f));
 
 	/* types, the most frequent first */
 	dp_builder_init(&b, 128);

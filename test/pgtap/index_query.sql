@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(58);
+SELECT plan(61);
 SET LOCAL jit = off;
 
 -- Documents of all shapes. The seed makes every run the same.
@@ -216,6 +216,33 @@ SELECT results_eq($$SELECT condition::text, lookup FROM bson_index_conditions('p
   $$VALUES ('{"a": 5}', 'key'), ('{"b": 6}', NULL)$$, 'the index of a partitioned table');
 DROP TABLE parted;
 SELECT throws_ok($$SELECT * FROM bson_index_conditions('t_pairs', '{a: {$no: 1}}')$$, '0A000', NULL, 'a wrong filter');
+
+-- Every comparison with every kind of value, of what has every kind of value or none: null is also what is missing, and MinKey and
+-- MaxKey have all others on one side.
+CREATE TABLE kinds AS SELECT n AS id, bson_build('a', v, 'r', bson_array(bson_build('k', 1, 'v', v), '{k: 2}'::bson)) AS doc FROM bson_elements('[null, undefined, MinKey, MaxKey, NaN, -0.0, 5,
+  NumberDecimal("5.0"), Infinity, "s", Symbol("s"), {}, {x: 1}, [], [null], [4, 9], [[4, 9]], true, ISODate("1969-01-01"), Timestamp(1, 1), /s/]') WITH ORDINALITY AS x (v, n);
+INSERT INTO kinds VALUES (100, '{r: [{k: 1}]}'), (101, '{r: [[{k: 1}]]}'), (102, '{a: 3, r: {k: 1}}'), (103, '{r: [{k: 1, v: 7}, 5]}'), (104, '{}');
+CREATE TABLE kinds_asked AS SELECT bson_build('a', bson_build(o, v), 'r', bson_build('$elemMatch', bson_build('k', 1, 'v', bson_build(o, v)))) AS f FROM unnest('{$eq,$lt,$lte,$gt,$gte}'::text[]) AS o,
+  bson_elements('[null, MinKey, MaxKey, NaN, 0, 5, Infinity, "s", {}, {x: 1}, [], [4, 9], true, ISODate("1970-01-01"), Timestamp(1, 1)]') AS v;
+CREATE FUNCTION kinds_wrong(options text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  part bson;
+  wanted bigint[];
+  got bigint[];
+  result text := '';
+BEGIN
+  EXECUTE 'CREATE INDEX kinds_index ON kinds USING gin (doc bson_ops ' || options || ')';
+  FOR part IN SELECT bson_build(key, value) FROM kinds_asked, bson_each(f) LOOP
+    SELECT array_agg(id ORDER BY id) INTO wanted FROM kinds WHERE bson_match(doc || '{}', part);
+    EXECUTE format('SELECT array_agg(id ORDER BY id) FROM kinds WHERE doc @@ %L', part) INTO got;
+    IF got IS DISTINCT FROM wanted THEN result := concat(result, ' ', part); END IF;
+  END LOOP;
+  DROP INDEX kinds_index;
+  RETURN result;
+END $$;
+SET enable_seqscan = off;
+SELECT is(kinds_wrong(options), '', 'all comparisons' || options) FROM unnest(ARRAY['', $$ (paths = 'a, r.v')$$, $$ (pairs = 'r(k,v)')$$]) AS options;
+RESET enable_seqscan;
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -3,7 +3,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(144);
+SELECT plan(145);
 
 -- How many rows the planner expects.
 CREATE FUNCTION expected(query text) RETURNS float8 LANGUAGE plpgsql AS $$
@@ -130,6 +130,10 @@ TRUNCATE odd;
 INSERT INTO odd SELECT '{}' FROM generate_series(1, 100);
 ANALYZE odd;
 SELECT near($$doc @@ '{a: null}'$$, 1.01, 'odd');
+TRUNCATE odd;
+INSERT INTO odd SELECT '{a: [null, undefined]}' FROM generate_series(1, 100);
+ANALYZE odd;
+SELECT is((SELECT null_frac FROM bson_stats('odd')), 1::float4, 'null and undefined');
 TRUNCATE odd;
 INSERT INTO odd SELECT ('{"' || repeat('x', 600) || '": 1, "a.b": {"": 2, "\"": [[1], [2]]}, "a": {"b": 3}}')::bson FROM generate_series(1, 100);
 ANALYZE odd;
