@@ -141,6 +141,9 @@ dp_bucket_selectivity(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *p
 	List	   *times = NIL;
 	ListCell   *lc;
 
+	if (keys == planned->keys && planned->selectivity >= 0)
+		return planned->selectivity;
+
 	foreach(lc, keys)
 	{
 		DpBucketKey *key = lfirst(lc);
@@ -148,11 +151,13 @@ dp_bucket_selectivity(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *p
 		if (key->column->role == DP_BUCKET_GROUP)
 			result *= key_selectivity(root, baserel, planned, key);
 		else if (key->column->role == DP_BUCKET_TIME)
-			times = lappend(times, key->clause);
+			times = lappend(times, key->rinfo);
 	}
 	if (times != NIL)
 		result *= clauselist_selectivity(root, times, baserel->relid, JOIN_INNER, NULL);
 	CLAMP_PROBABILITY(result);
+	if (keys == planned->keys)
+		planned->selectivity = result;
 	return result;
 }
 
@@ -171,7 +176,7 @@ key_selectivity(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned
 		if (n > 0)
 			return 1.0 / n;
 	}
-	return clause_selectivity(root, (Node *) key->clause, baserel->relid, JOIN_INNER, NULL);
+	return clause_selectivity(root, (Node *) key->rinfo, baserel->relid, JOIN_INNER, NULL);
 }
 
 /* How many values a group column has in the table of buckets; 0 if nobody knows. */

@@ -67,6 +67,7 @@ rel_size(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 	baserel->fdw_private = planned;
 	dp_bucket_sizes(planned->rel, &planned->sizes);
 	planned->keys = keys_of(root, planned->rel, baserel, baserel->baserestrictinfo);
+	planned->selectivity = -1;
 	baserel->pages = planned->sizes.packed_pages + planned->sizes.recent_pages;
 	baserel->tuples = clamp_row_est(planned->sizes.packed_tuples * planned->sizes.rows_per_bucket + planned->sizes.recent_tuples);
 	set_baserel_size_estimates(root, baserel);
@@ -306,7 +307,10 @@ keys_of(PlannerInfo *root, DpBucketRel *rel, RelOptInfo *baserel, List *rinfos)
 			continue;
 		key = dp_bucket_key(root, rel, baserel->relid, rinfo->clause);
 		if (key != NULL)
+		{
+			key->rinfo = rinfo;
 			result = lappend(result, key);
+		}
 	}
 	return result;
 }
@@ -360,6 +364,7 @@ make_plan(PlannerInfo *root, RelOptInfo *baserel, Oid relid, ForeignPath *best_p
 	List	   *values = NIL;
 	List	   *encoded;
 	ListCell   *lc;
+	ListCell   *lc2;
 
 	if (IS_UPPER_REL(baserel))
 		return dp_bucket_upper_plan(root, baserel, best_path, tlist);
@@ -370,7 +375,12 @@ make_plan(PlannerInfo *root, RelOptInfo *baserel, Oid relid, ForeignPath *best_p
 
 		if (rinfo->pseudoconstant)
 			continue;
-		if (restriction_is_securely_promotable(rinfo, baserel))
+		foreach(lc2, planned->keys)
+		{
+			if (((DpBucketKey *) lfirst(lc2))->rinfo == rinfo)
+				key = lfirst(lc2);
+		}
+		if (key == NULL && restriction_is_securely_promotable(rinfo, baserel))
 			key = dp_bucket_key(root, planned->rel, baserel->relid, rinfo->clause);
 		if (key != NULL)
 			keys = lappend(keys, key);

@@ -83,7 +83,7 @@ dp_scan_rows_decode(DpBucketScan *scan, DpBucketReader *reader, int offset, bool
 		else
 			memset(rows->nulls[number] + offset, true, sizeof(bool) * reader->count);
 	}
-	pg_atomic_fetch_add_u64(&scan->counters->read, 1);
+	dp_bucket_scan_count(scan, &scan->counters->read);
 }
 
 /*
@@ -209,7 +209,7 @@ usable(DpBucketScan *scan, int *from, int *to)
 	dp_bucket_open(&scan->reader, slot->tts_values[rel->packed_data - 1]);
 	if (dp_bucket_scan_hopeless(scan) || !dp_bucket_scan_range(scan, from, to))
 	{
-		pg_atomic_fetch_add_u64(&scan->counters->skipped, 1);
+		dp_bucket_scan_count(scan, &scan->counters->skipped);
 		return false;
 	}
 	return true;

@@ -180,7 +180,13 @@ begin_tables(DpBucketScan *scan)
 	if (scan->mode != DP_SCAN_ALL)
 	{
 		scan->packed_index = index_open(rel->packed_index, AccessShareLock);
-		scan->recent_index = index_open(rel->recent_index, AccessShareLock);
+		/*
+		 * What the snapshot sees was there before it was taken.  A serializable
+		 * transaction has to look all the same, for others to know that it did.
+		 */
+		scan->nothing_waits = RelationGetNumberOfBlocks(scan->recent) == 0 && !IsolationIsSerializable();
+		if (!scan->nothing_waits)
+			scan->recent_index = index_open(rel->recent_index, AccessShareLock);
 	}
 	if (scan->mode >= DP_SCAN_ORDERED && !scan->one_group)
 	{
@@ -475,7 +481,7 @@ index_start(DpBucketScan *scan)
 	ScanKeyData packed_keys[INDEX_MAX_KEYS * 2 + 2];
 	ScanKeyData recent_keys[INDEX_MAX_KEYS * 2 + 2];
 	int			npacked = index_keys(scan, packed_keys, true);
-	int			nrecent = index_keys(scan, recent_keys, false);
+	int			nrecent = scan->nothing_waits ? 0 : index_keys(scan, recent_keys, false);
 
 	/* their number may change with the values of parameters */
 	if (scan->packed_iscan != NULL && scan->packed_iscan->numberOfKeys != npacked)
@@ -493,9 +499,11 @@ index_start(DpBucketScan *scan)
 		scan->packed_iscan = dp_index_beginscan(scan->packed, scan->packed_index, scan->estate->es_snapshot, npacked);
 		scan->packed_iscan->xs_want_itup = scan->mode >= DP_SCAN_ORDERED;
 	}
+	index_rescan(scan->packed_iscan, packed_keys, npacked, NULL, 0);
+	if (scan->nothing_waits)
+		return;
 	if (scan->recent_iscan == NULL)
 		scan->recent_iscan = dp_index_beginscan(scan->recent, scan->recent_index, scan->estate->es_snapshot, nrecent);
-	index_rescan(scan->packed_iscan, packed_keys, npacked, NULL, 0);
 	index_rescan(scan->recent_iscan, recent_keys, nrecent, NULL, 0);
 }
 
@@ -576,7 +584,8 @@ dp_bucket_scan_start(DpBucketScan *scan)
 	scan->started = true;
 	scan->next = scan->end = 0;
 	scan->packed_pending = scan->recent_pending = false;
-	scan->packed_done = scan->recent_done = scan->impossible;
+	scan->packed_done = scan->impossible;
+	scan->recent_done = scan->impossible || scan->nothing_waits;
 	if (scan->impossible)
 		return;
 
@@ -635,13 +644,13 @@ dp_bucket_scan_next(DpBucketScan *scan)
 			((rel->time != NULL && (scan->start < scan->start_since || scan->start > scan->start_until)) ||
 			 !group_matches(scan, scan->group_values, scan->group_nulls)))
 		{
-			pg_atomic_fetch_add_u64(&scan->counters->skipped, 1);
+			dp_bucket_scan_count(scan, &scan->counters->skipped);
 			continue;
 		}
 		dp_bucket_open(&scan->reader, slot->tts_values[rel->packed_data - 1]);
 		if (dp_bucket_scan_hopeless(scan))
 		{
-			pg_atomic_fetch_add_u64(&scan->counters->skipped, 1);
+			dp_bucket_scan_count(scan, &scan->counters->skipped);
 			continue;
 		}
 		return true;
@@ -696,7 +705,7 @@ dp_bucket_scan_recent(DpBucketScan *scan)
 			scan->recent_done = true;
 			break;
 		}
-		pg_atomic_fetch_add_u64(&scan->counters->waiting, 1);
+		dp_bucket_scan_count(scan, &scan->counters->waiting);
 		if (scan->mode != DP_SCAN_ALL)
 			return true;
 		if (rel->time != NULL)

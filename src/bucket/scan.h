@@ -54,6 +54,7 @@ typedef struct DpBucketKey
 	/* planner */
 	Expr	   *value;
 	Expr	   *clause;
+	RestrictInfo *rinfo;		/* that it comes from; keeps the selectivity */
 
 	/* executor */
 	ExprState  *state;
@@ -94,6 +95,7 @@ typedef struct DpBucketPlanned
 	DpBucketRel *rel;
 	DpBucketSizes sizes;
 	List	   *keys;			/* of the restrictions (DpBucketKey) */
+	double		selectivity;	/* of these keys; negative: not known yet */
 } DpBucketPlanned;
 
 /* The selectivity of keys on group and time as far as they choose buckets. */
@@ -171,6 +173,7 @@ typedef struct DpBucketScan
 	int64		until;
 	int64		start_since;	/* and of the beginning of spans */
 	int64		start_until;
+	bool		nothing_waits;	/* the snapshot sees no waiting measurements */
 	FmgrInfo   *group_cmp;		/* btree's comparison of group columns, in ordered scans */
 
 	/* the tables */
@@ -210,6 +213,16 @@ typedef struct DpBucketScan
 extern void dp_bucket_scan_routine(FdwRoutine *routine);
 extern void dp_bucket_explain_routine(FdwRoutine *routine);
 extern void dp_bucket_analyze_routine(FdwRoutine *routine);
+
+/* Count a bucket or measurement.  Only what workers share has to be atomic. */
+static inline void
+dp_bucket_scan_count(DpBucketScan *scan, pg_atomic_uint64 *counter)
+{
+	if (likely(scan->counters == &scan->own))
+		pg_atomic_write_u64(counter, pg_atomic_read_u64(counter) + 1);
+	else
+		pg_atomic_fetch_add_u64(counter, 1);
+}
 
 /* Position before the first row, with the present values of parameters. */
 extern void dp_bucket_scan_start(DpBucketScan *scan);

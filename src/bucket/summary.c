@@ -48,6 +48,7 @@ typedef enum Adding
 typedef struct Asked
 {
 	DpBucketColumn *column;
+	DpPackedKind kind;			/* that buckets of this time store its values as */
 	Adding		adding;			/* how sums are kept, if one is asked for */
 	bool		range;			/* min or max is asked for */
 	Oid			collation;		/* of that */
@@ -260,6 +261,7 @@ upper_asked(DpBucketScan *scan, DpBucketUpper *upper, List *aggregates)
 		if (aggregate->asked == upper->nasked)
 		{
 			asked->column = scan->rel->by_attnum[attnum - 1];
+			asked->kind = dp_bucket_kind(asked->column->type);
 			upper->nasked++;
 		}
 		if (aggregate->function == DP_UPPER_SUM || aggregate->function == DP_UPPER_AVG)
@@ -518,7 +520,7 @@ bucket_add(DpBucketScan *scan, SumGroup *group)
 				break;
 		}
 	}
-	pg_atomic_fetch_add_u64(unpacked ? &scan->counters->read : &scan->counters->summed, 1);
+	dp_bucket_scan_count(scan, unpacked ? &scan->counters->read : &scan->counters->summed);
 }
 
 /* Add what the header of the open bucket says of a column; false, and nothing was added, if it does not say all. */
@@ -534,7 +536,7 @@ header_add(DpBucketScan *scan, const Asked *asked, Found *found)
 
 	if (summary->nvalues == 0)
 		return true;
-	if (packed->kind != dp_bucket_kind(asked->column->type))
+	if (packed->kind != asked->kind)
 		return false;
 	if (asked->adding != ADD_NOT && !summary->has_sum)
 		return false;
@@ -579,7 +581,7 @@ rows_add(DpBucketScan *scan, const Asked *asked, Found *found, int from, int to)
 
 	nulls = palloc(sizeof(bool) * count);
 	if (asked->adding == ADD_INTEGERS && !asked->range &&
-		dp_bucket_column(&scan->reader, number)->kind == dp_bucket_kind(asked->column->type))
+		dp_bucket_column(&scan->reader, number)->kind == asked->kind)
 	{
 		int64	   *values = palloc(sizeof(int64) * count);
 

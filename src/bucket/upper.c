@@ -102,18 +102,13 @@ dp_bucket_keys_exact(PlannerInfo *root, RelOptInfo *baserel, List **keys)
 	DpBucketPlanned *planned = baserel->fdw_private;
 	ListCell   *lc;
 
-	*keys = NIL;
-	foreach(lc, baserel->baserestrictinfo)
+	*keys = planned->keys;
+	if (list_length(planned->keys) != list_length(baserel->baserestrictinfo))
+		return false;
+	foreach(lc, planned->keys)
 	{
-		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
-		DpBucketKey *key;
-
-		if (rinfo->pseudoconstant || !restriction_is_securely_promotable(rinfo, baserel))
+		if (!((DpBucketKey *) lfirst(lc))->exact)
 			return false;
-		key = dp_bucket_key(root, planned->rel, baserel->relid, rinfo->clause);
-		if (key == NULL || !key->exact)
-			return false;
-		*keys = lappend(*keys, key);
 	}
 	return true;
 }
