@@ -104,6 +104,7 @@ dp_scan_rows_span(DpBucketScan *scan)
 			return false;
 		found = usable(scan, &from, &to);
 	}
+	scan->nspans++;
 
 	/* most spans have one bucket, which is read where it lies */
 	while (same_span(scan))
@@ -132,8 +133,14 @@ fetch_bucket(DpBucketScan *scan)
 	while (!scan->packed_done)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!scan->packed_pending && dp_bucket_scan_tid(scan, scan->packed_iscan, direction) == NULL)
-			scan->packed_done = true;
+		if (!scan->packed_pending &&
+			(scan->tail_done || dp_bucket_scan_tid(scan, scan->packed_iscan, direction) == NULL))
+		{
+			if (scan->only_tail)
+				dp_bucket_scan_widen(scan);
+			else
+				scan->packed_done = true;
+		}
 		else if (fetch_pending(scan))
 			return true;
 	}
@@ -169,9 +176,12 @@ same_span(DpBucketScan *scan)
 
 	if (!scan->packed_pending)
 	{
+		if (scan->tail_done)
+			return false;
 		if (dp_bucket_scan_tid(scan, scan->packed_iscan, direction) == NULL)
 		{
-			scan->packed_done = true;
+			scan->tail_done = scan->only_tail;
+			scan->packed_done = !scan->only_tail;
 			return false;
 		}
 		scan->packed_pending = true;
@@ -219,12 +229,13 @@ usable(DpBucketScan *scan, int *from, int *to)
 static void
 single_bucket(DpBucketScan *scan, int from, int to)
 {
+	bool		times = scan->need_time || scan->recent_pending;	/* to be compared */
 	MemoryContext old;
 
 	MemoryContextReset(scan->rows_context);
 	old = MemoryContextSwitchTo(scan->rows_context);
-	dp_scan_rows_make(scan, scan->reader.count, true);
-	dp_scan_rows_decode(scan, &scan->reader, 0, true);
+	dp_scan_rows_make(scan, scan->reader.count, times);
+	dp_scan_rows_decode(scan, &scan->reader, 0, times);
 	if (scan->need_ctid)
 		scan->rows.ordinal = dp_place_add(scan->places, true, &scan->packed_slot->tts_tid);
 	MemoryContextSwitchTo(old);

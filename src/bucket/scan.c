@@ -45,7 +45,7 @@ static void keys_evaluate(DpBucketScan *scan);
 static void time_bounds(DpBucketScan *scan);
 static void time_bound(DpBucketScan *scan, const DpBucketKey *key);
 static int	index_keys(DpBucketScan *scan, ScanKeyData *scankeys, bool packed);
-static void index_start(DpBucketScan *scan);
+static void index_start(DpBucketScan *scan, bool packed);
 static bool group_matches(DpBucketScan *scan, const Datum *values, const bool *nulls);
 static bool value_excluded(DpBucketScan *scan, DpBucketKey *key);
 static int	compare_recent(DpBucketScan *scan);
@@ -136,6 +136,7 @@ begin_state(DpBucketScan *scan, ForeignScan *plan)
 	dp_bucket_keys_decode(rel, list_nth(plan->fdw_private, DP_PLAN_KEYS), plan->fdw_exprs,
 						  &scan->node->ss.ps, &scan->keys, &scan->nkeys);
 	scan->upper_plan = list_nth(plan->fdw_private, DP_PLAN_UPPER);
+	scan->tail = PG_INT64_MIN;
 }
 
 /* No bucket was read yet. */
@@ -286,6 +287,8 @@ rescan(ForeignScanState *node)
 {
 	DpBucketScan *scan = node->fdw_state;
 
+	if (scan->mode == DP_SCAN_BACKWARD && scan->one_group && scan->started)
+		scan->tail = scan->nspans == 1 && !scan->packed_done ? scan->start : PG_INT64_MIN;
 	scan->started = false;
 	if (scan->upper != NULL)
 		dp_bucket_upper_rescan(scan);
@@ -422,7 +425,7 @@ static int
 index_keys(DpBucketScan *scan, ScanKeyData *scankeys, bool packed)
 {
 	DpBucketRel *rel = scan->rel;
-	int64		since = packed ? scan->start_since : scan->since;
+	int64		since = packed ? (scan->only_tail ? scan->tail : scan->start_since) : scan->since;
 	int64		until = packed ? scan->start_until : scan->until;
 	bool		listed = true;	/* the columns before have one value each, or a list of them */
 	int			g;
@@ -474,37 +477,43 @@ index_keys(DpBucketScan *scan, ScanKeyData *scankeys, bool packed)
 	return n;
 }
 
-/* Start the scans of the two indexes, again if they were running. */
+/* Start the scan of one of the two indexes, again if it was running. */
 static void
-index_start(DpBucketScan *scan)
+index_start(DpBucketScan *scan, bool packed)
 {
-	ScanKeyData packed_keys[INDEX_MAX_KEYS * 2 + 2];
-	ScanKeyData recent_keys[INDEX_MAX_KEYS * 2 + 2];
-	int			npacked = index_keys(scan, packed_keys, true);
-	int			nrecent = scan->nothing_waits ? 0 : index_keys(scan, recent_keys, false);
+	IndexScanDesc *iscan = packed ? &scan->packed_iscan : &scan->recent_iscan;
+	ScanKeyData keys[INDEX_MAX_KEYS * 2 + 2];
+	int			nkeys = index_keys(scan, keys, packed);
 
 	/* their number may change with the values of parameters */
-	if (scan->packed_iscan != NULL && scan->packed_iscan->numberOfKeys != npacked)
+	if (*iscan != NULL && (*iscan)->numberOfKeys != nkeys)
 	{
-		index_endscan(scan->packed_iscan);
-		scan->packed_iscan = NULL;
+		index_endscan(*iscan);
+		*iscan = NULL;
 	}
-	if (scan->recent_iscan != NULL && scan->recent_iscan->numberOfKeys != nrecent)
+	if (*iscan == NULL)
 	{
-		index_endscan(scan->recent_iscan);
-		scan->recent_iscan = NULL;
+		*iscan = dp_index_beginscan(packed ? scan->packed : scan->recent, packed ? scan->packed_index : scan->recent_index,
+									scan->estate->es_snapshot, nkeys);
+		(*iscan)->xs_want_itup = packed && scan->mode >= DP_SCAN_ORDERED;
 	}
-	if (scan->packed_iscan == NULL)
-	{
-		scan->packed_iscan = dp_index_beginscan(scan->packed, scan->packed_index, scan->estate->es_snapshot, npacked);
-		scan->packed_iscan->xs_want_itup = scan->mode >= DP_SCAN_ORDERED;
-	}
-	index_rescan(scan->packed_iscan, packed_keys, npacked, NULL, 0);
-	if (scan->nothing_waits)
-		return;
-	if (scan->recent_iscan == NULL)
-		scan->recent_iscan = dp_index_beginscan(scan->recent, scan->recent_index, scan->estate->es_snapshot, nrecent);
-	index_rescan(scan->recent_iscan, recent_keys, nrecent, NULL, 0);
+	index_rescan(*iscan, keys, nkeys, NULL, 0);
+}
+
+/*
+ * The tail was not enough: go on before it.
+ */
+void
+dp_bucket_scan_widen(DpBucketScan *scan)
+{
+	MemoryContext old = MemoryContextSwitchTo(scan->estate->es_query_cxt);
+	int64		until = scan->start_until;
+
+	scan->only_tail = scan->tail_done = false;
+	scan->start_until = scan->tail - 1;
+	index_start(scan, true);
+	scan->start_until = until;
+	MemoryContextSwitchTo(old);
 }
 
 /* Whether a group satisfies the keys on it. */
@@ -582,16 +591,23 @@ dp_bucket_scan_start(DpBucketScan *scan)
 	keys_evaluate(scan);
 	time_bounds(scan);
 	scan->started = true;
+	scan->only_tail = scan->tail_done = false;
+	scan->nspans = 0;
 	scan->next = scan->end = 0;
 	scan->packed_pending = scan->recent_pending = false;
 	scan->packed_done = scan->impossible;
 	scan->recent_done = scan->impossible || scan->nothing_waits;
 	if (scan->impossible)
 		return;
+	scan->only_tail = scan->tail > scan->start_since && scan->tail <= scan->start_until;
 
 	old = MemoryContextSwitchTo(scan->estate->es_query_cxt);
 	if (scan->mode != DP_SCAN_ALL)
-		index_start(scan);
+	{
+		index_start(scan, true);
+		if (!scan->nothing_waits)
+			index_start(scan, false);
+	}
 	else if (scan->packed_scan != NULL)
 	{
 		table_rescan(scan->packed_scan, NULL);

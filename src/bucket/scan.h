@@ -174,6 +174,16 @@ typedef struct DpBucketScan
 	int64		start_since;	/* and of the beginning of spans */
 	int64		start_until;
 	bool		nothing_waits;	/* the snapshot sees no waiting measurements */
+
+	/*
+	 * Backwards in one group: where only the last span was asked for, the next
+	 * scan (of another group) looks at those from its beginning on before it
+	 * looks at the others.
+	 */
+	int64		tail;			/* that beginning; PG_INT64_MIN: none */
+	bool		only_tail;		/* the scan of the index ends there */
+	bool		tail_done;		/* and has ended */
+	int			nspans;			/* so many spans were read */
 	FmgrInfo   *group_cmp;		/* btree's comparison of group columns, in ordered scans */
 
 	/* the tables */
@@ -247,6 +257,9 @@ extern void dp_scan_rows_decode(DpBucketScan *scan, DpBucketReader *reader, int 
 
 /* Room for n rows in scan->rows, in the current context. */
 extern void dp_scan_rows_make(DpBucketScan *scan, int n, bool times);
+
+/* Look at the spans before the tail as well. */
+extern void dp_bucket_scan_widen(DpBucketScan *scan);
 
 /* Load the rows of the next span, in order; false if there is none. */
 extern bool dp_scan_rows_span(DpBucketScan *scan);
