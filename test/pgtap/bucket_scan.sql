@@ -3,7 +3,7 @@
 BEGIN;
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(36);
+SELECT plan(37);
 SELECT diag('seed ' || coalesce(current_setting('bucket_scan.seed', true), '0.1') || ', rounds ' || coalesce(current_setting('bucket_scan.rounds', true), '300'));
 SELECT setseed(coalesce(current_setting('bucket_scan.seed', true), '0.1')::float8);
 
@@ -100,6 +100,7 @@ RESET enable_sort;
 -- joins
 SELECT same('SELECT k, x.* FROM generate_series(-1, 7) k JOIN m AS x ON x.sensor = k AND x.ts < ''2024-03-31''', 'a join');
 SELECT same('SELECT k, y.ts FROM generate_series(0, 6) k LEFT JOIN LATERAL (SELECT x.ts FROM m AS x WHERE x.sensor = k AND x.place = ''attic'' ORDER BY x.ts DESC LIMIT 1) y ON true', 'the last of every group');
+SELECT same('SELECT k, j, y.ts, y.c FROM generate_series(0, 6) k, generate_series(0, 20) j LEFT JOIN LATERAL (SELECT max(z.ts) AS ts, count(*) AS c FROM (SELECT x.ts FROM m AS x WHERE x.sensor = k AND x.place = ''attic'' AND x.ts < timestamptz ''2024-03-30 20:00'' + (j * 7919 % 1300) * interval ''1 min'' ORDER BY x.ts DESC LIMIT 1 + j % 4 * 9) z) y ON true', 'the last before some times, a few or many');
 SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off;
 SELECT same('SELECT k, x.* FROM generate_series(-1, 7) k JOIN m AS x ON x.sensor = k AND x.ts < ''2024-03-31''', 'a nested loop');
 SELECT same('SELECT x.sensor, x.ts, y.i FROM m AS x JOIN m AS y ON y.sensor = x.sensor AND y.place = x.place AND y.ts >= x.ts AND y.ts < x.ts + interval ''10 min'' WHERE x.sensor = 1', 'with itself, nearby in time');
