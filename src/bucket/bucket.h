@@ -218,6 +218,12 @@ extern void dp_bucket_reader_init(DpBucketReader *r, MemoryContext mcxt);
 extern void dp_bucket_reader_free(DpBucketReader *r);
 
 /*
+ * How many rows a stored bucket says that it has, for estimates: 0 where its
+ * bytes say nothing.  Raises nothing for corrupt ones.
+ */
+extern int	dp_bucket_count_said(Datum bucket);
+
+/*
  * Opens a stored bucket.  Of one that is stored out of line only the header is
  * fetched until a column is decoded.  The datum must stay valid while the
  * bucket is read.  Parses only what comes before the first column.

@@ -72,7 +72,7 @@ dp_bucket_sizes(DpBucketRel *rel, DpBucketSizes *sizes)
 	table_close(recent, NoLock);
 }
 
-/* How many measurements a bucket has. */
+/* How many measurements a bucket has.  A damaged one is no reason not to plan: the others are readable. */
 static double
 sample_rows(DpBucketRel *rel, Relation packed, double pages)
 {
@@ -80,7 +80,6 @@ sample_rows(DpBucketRel *rel, Relation packed, double pages)
 	bool		found;
 	TableScanDesc scan;
 	TupleTableSlot *slot;
-	DpBucketReader reader;
 	MemoryContext context;
 	MemoryContext old;
 	double		rows = 0;
@@ -103,7 +102,6 @@ sample_rows(DpBucketRel *rel, Relation packed, double pages)
 
 	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket sample", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
-	dp_bucket_reader_init(&reader, context);
 	slot = table_slot_create(packed, NULL);
 	scan = table_beginscan(packed, GetActiveSnapshot(), 0, NULL);
 	while (n < SAMPLE && table_scan_getnextslot(scan, ForwardScanDirection, slot))
@@ -113,13 +111,11 @@ sample_rows(DpBucketRel *rel, Relation packed, double pages)
 
 		if (isnull)
 			continue;
-		dp_bucket_open(&reader, data);
-		rows += reader.count;
+		rows += dp_bucket_count_said(data);
 		n++;
 	}
 	table_endscan(scan);
 	ExecDropSingleTupleTableSlot(slot);
-	dp_bucket_reader_free(&reader);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
 	if (n == 0)
@@ -127,7 +123,7 @@ sample_rows(DpBucketRel *rel, Relation packed, double pages)
 
 	entry = hash_search(sampled, &rel->packed, HASH_ENTER, &found);
 	entry->pages = pages;
-	entry->rows_per_bucket = rows / n;
+	entry->rows_per_bucket = Max(rows / n, 1);
 	return entry->rows_per_bucket;
 }
 

@@ -20,6 +20,9 @@
 /* What is fetched of a bucket that is stored out of line: one chunk */
 #define FIRST_SLICE			TOAST_MAX_CHUNK_SIZE
 
+/* As much of a bucket has the count in it */
+#define COUNT_SLICE		16
+
 /* Working memory of a reader, kept from one bucket to the next */
 typedef struct DpBucketScratch
 {
@@ -102,6 +105,33 @@ dp_bucket_open_bytes(DpBucketReader *r, const uint8 *bytes, Size size)
 	r->data = bytes;
 	r->avail = r->total = (uint32) size;
 	open_header(r);
+}
+
+int
+dp_bucket_count_said(Datum bucket)
+{
+	struct varlena *v = PG_DETOAST_DATUM_SLICE(bucket, 0, COUNT_SLICE);
+	const uint8 *p = (const uint8 *) VARDATA_ANY(v);
+	const uint8 *end = p + VARSIZE_ANY_EXHDR(v);
+	uint64		number = 0;
+	int			i;
+
+	/* the version, then two varints: the header's size and the count */
+	p++;
+	for (i = 0; i < 2; i++)
+	{
+		int			shift = 0;
+
+		number = 0;
+		do
+		{
+			if (p >= end || shift > 28)
+				return 0;
+			number |= (uint64) (*p & 0x7F) << shift;
+			shift += 7;
+		} while ((*p++ & 0x80) != 0);
+	}
+	return number <= DP_BUCKET_MAX_COUNT ? (int) number : 0;
 }
 
 /*

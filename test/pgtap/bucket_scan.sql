@@ -166,6 +166,14 @@ PREPARE of_m (int, timestamptz, timestamptz) AS SELECT count(*), sum(i), min(ts)
 PREPARE of_plain (int, timestamptz, timestamptz) AS SELECT count(*), sum(i), min(ts) FROM m_plain WHERE sensor = $1 AND ts >= $2 AND ts < $3;
 SELECT results_eq(format('EXECUTE of_m (%s)', k), format('EXECUTE of_plain (%s)', k), 'prepared: ' || k)
   FROM unnest(ARRAY['1, ''2024-03-31'', ''2024-03-31 10:10''', '2, ''-infinity'', ''infinity''', 'NULL, ''2024-03-31'', ''2024-04-01''', '3, ''2024-03-31 00:17'', ''2024-03-31 00:17''']) k;
+CREATE FUNCTION explained(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE line text; lines text;
+BEGIN
+  FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP lines := concat_ws(' ', lines, trim(line)); END LOOP;
+  RETURN lines;
+END
+$$;
+SELECT matches(explained('EXECUTE of_m (1, ''2024-03-31'', ''2024-03-31 10:10'')'), '^Foreign Scan Relation: ', 'whose aggregates come from headers even if the times are not known to the planner');
 
 -- cursors
 DECLARE c SCROLL CURSOR FOR SELECT ts FROM m WHERE sensor = 1 AND place = 'attic' ORDER BY ts;

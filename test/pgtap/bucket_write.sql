@@ -1,7 +1,7 @@
 -- The contract of writing to relations of measurements, and of the calls that keep them.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(84);
+SELECT plan(86);
 
 SELECT function_returns(f, r, f || ' returns ' || r) FROM (VALUES ('bucket_pack', 'bigint'), ('bucket_resize', 'bigint'), ('bucket_drop_before', 'bigint'), ('bucket_add_column', 'void'),
   ('bucket_stats', 'record'), ('bucket_advise', 'setof record'), ('bucket_salvage', 'setof record')) AS v (f, r);
@@ -149,6 +149,33 @@ SELECT throws_ok('SELECT pattern_repair(''readings'')', 'XX001', NULL, 'pattern_
 SELECT results_eq('SELECT key::text, start FROM bucket_salvage(''readings'')', $$VALUES ('2', '2024-01-01 00:00:00+00')$$, 'bucket_salvage puts it aside');
 SELECT results_eq('SELECT (SELECT count(*) FROM readings), (SELECT count(*) FROM readings_damaged)', 'VALUES (2000::bigint, 1::bigint)', 'and everything can be read again');
 
+SELECT bucket_create('unsound', columns_of => 'readings', group_by => '{g}', time_field => 'ts') \g /dev/null
+INSERT INTO unsound SELECT * FROM readings;
+SET docpatterns.maintain = off;
+UPDATE unsound_packed SET data = as_bucket(substring(as_bytes(data, 1) FOR 30), 1) WHERE g = 1;
+RESET docpatterns.maintain;
+SELECT is((SELECT count(*) FROM unsound WHERE g = 3), 1000::bigint, 'a damaged bucket keeps nobody from planning');
+
+-- Index entries that are dead to everybody are marked as such by those who meet them: while packing, changing and reading in order.
+CREATE PROCEDURE churn() LANGUAGE plpgsql AS $$
+BEGIN
+  FOR i IN 1 .. 60 LOOP
+    DELETE FROM unsound WHERE g = 9;
+    COMMIT;
+    INSERT INTO unsound SELECT 9, timestamptz '2024-01-01' + j * interval '10 min', j FROM generate_series(1, 40) j;
+    COMMIT;
+    PERFORM bucket_pack('unsound');
+    UPDATE unsound SET ts = ts + interval '1 day' WHERE g = 9 AND v > 20;
+    COMMIT;
+    PERFORM ts FROM unsound WHERE g = 9 ORDER BY ts DESC;
+    PERFORM bucket_pack('unsound');
+    COMMIT;
+  END LOOP;
+END $$;
+CALL churn();
+SELECT results_eq('SELECT v::int, ts > ''2024-01-02'' FROM unsound WHERE g = 9 ORDER BY ts', 'SELECT j, j > 20 FROM generate_series(1, 40) j', 'rows come and go in one place');
+DROP FOREIGN TABLE unsound;
+
 -- The end.
 SELECT is(pattern_disable('readings'), 2000::bigint, 'pattern_disable returns the number of measurements');
 SELECT is((SELECT relkind FROM pg_class WHERE oid = 'readings'::regclass), 'r'::"char", 'a plain table took the place');
@@ -157,4 +184,5 @@ DROP TABLE readings, log, old_readings, plain_again;
 DROP FOREIGN TABLE slots_refuse, slots_replace, slots_add, slots_keep CASCADE;
 DROP TABLE readings_damaged;
 DROP FUNCTION log_it, as_bytes, as_bucket;
+DROP PROCEDURE churn;
 SELECT * FROM finish();
