@@ -1,6 +1,7 @@
 #!/bin/bash
-# The guided tour: Debian's package catalogue as documents in a private cluster, and the outlier pattern on it. What it
-# shows is what the database answers; nothing is written down beforehand. The cluster keeps running afterwards.
+# The guided tour: Debian's package catalogue as documents in a private cluster, the outlier pattern and indexes on it, and
+# measurements of this machine's processes, taken while you watch, in buckets. What it shows is what the database answers;
+# nothing is written down beforehand. The cluster keeps running afterwards.
 set -eu
 cd "$(dirname "$0")/.."
 export CLUSTER=demo LC_ALL=C.UTF-8 PGTZ=UTC
@@ -17,7 +18,7 @@ trap failed EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-printf '%s\n' "${bold}docpatterns: the outlier pattern on Debian's package catalogue${plain}"
+printf '%s\n' "${bold}docpatterns: Debian's package catalogue, and this machine's processes${plain}"
 echo
 echo "Building, and starting a private PostgreSQL in"
 echo "$("$cluster" home) ..."
@@ -25,14 +26,16 @@ started=1
 "$cluster" start
 echo "$("$cluster" run postgres --version), which nobody else uses."
 "$cluster" psql -q -v ON_ERROR_STOP=1 -c 'SET client_min_messages = warning' -c 'DROP EXTENSION IF EXISTS docpatterns CASCADE' \
-  -c 'DROP TABLE IF EXISTS packages CASCADE' -c 'CREATE EXTENSION docpatterns'
+  -c 'DROP TABLE IF EXISTS packages, plain_processes CASCADE' -c 'CREATE EXTENSION docpatterns'
 
 . demo/load.sh
 . demo/outlier.sh
 . demo/queries.sh
+. demo/indexes.sh
+. demo/bucket.sh
 
 title 'See for yourself'
 say "The cluster keeps running. To open psql there:"
 echo
 echo "  ${bold}CLUSTER=demo test/env/cluster.sh psql${plain}"
-say "and to stop it: make demo-stop. README.md and docs/patterns/outlier.md say more."
+say "and to stop it: make demo-stop. README.md and the pages in docs/patterns say more."
