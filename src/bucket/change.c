@@ -113,7 +113,7 @@ dp_bucket_changes_again(DpBucketChanges *changes, ItemPointer tid, const Datum *
 
 	if (IsolationUsesXactSnapshot())
 		dp_bucket_lost();
-	if (!table_tuple_fetch_row_version(store->recent, tid, SnapshotAny, store->recent_found))
+	if (!dp_bucket_recent_fetch(store, tid))
 		dp_bucket_lost();
 
 	MemoryContextReset(store->scratch);

@@ -54,7 +54,7 @@ typedef struct Modify
 	bool		ended;
 	Datum	   *values;			/* a row, in the relation's order of columns */
 	bool	   *nulls;
-	Datum	   *was;
+	Datum	   *was;			/* UPDATE: the row that is updated */
 	bool	   *was_null;
 
 	/* plan whose end is waited for */
@@ -400,8 +400,11 @@ modify_make(EState *estate, ResultRelInfo *info, CmdType operation)
 	modify->operation = operation;
 	modify->values = palloc(sizeof(Datum) * Max(modify->rel->ncolumns, 1));
 	modify->nulls = palloc(sizeof(bool) * Max(modify->rel->ncolumns, 1));
-	modify->was = palloc(sizeof(Datum) * Max(modify->rel->ncolumns, 1));
-	modify->was_null = palloc(sizeof(bool) * Max(modify->rel->ncolumns, 1));
+	if (operation == CMD_UPDATE)
+	{
+		modify->was = palloc(sizeof(Datum) * Max(modify->rel->ncolumns, 1));
+		modify->was_null = palloc(sizeof(bool) * Max(modify->rel->ncolumns, 1));
+	}
 	modify->store = dp_bucket_store_open(modify->rel, estate);
 	info->ri_FdwState = modify;
 	MemoryContextSwitchTo(old);

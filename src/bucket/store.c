@@ -32,6 +32,7 @@
 
 static ResultRelInfo *info_make(DpBucketStore *store, Relation rel);
 static void open_recent(DpBucketStore *store);
+static void found_recent(DpBucketStore *store);
 static void open_packed(DpBucketStore *store);
 static void fill_recent(DpBucketStore *store, TupleTableSlot *slot, const Datum *values, const bool *nulls);
 static int	group_keys(DpBucketStore *store, Relation index, const DpBucketGroup *group, ScanKey keys);
@@ -92,7 +93,8 @@ dp_bucket_store_close(DpBucketStore *store)
 		dp_bucket_reader_free(&store->reader);
 
 	ExecDropSingleTupleTableSlot(store->recent_slot);
-	ExecDropSingleTupleTableSlot(store->recent_found);
+	if (store->recent_found != NULL)
+		ExecDropSingleTupleTableSlot(store->recent_found);
 	ExecCloseIndices(store->recent_info);
 	if (store->recent_index != NULL)
 		index_close(store->recent_index, NoLock);
@@ -298,7 +300,7 @@ dp_bucket_recent_update(DpBucketStore *store, ItemPointer tid, const Datum *valu
 		bool		isnull;
 
 		/* it keeps its place among the others */
-		if (!table_tuple_fetch_row_version(store->recent, tid, SnapshotAny, store->recent_found))
+		if (!dp_bucket_recent_fetch(store, tid))
 			elog(ERROR, "a waiting measurement has vanished");
 		slot->tts_values[store->rel->recent_arrived - 1] = slot_getattr(store->recent_found, store->rel->recent_arrived, &isnull);
 		slot->tts_isnull[store->rel->recent_arrived - 1] = isnull;
@@ -349,6 +351,7 @@ dp_bucket_recent_scan(DpBucketStore *store, const DpBucketGroup *group, int64 si
 	int			nkeys = 0;
 	IndexScanDesc scan;
 
+	found_recent(store);
 	if (store->recent_index == NULL)
 		store->recent_index = index_of(store, rel->recent_index);
 	if (group != NULL)
@@ -381,6 +384,16 @@ scan_next(IndexScanDesc scan, TupleTableSlot *slot)
 
 	MemoryContextSwitchTo(old);
 	return result;
+}
+
+/*
+ * Read a version of a waiting measurement.
+ */
+bool
+dp_bucket_recent_fetch(DpBucketStore *store, ItemPointer tid)
+{
+	found_recent(store);
+	return table_tuple_fetch_row_version(store->recent, tid, SnapshotAny, store->recent_found);
 }
 
 bool
@@ -710,13 +723,18 @@ static ResultRelInfo *
 info_make(DpBucketStore *store, Relation rel)
 {
 	ResultRelInfo *info = makeNode(ResultRelInfo);
+	const TriggerDesc *triggers = rel->trigdesc;
 
-	InitResultRelInfo(info, rel, 0, NULL, 0);
-	ExecOpenIndices(info, false);
-	if (info->ri_TrigDesc != NULL &&
-		(info->ri_TrigDesc->trig_insert_after_row || info->ri_TrigDesc->trig_update_after_row ||
-		 info->ri_TrigDesc->trig_delete_after_row))
+	/* InitResultRelInfo() copies all triggers, those that never fire here, too */
+	if (triggers != NULL &&
+		(triggers->trig_insert_after_row || triggers->trig_update_after_row || triggers->trig_delete_after_row))
+	{
+		InitResultRelInfo(info, rel, 0, NULL, 0);
 		store->fires = true;
+	}
+	else
+		info->ri_RelationDesc = rel;
+	ExecOpenIndices(info, false);
 	return info;
 }
 
@@ -729,9 +747,21 @@ open_recent(DpBucketStore *store)
 	store->recent = table_open(rel->recent, RowExclusiveLock);
 	store->recent_info = info_make(store, store->recent);
 	store->recent_slot = table_slot_create(store->recent, NULL);
-	store->recent_found = table_slot_create(store->recent, NULL);
 	if (rel->recent_arrived > 0)
 		store->arrived = dp_identity_sequence(store->recent, rel->recent_arrived);
+}
+
+/* See to it that store->recent_found is there; few INSERTs want it. */
+static void
+found_recent(DpBucketStore *store)
+{
+	MemoryContext old;
+
+	if (store->recent_found != NULL)
+		return;
+	old = MemoryContextSwitchTo(store->context);
+	store->recent_found = table_slot_create(store->recent, NULL);
+	MemoryContextSwitchTo(old);
 }
 
 /* The table of buckets. */

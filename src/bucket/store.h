@@ -46,7 +46,7 @@ typedef struct DpBucketStore
 	Relation	recent;
 	ResultRelInfo *recent_info;
 	TupleTableSlot *recent_slot;	/* what is written */
-	TupleTableSlot *recent_found;	/* what is read */
+	TupleTableSlot *recent_found;	/* what is read; NULL until something is */
 	Relation	recent_index;
 	Oid			arrived;		/* pages: the sequence */
 	BulkInsertState recent_bulk;	/* NULL until many rows come at once */
@@ -113,6 +113,9 @@ extern void dp_bucket_recent_row(DpBucketStore *store, Datum *values, bool *null
 extern IndexScanDesc dp_bucket_recent_scan(DpBucketStore *store, const DpBucketGroup *group,
 										   int64 since, int64 until, Snapshot snapshot);
 extern bool dp_bucket_recent_next(DpBucketStore *store, IndexScanDesc scan);
+
+/* Reads a version of a waiting measurement, whatever became of it, into store->recent_found. */
+extern bool dp_bucket_recent_fetch(DpBucketStore *store, ItemPointer tid);
 
 /*
  * Buckets of a group and start (pages: of a group, in their order), likewise,
