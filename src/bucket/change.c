@@ -62,7 +62,7 @@ static void entry_add(DpBucketChanges *changes, Entry *entry, int position, cons
 static void entry_apply(DpBucketChanges *changes, Entry *entry);
 static List *bucket_rebuild(DpBucketChanges *changes, Entry *entry, const ItemPointerData *tid,
 							const DpBucketGroup *group, int64 start, Datum data, List **moved);
-static void entry_relocate(DpBucketChanges *changes, Entry *entry, Datum before, Datum now);
+static bool entry_relocate(DpBucketChanges *changes, Entry *entry, Datum before, Datum now);
 static int	find_row(DpBucketStore *store, Datum data, const Datum *values, const bool *nulls, const Bitmapset *except);
 static bool stays(DpBucketStore *store, const Change *change, const DpBucketGroup *group, int64 start);
 static int	compare_entry(const void *a, const void *b);
@@ -279,6 +279,7 @@ entry_apply(DpBucketChanges *changes, Entry *entry)
 	MemoryContext context = AllocSetContextCreate(changes->context, "docpatterns bucket change", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	ItemPointerData tid = entry->tid;
+	CommandId	cid = store->cid;
 
 	entry->done = true;
 	if (store->rel->same_slot != DP_SLOT_NONE)
@@ -324,13 +325,35 @@ entry_apply(DpBucketChanges *changes, Entry *entry)
 			MemoryContextSwitchTo(changes->context);
 			changes->moved = list_concat(changes->moved, moved);
 			MemoryContextSwitchTo(old);
+			store->cid = cid;
 			break;
 		}
 		if (result == TM_SelfModified)
+		{
+			bool		here = failure.cmax == store->cid;
+
+			/* another part of this statement (WITH) was here first: go on with what it left, unless it had the same measurement */
+			data = datumCopy(data, false, -1);
+			if (here && !ItemPointerEquals(&failure.ctid, &tid) && dp_bucket_packed_fetch(store, &failure.ctid))
+			{
+				tid = failure.ctid;
+				dp_bucket_packed_row(store, NULL, NULL, NULL, &now);
+				if (entry_relocate(changes, entry, data, now))
+				{
+					/* what a command has made can be changed by a later one only */
+					if (GetCurrentCommandId(true) == store->cid++)
+						CommandCounterIncrement();
+					(void) GetCurrentCommandId(true);
+					continue;
+				}
+			}
 			ereport(ERROR,
 					(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+					 here ? errmsg("a measurement is changed twice by one statement") :
 					 errmsg("measurement to be changed was already changed by an operation triggered by the current command"),
+					 here ? errhint("Let each measurement be changed by one part of the statement only.") :
 					 errhint("Consider using an AFTER trigger instead of a BEFORE trigger to propagate changes to other rows.")));
+		}
 		if (result != TM_Updated || IsolationUsesXactSnapshot())
 			dp_bucket_lost();
 
@@ -343,7 +366,8 @@ entry_apply(DpBucketChanges *changes, Entry *entry)
 			dp_bucket_lost();
 		tid = store->packed_found->tts_tid;
 		dp_bucket_packed_row(store, NULL, NULL, NULL, &now);
-		entry_relocate(changes, entry, data, now);
+		if (!entry_relocate(changes, entry, data, now))
+			dp_bucket_lost();
 
 		/* changes that were found again may be meant for the same bucket */
 		other = hash_search(changes->entries, &tid, HASH_FIND, NULL);
@@ -425,8 +449,8 @@ stays(DpBucketStore *store, const Change *change, const DpBucketGroup *group, in
 		(rel->time == NULL || dp_bucket_rel_start(rel, DatumGetInt64(change->values[rel->time - rel->columns])) == start);
 }
 
-/* The bucket is another: find the measurements by what they were. */
-static void
+/* The bucket is another: find the measurements by what they were.  false if one is not there. */
+static bool
 entry_relocate(DpBucketChanges *changes, Entry *entry, Datum before, Datum now)
 {
 	DpBucketStore *store = changes->store;
@@ -447,7 +471,7 @@ entry_relocate(DpBucketChanges *changes, Entry *entry, Datum before, Datum now)
 		dp_bucket_read_row(store, &reader, entry->changes[i].position, was, was_null);
 		position = find_row(store, now, was, was_null, touched);
 		if (position < 0)
-			dp_bucket_lost();
+			return false;
 		entry->changes[i].position = position;
 		MemoryContextSwitchTo(changes->context);
 		touched = bms_add_member(touched, position);
@@ -455,6 +479,7 @@ entry_relocate(DpBucketChanges *changes, Entry *entry, Datum before, Datum now)
 	}
 	entry->touched = touched;
 	dp_bucket_reader_free(&reader);
+	return true;
 }
 
 /*

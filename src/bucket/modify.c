@@ -549,6 +549,8 @@ check_row(Modify *modify, TupleTableSlot *slot, EState *estate)
 	}
 	if (RelationGetDescr(modify->info->ri_RelationDesc)->constr != NULL)
 		ExecConstraints(modify->info, slot, estate);
+	if (unlikely(modify->info->ri_RelationDesc->rd_rel->relispartition))
+		ExecPartitionCheck(modify->info, slot, estate, true);
 }
 
 /* The row that is updated, as it was when it was read. */

@@ -1,7 +1,7 @@
 -- Queries of relations of measurements in which order, types or dead rows are unlike those of most: a plain twin answers each of them, too.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(17);
+SELECT plan(24);
 
 CREATE SCHEMA bucket_queries;
 SET search_path = bucket_queries, public;
@@ -58,6 +58,36 @@ SELECT same('SELECT count(*) FROM %R WHERE ts < date ''infinity'' AND ts > date 
 SET LOCAL timezone = 'America/New_York';
 SELECT same('SELECT count(*) FROM %R WHERE ts > timestamp ''294276-12-31 23:59:59''');
 SELECT same('SELECT count(*) FROM %R WHERE ts = timestamp ''2024-03-29 20:00''');
+
+-- Several parts of one statement --------------------------------------------------------------------------------------------
+
+-- They change measurements of one bucket; each sees the bucket as it was when the statement began.
+SELECT bucket_create('w', columns => 'g int, ts timestamptz, v int, t text', group_by => '{g}', time_field => 'ts', span => '1 hour', max_count => 5000) \g /dev/null
+CREATE TABLE w_plain (LIKE w);
+INSERT INTO w SELECT 1, timestamptz '2024-01-01' + i * interval '1 s', i, 'a' FROM generate_series(0, 2999) i;
+INSERT INTO w_plain SELECT * FROM w;
+CREATE FUNCTION both_do(command text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE replace(command, '%R', 'w');
+  EXECUTE replace(command, '%R', 'w_plain');
+  RETURN set_eq('SELECT * FROM w', 'SELECT * FROM w_plain', command);
+END $$;
+SELECT both_do('WITH a AS (UPDATE %R SET t = ''b'' WHERE v BETWEEN 10 AND 14) DELETE FROM %R WHERE v BETWEEN 15 AND 19');
+SELECT both_do('WITH a AS (UPDATE %R SET t = ''c'' WHERE v = 20), b AS (UPDATE %R SET t = ''d'' WHERE v IN (21, 2999)), c AS (UPDATE %R SET ts = ts + interval ''1 day'' WHERE v = 22), '
+               'd AS (DELETE FROM %R WHERE v = 24 RETURNING *) INSERT INTO %R SELECT g, ts, -v, t FROM d');
+SELECT throws_ok('WITH a AS (UPDATE w SET t = ''b'' WHERE v = 30) DELETE FROM w WHERE v = 30', '27000', 'a measurement is changed twice by one statement');
+SELECT is_empty('SELECT * FROM pattern_check(''w'')', 'the bucket is sound');
+
+-- A partition -----------------------------------------------------------------------------------------------------------------
+
+CREATE TABLE parts (g int, ts timestamptz NOT NULL, v int) PARTITION BY LIST (g);
+SELECT bucket_create('part_1', columns => 'g int, ts timestamptz, v int', group_by => '{g}', time_field => 'ts') \g /dev/null
+ALTER TABLE parts ATTACH PARTITION part_1 FOR VALUES IN (1, 2);
+INSERT INTO parts SELECT 1 + i % 2, timestamptz '2024-01-01' + i * interval '1 min', i FROM generate_series(1, 1500) i;
+UPDATE parts SET g = 2 WHERE v <= 100;
+SELECT is((SELECT count(*) FROM parts WHERE g = 2), 800::bigint, 'a partition takes measurements, packed and changed');
+SELECT throws_ok('UPDATE parts SET g = 3 WHERE v = 7', '23514', NULL, 'none may leave it by an update');
+SELECT throws_ok('INSERT INTO part_1 VALUES (3, ''2024-01-01'', 7)', '23514', NULL, 'or come from elsewhere');
 
 SELECT finish();
 ROLLBACK;
