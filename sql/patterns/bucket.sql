@@ -28,6 +28,15 @@ COMMENT ON FUNCTION _bucket_alter(regclass, text) IS 'runs a command that alters
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
+CREATE FUNCTION _bucket_granularity_fits(granularity interval, span interval) RETURNS boolean
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE WHEN m.fine > 0 THEN m.coarse > 0 AND m.coarse % m.fine = 0
+              WHEN m.coarse > 0 THEN 86400 % extract(epoch FROM granularity) = 0
+              ELSE extract(epoch FROM span) % extract(epoch FROM granularity) = 0 END
+  FROM (SELECT extract(year FROM granularity) * 12 + extract(month FROM granularity) AS fine, extract(year FROM span) * 12 + extract(month FROM span) AS coarse) m
+$$;
+COMMENT ON FUNCTION _bucket_granularity_fits(interval, interval) IS 'whether a span consists of whole slots; slots in spans of months have to divide a day';
+
 -- Types and names are resolved by the caller's search_path; the work is done under a fixed one.
 CREATE FUNCTION bucket_create(
   rel text, columns text DEFAULT NULL, group_by text[] DEFAULT '{}', time_field text DEFAULT NULL, span interval DEFAULT '1 hour',
@@ -137,6 +146,9 @@ BEGIN
       PERFORM @extschema@.bucket_start(granularity, timestamptz '2000-01-01 00:00:00+00', origin, time_zone);
       IF granularity > span THEN
         RAISE EXCEPTION 'granularity is greater than the span' USING ERRCODE = 'invalid_parameter_value';
+      END IF;
+      IF NOT @extschema@._bucket_granularity_fits(granularity, span) THEN
+        RAISE EXCEPTION 'a span of % does not consist of whole slots of %', span, granularity USING ERRCODE = 'invalid_parameter_value';
       END IF;
     END IF;
   END IF;

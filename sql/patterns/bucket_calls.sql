@@ -259,6 +259,11 @@ BEGIN
         IF @extschema@.bson_exists(p.options, 'granularity') AND @extschema@.bson_get_text(p.options, 'granularity')::interval > @extschema@.bson_get_text(options, 'span')::interval THEN
           RAISE EXCEPTION 'granularity is greater than the span' USING ERRCODE = 'invalid_parameter_value';
         END IF;
+        IF @extschema@.bson_exists(p.options, 'granularity') AND
+           NOT @extschema@._bucket_granularity_fits(@extschema@.bson_get_text(p.options, 'granularity')::interval, @extschema@.bson_get_text(options, 'span')::interval) THEN
+          RAISE EXCEPTION 'a span of % does not consist of whole slots of %', @extschema@.bson_get_text(options, 'span'), @extschema@.bson_get_text(p.options, 'granularity')
+            USING ERRCODE = 'invalid_parameter_value';
+        END IF;
         merged := @extschema@.bson_set(merged, 'span', (@extschema@.bson_get_text(options, 'span')::interval)::text);
         repack := true;
       WHEN 'max_count' THEN

@@ -1,7 +1,7 @@
 -- Queries of relations of measurements in which order, types or dead rows are unlike those of most: a plain twin answers each of them, too.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(24);
+SELECT plan(33);
 
 CREATE SCHEMA bucket_queries;
 SET search_path = bucket_queries, public;
@@ -88,6 +88,22 @@ UPDATE parts SET g = 2 WHERE v <= 100;
 SELECT is((SELECT count(*) FROM parts WHERE g = 2), 800::bigint, 'a partition takes measurements, packed and changed');
 SELECT throws_ok('UPDATE parts SET g = 3 WHERE v = 7', '23514', NULL, 'none may leave it by an update');
 SELECT throws_ok('INSERT INTO part_1 VALUES (3, ''2024-01-01'', 7)', '23514', NULL, 'or come from elsewhere');
+
+-- Slots and spans -----------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION with_slots(granularity interval, span interval) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM bucket_create('slots', columns => 'ts timestamptz, v int', time_field => 'ts', span => span, granularity => granularity);
+  DROP FOREIGN TABLE slots;
+  RETURN 'made';
+EXCEPTION WHEN OTHERS THEN
+  RETURN sqlstate;
+END $$;
+SELECT is(with_slots(g, s), state, format('slots of %s in spans of %s', g, s))
+  FROM (VALUES (interval '7 min', interval '1 hour', '22023'), ('1 min', '1 hour', 'made'), ('100 ms', '1 s', 'made'), ('7 days', '1 month', '22023'),
+               ('12 hours', '1 month', 'made'), ('1 month', '1 year', 'made'), ('5 months', '1 year', '22023'), ('1 hour', '1 day', 'made')) v (g, s, state);
+SELECT bucket_create('slots', columns => 'ts timestamptz, v int', time_field => 'ts', span => '1 hour', granularity => '20 min') \g /dev/null
+SELECT throws_ok('SELECT bucket_resize(''slots'', span => ''50 min'')', '22023', 'a span of 00:50:00 does not consist of whole slots of 00:20:00');
 
 SELECT finish();
 ROLLBACK;
