@@ -4,8 +4,9 @@
  *
  * A statement that updates or deletes measurements sees them as they were when
  * it began.  What it wants to do is noted by bucket and position.  At the end
- * each bucket is packed anew once, in the order in which they lie in the table,
- * so that statements which change the same buckets do not deadlock.
+ * each bucket is packed anew once, in an order of groups and spans (not of the
+ * table, where versions move about), so that statements which change the same
+ * buckets do not deadlock.
  *
  * When a bucket has been changed by another transaction meanwhile, in READ
  * COMMITTED its newest version is taken, and each measurement is looked for
@@ -43,6 +44,9 @@ typedef struct Entry
 	ItemPointerData tid;		/* hash key: the version that was read */
 	bool		again;			/* found by looking again: the newest version */
 	bool		done;
+	uint32		group;			/* hash of the group, start and number: where it stands in the order */
+	int64		start;
+	int			seq;
 	Bitmapset  *touched;
 	int			n;
 	int			max;
@@ -178,7 +182,16 @@ dp_bucket_changes_apply(DpBucketChanges *changes)
 	sorted = MemoryContextAllocHuge(changes->context, sizeof(Entry *) * hash_get_num_entries(changes->entries));
 	hash_seq_init(&seq, changes->entries);
 	while ((entry = hash_seq_search(&seq)) != NULL)
+	{
+		DpBucketGroup group;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!dp_bucket_packed_fetch(store, &entry->tid))
+			elog(ERROR, "a bucket has vanished");
+		dp_bucket_packed_row(store, &group, &entry->start, &entry->seq, NULL);
+		entry->group = dp_bucket_group_hash(store->rel, &group);
 		sorted[n++] = entry;
+	}
 	qsort(sorted, n, sizeof(Entry *), compare_entry);
 	for (i = 0; i < n; i++)
 	{
@@ -319,6 +332,9 @@ entry_apply(DpBucketChanges *changes, Entry *entry)
 
 		if (result == TM_Ok)
 		{
+			/* a page that has become two: the second is the last one of its group then */
+			if (list_length(made) > 1 && store->rel->time == NULL)
+				seq = dp_bucket_next_page(store, &copy) - 1;
 			if (made != NIL)
 				for_each_from(lc, made, 1)
 					dp_bucket_packed_insert(store, &copy, start, ++seq, PointerGetDatum(lfirst(lc)));
@@ -542,7 +558,7 @@ find_row(DpBucketStore *store, Datum data, const Datum *values, const bool *null
 	return result;
 }
 
-/* Buckets that were read before those that were found again, each in the order of the table. */
+/* Buckets that were read before those that were found again, each by group, start and number. */
 static int
 compare_entry(const void *a, const void *b)
 {
@@ -551,6 +567,12 @@ compare_entry(const void *a, const void *b)
 
 	if (left->again != right->again)
 		return left->again ? 1 : -1;
+	if (left->group != right->group)
+		return left->group < right->group ? -1 : 1;
+	if (left->start != right->start)
+		return left->start < right->start ? -1 : 1;
+	if (left->seq != right->seq)
+		return left->seq < right->seq ? -1 : 1;
 	return ItemPointerCompare((ItemPointer) &left->tid, (ItemPointer) &right->tid);
 }
 

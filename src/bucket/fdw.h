@@ -34,6 +34,7 @@
 #include "foreign/fdwapi.h"
 #include "nodes/execnodes.h"
 #include "storage/itemptr.h"
+#include "utils/snapshot.h"
 
 #include "bucket/bucket.h"
 #include "bucket/start.h"
@@ -128,6 +129,12 @@ extern DpBucketRel *dp_bucket_rel(Oid relid, bool missing_ok);
  */
 extern int64 dp_bucket_rel_start(DpBucketRel *rel, int64 time);
 extern int64 dp_bucket_rel_end(DpBucketRel *rel, int64 start);
+
+/*
+ * Whether a snapshot sees the declaration as it is now.  If it does not, what
+ * it sees may have been made by another one, of other spans and limits.
+ */
+extern bool dp_bucket_rel_seen(DpBucketRel *rel, Snapshot snapshot);
 
 /* A name for messages: "readings" */
 extern char *dp_bucket_rel_name(const DpBucketRel *rel);

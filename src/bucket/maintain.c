@@ -10,6 +10,7 @@
 
 #include "access/htup_details.h"
 #include "access/relscan.h"
+#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
@@ -36,6 +37,8 @@
 #include "patterns/sqlgen.h"
 
 static int64 time_argument(DpBucketRel *rel, TimestampTz time);
+static void require_newest(DpBucketRel *rel);
+static bool all_seen(Relation table, Snapshot by, Snapshot also_by);
 static char *bucket_trouble(DpBucketRel *rel, Datum data, struct varlena **plain);
 
 /*
@@ -105,6 +108,7 @@ dp_bucket_repack(PG_FUNCTION_ARGS)
 	dp_require_owner(relid);
 	LockRelationOid(relid, ShareRowExclusiveLock);
 	rel = dp_bucket_rel(relid, false);
+	require_newest(rel);
 	store = dp_bucket_store_open(rel, NULL);
 	dp_bucket_store_begin(store);
 	snapshot = RegisterSnapshot(dp_bucket_store_snapshot(store, true));
@@ -265,6 +269,7 @@ dp_bucket_lock(PG_FUNCTION_ARGS)
 {
 	dp_require_owner(PG_GETARG_OID(0));
 	LockRelationOid(PG_GETARG_OID(0), ShareRowExclusiveLock);
+	require_newest(dp_bucket_rel(PG_GETARG_OID(0), false));
 	PG_RETURN_VOID();
 }
 
@@ -300,7 +305,9 @@ dp_bucket_fault_call(PG_FUNCTION_ARGS)
 
 		dp_bucket_reader_init(&reader, CurrentMemoryContext);
 		dp_bucket_open(&reader, PointerGetDatum(plain));
-		if (reader.count > rel->max_count)
+		if (!dp_bucket_rel_seen(rel, GetActiveSnapshot()))
+			;					/* it was packed by another declaration, which cannot be told any more */
+		else if (reader.count > rel->max_count)
 		{
 			what = "measurements of a bucket";
 			expected = psprintf("at most %d", rel->max_count);
@@ -376,6 +383,56 @@ dp_bucket_beneath(PG_FUNCTION_ARGS)
 	LockRelationOid(relid, RowExclusiveLock);
 	rel = dp_bucket_rel(relid, false);
 	PG_RETURN_INT64(dp_bucket_run_beneath(rel, text_to_cstring(PG_GETARG_TEXT_PP(1)), (Datum) 0));
+}
+
+/*
+ * Everything is to be written anew, so the transaction has to see everything:
+ * from REPEATABLE READ on its snapshot is older than the lock, and what others
+ * have written in between would be left in spans that are none any more, lost,
+ * or come back.  Raises T_R_SERIALIZATION_FAILURE.
+ */
+static void
+require_newest(DpBucketRel *rel)
+{
+	Oid			tables[2] = {rel->packed, rel->recent};
+	Snapshot	latest;
+	int			i;
+
+	if (!IsolationUsesXactSnapshot())
+		return;
+	latest = RegisterSnapshot(GetLatestSnapshot());
+	for (i = 0; i < 2; i++)
+	{
+		Relation	table = table_open(tables[i], AccessShareLock);
+
+		if (!all_seen(table, latest, GetTransactionSnapshot()) ||
+			!all_seen(table, GetTransactionSnapshot(), latest))
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not serialize access due to concurrent update"),
+					 errdetail("Measurements of %s were written after the transaction's snapshot was taken.", dp_bucket_rel_name(rel)),
+					 errhint("Try again, best in READ COMMITTED.")));
+		table_close(table, NoLock);
+	}
+	UnregisterSnapshot(latest);
+}
+
+/* Whether all rows that one snapshot sees are seen by another. */
+static bool
+all_seen(Relation table, Snapshot by, Snapshot also_by)
+{
+	TupleTableSlot *slot = table_slot_create(table, NULL);
+	TableScanDesc scan = table_beginscan(table, by, 0, NULL);
+	bool		result = true;
+
+	while (result && table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		CHECK_FOR_INTERRUPTS();
+		result = table_tuple_satisfies_snapshot(table, slot, also_by);
+	}
+	table_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	return result;
 }
 
 /* A time that was given as timestamptz, as one of the relation's. */

@@ -31,6 +31,7 @@ typedef struct Existing
 	int			count;
 	int64		first;
 	int64		last;
+	bool		hidden;			/* the transaction does not see it */
 	bool		target;
 } Existing;
 
@@ -153,13 +154,18 @@ dp_bucket_settle(DpBucketStore *store, const DpBucketGroup *group, int64 start,
 	MemoryContextDelete(context);
 }
 
-/* The buckets of a group and span, in the order of their times; in the current context. */
+/*
+ * The buckets of a group and span, in the order of their times; in the current
+ * context.  Of pages all that there are, so that none gets a number twice: the
+ * caller has the group's lock.
+ */
 static int
 existing_find(DpBucketStore *store, const DpBucketGroup *group, int64 start, Existing **result)
 {
 	DpBucketRel *rel = store->rel;
 	DpBucketReader *reader = dp_bucket_store_reader(store);
-	IndexScanDesc scan = dp_bucket_packed_scan(store, group, start, dp_bucket_store_snapshot(store, false));
+	Snapshot	snapshot = RegisterSnapshot(rel->time == NULL ? GetLatestSnapshot() : dp_bucket_store_snapshot(store, false));
+	IndexScanDesc scan = dp_bucket_packed_scan(store, group, start, snapshot);
 	int			n = 0;
 	int			max = 0;
 	Existing   *there = NULL;
@@ -182,6 +188,8 @@ existing_find(DpBucketStore *store, const DpBucketGroup *group, int64 start, Exi
 		there[n].seq = seq;
 		there[n].data = datumCopy(data, false, -1);
 		there[n].target = false;
+		there[n].hidden = IsolationUsesXactSnapshot() && rel->time == NULL &&
+			!table_tuple_satisfies_snapshot(store->packed, store->packed_found, GetTransactionSnapshot());
 		dp_bucket_open(reader, there[n].data);
 		there[n].count = reader->count;
 		there[n].first = reader->first;
@@ -189,6 +197,7 @@ existing_find(DpBucketStore *store, const DpBucketGroup *group, int64 start, Exi
 		n++;
 	}
 	index_endscan(scan);
+	UnregisterSnapshot(snapshot);
 	ExecClearTuple(store->packed_found);
 	if (n > 1 && rel->time != NULL)
 		qsort(there, n, sizeof(Existing), compare_first);
@@ -225,7 +234,7 @@ targets_choose(DpBucketStore *store, Existing *there, int n, int64 first, int64 
 				neighbour = i;
 		}
 	}
-	if (!overlap && neighbour >= 0 && there[neighbour].count < rel->max_count &&
+	if (!overlap && neighbour >= 0 && !there[neighbour].hidden && there[neighbour].count < rel->max_count &&
 		toast_datum_size(there[neighbour].data) < rel->max_bytes / 2)
 		there[neighbour].target = true;
 	for (i = 0; i < n; i++)
@@ -259,6 +268,35 @@ compare_first(const void *a, const void *b)
 	if (left->first != right->first)
 		return left->first < right->first ? -1 : 1;
 	return left->seq < right->seq ? -1 : left->seq > right->seq;
+}
+
+/*
+ * The number of a group's next page.
+ */
+int
+dp_bucket_next_page(DpBucketStore *store, const DpBucketGroup *group)
+{
+	Snapshot	snapshot;
+	IndexScanDesc scan;
+	int			last = 0;
+
+	dp_bucket_group_lock(store, dp_bucket_group_lock_number(store, group, 0), true);
+	CommandCounterIncrement();
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	scan = dp_bucket_packed_scan(store, group, 0, snapshot);
+	while (dp_bucket_packed_next(store, scan))
+	{
+		DpBucketGroup found;
+		int			seq;
+
+		dp_bucket_packed_row(store, &found, NULL, &seq, NULL);
+		if (dp_bucket_group_same(store->rel, group, &found))
+			last = Max(last, seq);
+	}
+	index_endscan(scan);
+	UnregisterSnapshot(snapshot);
+	ExecClearTuple(store->packed_found);
+	return last + 1;
 }
 
 /*

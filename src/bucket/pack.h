@@ -23,6 +23,11 @@ extern void dp_bucket_settle(DpBucketStore *store, const DpBucketGroup *group, i
 							 const Datum *fresh, int nfresh);
 
 /*
+ * Pages: the number of a group's next one.  Takes the group's lock.
+ */
+extern int	dp_bucket_next_page(DpBucketStore *store, const DpBucketGroup *group);
+
+/*
  * What is in the builder, as buckets within the limits.  even: as many rows in
  * each, else as many as there may be in all but the last.
  */

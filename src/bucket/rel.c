@@ -171,6 +171,22 @@ dp_bucket_rel_end(DpBucketRel *rel, int64 start)
 	return end;
 }
 
+/*
+ * Whether a snapshot sees the declaration.
+ */
+bool
+dp_bucket_rel_seen(DpBucketRel *rel, Snapshot snapshot)
+{
+	if (!TransactionIdIsValid(rel->declared_by) || snapshot == NULL ||
+		TransactionIdIsCurrentTransactionId(rel->declared_by))
+		return true;
+	if (XidInMVCCSnapshot(rel->declared_by, snapshot))
+		return false;
+	if (TransactionIdPrecedes(rel->declared_by, snapshot->xmin))
+		rel->declared_by = InvalidTransactionId;
+	return true;
+}
+
 /* Create the cache and hear of changes, once per backend. */
 static void
 cache_init(void)

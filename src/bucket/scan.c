@@ -155,24 +155,13 @@ begin_tables(DpBucketScan *scan)
 {
 	DpBucketRel *rel = scan->rel;
 	EState	   *estate = scan->estate;
-	Snapshot	snapshot = estate->es_snapshot;
 	int			i;
 
-	/*
-	 * A snapshot that does not see the declaration sees buckets that were made
-	 * by another one, of other spans perhaps.
-	 */
-	if (TransactionIdIsValid(rel->declared_by) && snapshot != NULL &&
-		!TransactionIdIsCurrentTransactionId(rel->declared_by))
-	{
-		if (XidInMVCCSnapshot(rel->declared_by, snapshot))
-			ereport(ERROR,
-					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					 errmsg("could not serialize access due to a new declaration of %s", dp_bucket_rel_name(rel)),
-					 errdetail("The relation was made, or its spans or limits were changed, after the transaction's snapshot was taken.")));
-		if (TransactionIdPrecedes(rel->declared_by, snapshot->xmin))
-			rel->declared_by = InvalidTransactionId;
-	}
+	if (!dp_bucket_rel_seen(rel, estate->es_snapshot))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to a new declaration of %s", dp_bucket_rel_name(rel)),
+				 errdetail("The relation was made, or its spans or limits were changed, after the transaction's snapshot was taken.")));
 
 	scan->packed = table_open(rel->packed, AccessShareLock);
 	scan->recent = table_open(rel->recent, AccessShareLock);
