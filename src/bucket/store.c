@@ -38,6 +38,7 @@ static void fill_recent(DpBucketStore *store, TupleTableSlot *slot, const Datum 
 static int	group_keys(DpBucketStore *store, Relation index, const DpBucketGroup *group, ScanKey keys);
 static void index_entries(DpBucketStore *store, ResultRelInfo *info, TupleTableSlot *slot);
 static CommandId command_id(DpBucketStore *store);
+static void check_identity(Relation rel, bool *checked);
 static Relation index_of(DpBucketStore *store, Oid index);
 
 /*
@@ -273,8 +274,11 @@ dp_bucket_recent_insert(DpBucketStore *store, const Datum *values, const bool *n
 TM_Result
 dp_bucket_recent_delete(DpBucketStore *store, ItemPointer tid, bool wait, TM_FailureData *failure)
 {
-	TM_Result	result = table_tuple_delete(store->recent, tid, command_id(store), store->estate->es_snapshot,
-											InvalidSnapshot, wait, failure, false);
+	TM_Result	result;
+
+	check_identity(store->recent, &store->recent_checked);
+	result = table_tuple_delete(store->recent, tid, command_id(store), store->estate->es_snapshot,
+								InvalidSnapshot, wait, failure, false);
 
 	if (result == TM_Ok && store->recent_info->ri_TrigDesc != NULL &&
 		store->recent_info->ri_TrigDesc->trig_delete_after_row)
@@ -309,6 +313,7 @@ dp_bucket_recent_update(DpBucketStore *store, ItemPointer tid, const Datum *valu
 	}
 	if (store->recent->rd_att->constr != NULL)
 		ExecConstraints(store->recent_info, slot, store->estate);
+	check_identity(store->recent, &store->recent_checked);
 	result = table_tuple_update(store->recent, tid, slot, command_id(store), store->estate->es_snapshot,
 								InvalidSnapshot, true, failure, &mode, &indexes);
 	if (result == TM_Ok)
@@ -592,6 +597,7 @@ dp_bucket_packed_update(DpBucketStore *store, ItemPointer tid, Datum data, bool 
 	memcpy(slot->tts_isnull, found->tts_isnull, sizeof(bool) * slot->tts_tupleDescriptor->natts);
 	slot->tts_values[rel->packed_data - 1] = data;
 	ExecStoreVirtualTuple(slot);
+	check_identity(store->packed, &store->packed_checked);
 	result = table_tuple_update(store->packed, tid, slot, command_id(store), store->estate->es_snapshot,
 								InvalidSnapshot, wait, failure, &mode, &indexes);
 	if (result == TM_Ok)
@@ -610,8 +616,11 @@ dp_bucket_packed_update(DpBucketStore *store, ItemPointer tid, Datum data, bool 
 TM_Result
 dp_bucket_packed_delete(DpBucketStore *store, ItemPointer tid, bool wait, TM_FailureData *failure)
 {
-	TM_Result	result = table_tuple_delete(store->packed, tid, command_id(store), store->estate->es_snapshot,
-											InvalidSnapshot, wait, failure, false);
+	TM_Result	result;
+
+	check_identity(store->packed, &store->packed_checked);
+	result = table_tuple_delete(store->packed, tid, command_id(store), store->estate->es_snapshot,
+								InvalidSnapshot, wait, failure, false);
 
 	if (result == TM_Ok && store->packed_info->ri_TrigDesc != NULL &&
 		store->packed_info->ri_TrigDesc->trig_delete_after_row)
@@ -862,4 +871,19 @@ static CommandId
 command_id(DpBucketStore *store)
 {
 	return store->cid != InvalidCommandId ? store->cid : GetCurrentCommandId(true);
+}
+
+/*
+ * A table that publishes updates and deletes has to have a replica identity:
+ * else a subscriber would not know which row they are about.  Raises
+ * OBJECT_NOT_IN_PREREQUISITE_STATE.
+ */
+static void
+check_identity(Relation rel, bool *checked)
+{
+	if (likely(*checked))
+		return;
+	CheckCmdReplicaIdentity(rel, CMD_UPDATE);
+	CheckCmdReplicaIdentity(rel, CMD_DELETE);
+	*checked = true;
 }

@@ -40,6 +40,8 @@ typedef struct DpBucketStore
 	CommandId	cid;			/* what is written bears it; InvalidCommandId: the current command's */
 	MemoryContext context;		/* lives as long as the store */
 	MemoryContext scratch;		/* for whoever works with the store; reset often */
+	bool		recent_checked; /* for a replica identity */
+	bool		packed_checked;
 	bool		fires;			/* one of the tables has AFTER ROW triggers, such as those of a foreign key */
 
 	/* waiting measurements */
