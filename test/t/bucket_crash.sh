@@ -2,6 +2,7 @@
 # Backends and servers that are killed in the midst of inserting and packing lose nothing and write nothing twice: every
 # transaction that was told so is there, whole, and no other one in part.
 . "$DP_TOP/test/env/tap.sh"
+. "$DP_TOP/test/env/crash.sh"
 set -u
 rounds=4
 plan $((rounds * 2 + 1))
@@ -35,32 +36,8 @@ BEGIN
 END $$;
 SQL
 
-data=$(ask 'SHOW data_directory')
 for round in $(seq $rounds); do
-  for _ in 1 2 3; do
-    yes 'SELECT work();' | head -n 100000 | psql -XqAt >/dev/null 2>&1 &
-  done
-  sleep 1
-  if [ $((round % 2)) = 1 ]; then
-    # a backend: the server restarts by itself
-    kill -KILL "$(psql -XqAt -d postgres -c "SELECT pid FROM pg_stat_activity WHERE datname = 'dp_bucket_crash' LIMIT 1")"
-    wait
-    for _ in {1..100}; do psql -XqAt -c 'SELECT 1' >/dev/null 2>&1 && break; sleep 0.2; done
-  else
-    # the whole server, then its orphans, which go by themselves
-    postmaster=$(head -1 "$data/postmaster.pid")
-    children=$(pgrep -P "$postmaster")
-    kill -KILL "$postmaster"
-    wait
-    for pid in $children; do
-      for _ in {1..100}; do
-        grep -q 'State:.*[ZX]' "/proc/$pid/status" 2>/dev/null && break
-        kill -0 "$pid" 2>/dev/null || break
-        sleep 0.1
-      done
-    done
-    "$DP_CLUSTER" crash
-  fi
+  crash_during "$round" 'SELECT work();' 1
   is "$(ask 'SELECT * FROM pattern_check()')" '' "round $round: the pattern is true after recovery"
   is "$(ask 'SELECT count(*) FROM (SELECT * FROM readings EXCEPT ALL SELECT * FROM twin) a UNION ALL SELECT count(*) FROM (SELECT * FROM twin EXCEPT ALL SELECT * FROM readings) b')" $'0\n0' \
     "round $round: the measurements are those of the plain table"

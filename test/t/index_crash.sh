@@ -1,6 +1,7 @@
 #!/bin/bash
 # Backends and servers that are killed in the midst of writes leave indexes that give the table's answers; REINDEX gives the same.
 . "$DP_TOP/test/env/tap.sh"
+. "$DP_TOP/test/env/crash.sh"
 set -u
 rounds=4
 plan $((rounds * 2 + 4))
@@ -56,32 +57,8 @@ BEGIN
 END $$;
 SQL
 
-data=$(ask 'SHOW data_directory')
 for round in $(seq $rounds); do
-  for _ in 1 2 3; do
-    yes 'CALL work();' | head -n 100000 | psql -XqAt >/dev/null 2>&1 &
-  done
-  sleep 1.5
-  if [ $((round % 2)) = 1 ]; then
-    # a backend: the server restarts by itself
-    kill -KILL "$(psql -XqAt -d postgres -c "SELECT pid FROM pg_stat_activity WHERE datname = 'dp_index_crash' AND query LIKE 'CALL work%' LIMIT 1")"
-    wait
-    for _ in {1..100}; do psql -XqAt -c 'SELECT 1' >/dev/null 2>&1 && break; sleep 0.2; done
-  else
-    # the whole server, then its orphans, which go by themselves
-    postmaster=$(head -1 "$data/postmaster.pid")
-    children=$(pgrep -P "$postmaster")
-    kill -KILL "$postmaster"
-    wait
-    for pid in $children; do
-      for _ in {1..100}; do
-        grep -q 'State:.*[ZX]' "/proc/$pid/status" 2>/dev/null && break
-        kill -0 "$pid" 2>/dev/null || break
-        sleep 0.1
-      done
-    done
-    "$DP_CLUSTER" crash
-  fi
+  crash_during "$round" 'CALL work();' 1.5
   is "$(ask 'SELECT differ()')" '' "round $round: the indexes give the table's answers after recovery"
   is "$(ask 'SELECT count(*) > 100 * '"$round"' FROM things')" t "round $round: there is something to be found"
 done
