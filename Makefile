@@ -33,12 +33,29 @@ SQL_PARTS = $(wildcard \
 	sql/collection_index.sql \
 	sql/collection_calls.sql \
 	sql/treepath.sql \
+	sql/ancestors.sql \
+	sql/graph.sql \
+	sql/distinct.sql \
 	sql/bucket.sql \
 	sql/bucket_document.sql \
 	sql/pattern.sql \
 	sql/patterns/outlier.sql \
 	sql/patterns/bucket.sql \
-	sql/patterns/bucket_calls.sql)
+	sql/patterns/bucket_calls.sql \
+	sql/patterns/tree.sql \
+	sql/patterns/tree_calls.sql \
+	sql/patterns/tree_attach.sql \
+	sql/patterns/derive.sql \
+	sql/patterns/computed.sql \
+	sql/patterns/computed_calls.sql \
+	sql/patterns/rollup.sql \
+	sql/patterns/fanout.sql \
+	sql/patterns/subset.sql \
+	sql/patterns/subset_split.sql \
+	sql/patterns/subset_fields.sql \
+	sql/patterns/reference.sql \
+	sql/patterns/reference_calls.sql \
+	sql/patterns/approximation.sql)
 
 DATA_built = docpatterns--$(EXTVERSION).sql
 EXTRA_CLEAN = docpatterns--*.sql
