@@ -1,0 +1,233 @@
+/*
+ * derive.h
+ *		Derived data: fields of documents that follow from rows of another table.
+ *
+ * Words:
+ *
+ *		target		a table whose documents carry derived fields
+ *		source		the table that they are derived from; may be the same table
+ *		group		the rows of a source that belong together, known by the value
+ *					of the link; its target row shows what was derived of them
+ *		derivation	one declaration, as seen from the source
+ *
+ * What a pattern gives is a DpDeriveMethods.  What it gets: triggers that do
+ * everything (dp_derive_trigger() is all that its trigger function calls), for
+ * any statement, with the locks in one order and each target row written once
+ * for all derivations that concern it, of whatever pattern.
+ *
+ * How a statement on a source is handled, after the statement:
+ *
+ *	1.	take() is called for each row that went away (sign -1) and each that came
+ *		(+1), and adds it to the state of its group or groups.
+ *	2.	Groups of deferred derivations are given to enqueue() and are done.
+ *	3.	group_lock() may ask for a lock of the group itself, for all groups in
+ *		order of (derivation, hash of the key), before any row is locked.
+ *	4.	The target rows of all groups are found, without a lock.  concerns() may
+ *		say that a row needs no change: then it is neither locked nor written.
+ *	5.	The others are locked (FOR NO KEY UPDATE) in order of (target's OID,
+ *		primary key), in their latest version at every isolation level.
+ *	6.	apply() of all derivations that concern the row gives the new document,
+ *		which is written once, and not at all if its bytes are the same.
+ *	7.	Groups without a target row take the lock of the group and are looked for
+ *		again, so that a target row that is inserted at the same time misses
+ *		nothing; create() may then make the row.
+ *
+ * A row that is inserted into a target, or whose link changes, gets the
+ * fields of an empty group (protect()), and after the statement its groups are
+ * computed anew under the group's lock.  In apply() and create() everything
+ * must be read with the latest snapshot (dp_run() without DP_RUN_SNAPSHOT,
+ * after dp_derive_reading()), because the transaction's may be older
+ * than the lock.
+ */
+#ifndef DP_PATTERNS_DERIVE_H
+#define DP_PATTERNS_DERIVE_H
+
+#include "executor/tuptable.h"
+#include "storage/lockdefs.h"
+
+#include "bson/path.h"
+#include "bson/reader.h"
+#include "patterns/declaration.h"
+#include "patterns/rowkey.h"
+
+typedef struct DpDerivation DpDerivation;
+typedef struct DpDeriveMethods DpDeriveMethods;
+
+/* A run: the groups of one statement (or refresh, or build), until they are written. */
+typedef struct DpDerive DpDerive;
+
+/* A row of a source: its columns, and its document. */
+typedef struct DpSourceRow
+{
+	TupleTableSlot *slot;		/* columns as those of the table that the triggers name; NULL if only the document is known */
+	struct varlena *doc;		/* detoasted, an empty document for a null; for a relation of measurements, its columns as a document */
+} DpSourceRow;
+
+struct DpDerivation
+{
+	const DpDeriveMethods *methods;
+	DpDecl	   *decl;			/* of the main trigger, wherever that is */
+	Oid			source;			/* tables, not partitions */
+	Oid			target;
+	char	   *pair;
+
+	/* Set by methods->open(): */
+	DpPath	   *link;			/* where the target's documents have the group's key; NULL: the primary key is it */
+	bool		create_missing; /* create() makes target rows */
+	bool		drop_empty;		/* a target row for which apply() returns NULL is deleted; else NULL is an error */
+	bool		deferred;		/* groups are enqueued */
+	bool		guarded;		/* users cannot write to the target (it has guards): no protection, no late rows */
+	void	   *state;			/* the pattern's own, in context */
+
+	MemoryContext context;		/* the declaration's: all this lives as long as decl */
+	uint32		lock_id;		/* of the locks of its groups: the same in all sessions */
+};
+
+/*
+ * A group of a run.  Its target row may be several where the link is no unique
+ * field: apply() is then called for each and must not use up the state.
+ */
+typedef struct DpGroup
+{
+	DpDerivation *derivation;
+	DpDerive   *run;
+	DpValue		key;			/* never null; a copy in the run's memory */
+	uint64		hash;
+	void	   *state;			/* the pattern's, in the run's memory; NULL in a new group */
+	bool		changed;		/* take() has found anything: set by dp_derive_group() */
+	bool		recompute;		/* the state tells nothing: compute from the source.  May be set by take() too */
+	bool		emptied;		/* with recompute: known to have no rows (the source was truncated) */
+	bool		found;			/* engine: a target row was found */
+	struct DpGroup *next;		/* engine */
+} DpGroup;
+
+struct DpDeriveMethods
+{
+	const char *pattern;
+
+	/* The main trigger is on the source (roll-up, fan-out) and not on the target. */
+	bool		main_on_source;
+
+	/* Fills in what open() has to of a new derivation; its memory is d->context, which is current. */
+	void		(*open) (DpDerivation *d);
+
+	/*
+	 * A row of the source came (+1) or went (-1): calls dp_derive_group() for
+	 * each group that it belongs to (none: filter, no link) and changes
+	 * group->state.  The current context is reset after each row; what is to
+	 * stay goes to dp_derive_memory().
+	 */
+	void		(*take) (DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign);
+
+	/*
+	 * Optional: whether two versions of a row belong to the same groups and
+	 * give them the same, so that both are left out.  Equal documents are
+	 * known to (unless reads_columns).
+	 */
+	bool		(*same) (DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after);
+	bool		reads_columns;	/* take() looks at columns beside the document */
+
+	/* Optional: the lock of the group that this run needs before rows are locked; NoLock for none. */
+	LOCKMODE	(*group_lock) (DpDerivation *d, DpGroup *group);
+
+	/* Optional: whether the target row needs to be locked and written, looking at its latest committed version. */
+	bool		(*concerns) (DpDerivation *d, DpGroup *group, struct varlena *doc);
+
+	/*
+	 * The document with the group's fields brought up to date: doc itself if
+	 * nothing differs, or a new one.  The row is locked.  NULL: delete the row
+	 * (only with drop_empty).  Inside SPI_connect(), as the target's owner.
+	 */
+	struct varlena *(*apply) (DpDerivation *d, DpGroup *group, struct varlena *doc);
+
+	/* For create_missing: a new document for a group that has no row, or NULL for none. */
+	struct varlena *(*create) (DpDerivation *d, DpGroup *group);
+
+	/*
+	 * BEFORE ROW on a target that users may write to.  The new document with
+	 * the derived fields of the old one (byte for byte, absent ones absent);
+	 * with old NULL, with those of an empty group.  after itself if nothing differs.
+	 */
+	struct varlena *(*protect) (DpDerivation *d, struct varlena *before, struct varlena *after);
+
+	/* For deferred: puts the group into the queue; never waits. */
+	void		(*enqueue) (DpDerivation *d, DpGroup *group);
+};
+
+/* The methods of a pattern, NULL if it is none of these.  Register in the list in derive.c. */
+extern const DpDeriveMethods *dp_derive_methods(const char *pattern);
+
+extern const DpDeriveMethods dp_computed_methods;
+
+/*
+ * The trigger function of a pattern: "return dp_derive_trigger(fcinfo,
+ * &dp_x_methods)".  It is called by triggers
+ *
+ *		on the source	BEFORE INSERT OR UPDATE OR DELETE, for each statement
+ *						AFTER INSERT, AFTER UPDATE, AFTER DELETE with transition
+ *						tables, AFTER TRUNCATE, for each statement
+ *		on the target	BEFORE INSERT OR UPDATE, for each row
+ *						AFTER INSERT OR UPDATE, for each statement
+ *
+ * and knows its side by the arguments: 'side', pair, name; or the options, or
+ * 'of', name.  A target that is guarded has the guard's triggers instead.
+ */
+extern Datum dp_derive_trigger(FunctionCallInfo fcinfo, const DpDeriveMethods *methods);
+
+/*
+ * Derivations that a table (or a partition of it) feeds, and those that are
+ * kept in it: DpDerivations, in the order of their locks.  Cached.
+ */
+extern List *dp_derivations_of_source(Oid relid);
+extern List *dp_derivations_of_target(Oid relid);
+
+/* The derivation of a declaration. */
+extern DpDerivation *dp_derivation(DpDecl *decl);
+
+/*
+ * Runs of their own, for what is not a statement on the source: refreshing,
+ * building, a tree or list of followers that changed.  dp_derive_end() does
+ * steps 2 to 7 for all groups, as the targets' owner, and frees all; returns the number of
+ * rows written.  With forced, deferred derivations are written too, and
+ * groups without a row are not looked for again.
+ */
+extern DpDerive *dp_derive_begin(void);
+extern int64 dp_derive_end(DpDerive *run, bool forced);
+
+/* The run's memory: until dp_derive_end(). */
+extern MemoryContext dp_derive_memory(DpDerive *run);
+
+/* The group of that key, made if the run does not have it. */
+extern DpGroup *dp_derive_group(DpDerive *run, DpDerivation *d, const DpValue *key);
+
+/* A row as the triggers would give it to take(). */
+extern void dp_derive_take(DpDerive *run, DpDerivation *d, const DpSourceRow *row, int sign);
+
+/*
+ * Brings one target row in line with one derivation (or all of its target's,
+ * with d NULL): locks it and computes anew.  For pattern_build and repair.
+ * Returns whether it had to be written; false also if there is no such row.
+ */
+extern bool dp_derive_settle(Oid target, DpDerivation *d, const DpKey *key);
+
+/*
+ * Locks a group until the transaction ends.  Modes that fit together:
+ * RowExclusiveLock for those who have looked for the target row in vain,
+ * ShareLock for those who insert it or change its link, ExclusiveLock for
+ * create_missing; patterns may use others among themselves.  Beyond 256 in a
+ * transaction one lock for the whole derivation takes their place.
+ */
+extern void dp_derive_lock_group(DpDerivation *d, uint64 hash, LOCKMODE mode);
+
+/* The hash of a group's key. */
+extern uint64 dp_derive_hash(const DpValue *key);
+
+/*
+ * To be called by apply() and create() before they read the source: makes the
+ * statement's own rows visible, and notes, where a statement on the source is
+ * still under way around this one, that its group must be computed anew at its
+ * end, because what is read now already has some of its rows.
+ */
+extern void dp_derive_reading(DpGroup *group);
+
+#endif							/* DP_PATTERNS_DERIVE_H */
