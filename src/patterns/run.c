@@ -263,6 +263,27 @@ dp_marked_document(Oid relid, const char *name)
 	return mark != NULL ? mark->doc : NULL;
 }
 
+/*
+ * Whether it writes derived fields, and the document.
+ */
+bool
+dp_marked_derived(Oid relid, struct varlena **doc)
+{
+	int			depth = marks != NULL ? dp_trigger_depth() : 0;
+	DpMark	   *mark;
+
+	for (mark = marks; mark != NULL; mark = mark->outer)
+	{
+		if (mark->relid == relid && mark->depth == depth - 1 && mark->kind == DP_MARK_DERIVED)
+		{
+			if (doc != NULL)
+				*doc = mark->doc;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* The mark of the statement whose triggers are being called, or NULL. */
 static DpMark *
 mark_find(Oid relid, const char *name)
@@ -272,7 +293,7 @@ mark_find(Oid relid, const char *name)
 
 	for (mark = marks; mark != NULL; mark = mark->outer)
 	{
-		if (mark->relid == relid && mark->depth == depth - 1 &&
+		if (mark->relid == relid && mark->depth == depth - 1 && mark->kind != DP_MARK_DERIVED &&
 			(mark->name == NULL || name == NULL || strcmp(mark->name, name) == 0))
 			return mark;
 	}

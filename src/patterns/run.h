@@ -74,7 +74,8 @@ typedef enum DpMarkKind
 	DP_MARK_NONE,
 	DP_MARK_INTERNAL,			/* the pattern itself writes what is already in order */
 	DP_MARK_WHOLE,				/* a whole document is written: it replaces what lies elsewhere */
-	DP_MARK_REPLACED			/* the same, and what lay elsewhere is gone already */
+	DP_MARK_REPLACED,			/* the same, and what lay elsewhere is gone already */
+	DP_MARK_DERIVED				/* derived fields are written; what else is done to the row is ordinary */
 } DpMarkKind;
 
 typedef struct DpMark
@@ -106,6 +107,14 @@ extern uint64 dp_run_marked(DpDecl *decl, SPIPlanPtr plan, Datum *values, const 
  */
 extern void dp_run_writing(DpDecl *decl, SPIPlanPtr plan, Datum *values, int flags, struct varlena *doc);
 extern struct varlena *dp_marked_document(Oid relid, const char *name);
+
+/*
+ * Whether the statement whose triggers are being called writes derived fields
+ * (DP_MARK_DERIVED, which dp_marked() does not tell: for other patterns it is
+ * an ordinary write).  In BEFORE ROW triggers *doc is then what it writes,
+ * before triggers changed it: derived fields are right there.  doc may be NULL.
+ */
+extern bool dp_marked_derived(Oid relid, struct varlena **doc);
 
 /* Raises TRIGGERED_DATA_CHANGE_VIOLATION: a user's trigger has suppressed what the pattern had to write. */
 extern void dp_write_refused(DpDecl *decl, Oid relid) pg_attribute_noreturn();
