@@ -1,0 +1,77 @@
+-- Lists of ancestors: in arrays, in BSON arrays and in documents. The functions behind it are in src/tree/ancestors.c.
+-- tree_is_below() is inlined, so that the planner sees an operator that an index serves. The operators are qualified: where
+-- intarray is installed, a bare @> is its own, which no index of the arrays serves that others have made.
+
+-- Ids are of types whose conversion depends on nothing, or are compared as the text that they are shown as.
+CREATE FUNCTION _tree_node(anynonarray) RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_to_bson' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION _tree_node(anynonarray) IS 'internal: to_bson for the ids of nodes, which the planner may compute';
+CREATE FUNCTION _tree_below_filter(path text, node text) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_tree_below_filter' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION _tree_below_filter(text, text) IS 'internal: the filter {path: {$eq: node}}; NULL for a node that is null; error 22023 for a path that filters cannot spell';
+CREATE FUNCTION _tree_below_filter(path text, node anynonarray) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_tree_below_filter' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION _tree_below_filter(text, anynonarray) IS 'internal: the filter {path: {$eq: node}}; NULL for a node that is null; error 22023 for a path that filters cannot spell';
+
+CREATE FUNCTION tree_is_below(ancestors anycompatiblearray, node anycompatible) RETURNS bool
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT $1 OPERATOR(pg_catalog.@>) ARRAY[$2] $$;
+COMMENT ON FUNCTION tree_is_below(anycompatiblearray, anycompatible) IS
+  'whether the node is one of the ancestors; inlined to ancestors @> ARRAY[node], which a GIN index on the array serves; false for a node that is NULL';
+
+CREATE FUNCTION tree_is_below(ancestors bson_value[], node text) RETURNS bool
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT $1 OPERATOR(pg_catalog.@>) ARRAY[@extschema@.bson_value_from($2)] $$;
+COMMENT ON FUNCTION tree_is_below(bson_value[], text) IS
+  'whether the node is one of the ancestors; inlined to ancestors @> ARRAY[node], which a GIN index on the array serves; false for a node that is NULL';
+CREATE FUNCTION tree_is_below(ancestors bson_value[], node anynonarray) RETURNS bool
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT $1 OPERATOR(pg_catalog.@>) ARRAY[@extschema@._tree_node($2)] $$;
+COMMENT ON FUNCTION tree_is_below(bson_value[], anynonarray) IS
+  'whether the node is one of the ancestors; inlined to ancestors @> ARRAY[node], which a GIN index on the array serves; false for a node that is NULL';
+
+CREATE FUNCTION tree_is_below(ancestors bson_value, node text) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_tree_is_below_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION tree_is_below(bson_value, text) IS
+  'whether the node is an element of the BSON array, or is that value itself; tree_is_below(doc, path, node) asks the same and is served by an index';
+CREATE FUNCTION tree_is_below(ancestors bson_value, node anynonarray) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_tree_is_below_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION tree_is_below(bson_value, anynonarray) IS
+  'whether the node is an element of the BSON array, or is that value itself; tree_is_below(doc, path, node) asks the same and is served by an index';
+
+CREATE FUNCTION tree_is_below(doc bson, path text, node text) RETURNS bool
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT $1 OPERATOR(@extschema@.@@) @extschema@._tree_below_filter($2, $3) $$;
+COMMENT ON FUNCTION tree_is_below(bson, text, text) IS
+  'whether the node is one of the ancestors that the document has at the path; inlined to doc @@ {path: {$eq: node}}, which an index of bson_ops serves; NULL for a node that is null; error 22023 for a path that filters cannot spell';
+CREATE FUNCTION tree_is_below(doc bson, path text, node anynonarray) RETURNS bool
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT $1 OPERATOR(@extschema@.@@) @extschema@._tree_below_filter($2, $3) $$;
+COMMENT ON FUNCTION tree_is_below(bson, text, anynonarray) IS
+  'whether the node is one of the ancestors that the document has at the path; inlined to doc @@ {path: {$eq: node}}, which an index of bson_ops serves; NULL for a node that is null; error 22023 for a path that filters cannot spell';
+
+CREATE FUNCTION tree_depth(ancestors anyarray) RETURNS int4
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT pg_catalog.cardinality($1) $$;
+COMMENT ON FUNCTION tree_depth(anyarray) IS 'the depth of the node that has these ancestors: their number, 0 for a root';
+CREATE FUNCTION tree_depth(ancestors bson_value) RETURNS int4
+  AS 'MODULE_PATHNAME', 'dp_tree_depth_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION tree_depth(bson_value) IS 'the depth of the node that has these ancestors: their number, 0 for a root; NULL for null; error 22023 for what is no array';
+
+CREATE FUNCTION tree_common(a anycompatiblearray, b anycompatiblearray) RETURNS anycompatiblearray
+  AS 'MODULE_PATHNAME', 'dp_tree_common' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION tree_common(anycompatiblearray, anycompatiblearray) IS
+  'what two lists of ancestors have in common, in their order; both begin with the root, or both end with it; a node''s own id may stand at the other end; error 2202E for an array of several dimensions';
+CREATE FUNCTION tree_common(a bson_value, b bson_value) RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_tree_common_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION tree_common(bson_value, bson_value) IS 'what two lists of ancestors have in common, in their order, for BSON arrays; NULL for null; error 22023 for what is no array';
+
+CREATE FUNCTION tree_lca(a anycompatiblearray, b anycompatiblearray) RETURNS anycompatible
+  AS 'MODULE_PATHNAME', 'dp_tree_lca' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION tree_lca(anycompatiblearray, anycompatiblearray) IS
+  'the lowest ancestor that two lists have in common; NULL if there is none; both begin with the root, or both end with it; a node''s own id may stand at the other end; error 2202E for an array of several dimensions';
+CREATE FUNCTION tree_lca(a bson_value, b bson_value) RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_tree_lca_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION tree_lca(bson_value, bson_value) IS 'the lowest ancestor that two lists have in common; NULL if there is none, for BSON arrays; NULL for null; error 22023 for what is no array';
+
+CREATE FUNCTION tree_distance(a anycompatiblearray, b anycompatiblearray) RETURNS int4
+  AS 'MODULE_PATHNAME', 'dp_tree_distance' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION tree_distance(anycompatiblearray, anycompatiblearray) IS
+  'the edges between two nodes that are the lower ends of the lists; NULL if they have nothing in common; both begin with the root, or both end with it; a node''s own id may stand at the other end; error 2202E for an array of several dimensions';
+CREATE FUNCTION tree_distance(a bson_value, b bson_value) RETURNS int4
+  AS 'MODULE_PATHNAME', 'dp_tree_distance_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION tree_distance(bson_value, bson_value) IS 'the edges between two nodes that are the lower ends of the lists; NULL if they have nothing in common, for BSON arrays; NULL for null; error 22023 for what is no array';
