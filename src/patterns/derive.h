@@ -24,8 +24,12 @@
  *		order of (derivation, hash of the key), before any row is locked.
  *	4.	The target rows of all groups are found, without a lock.  concerns() may
  *		say that a row needs no change: then it is neither locked nor written.
- *	5.	The others are locked (FOR NO KEY UPDATE) in order of (target's OID,
- *		primary key), in their latest version at every isolation level.
+ *	5.	The others are locked in order of (target's OID, primary key), in their
+ *		latest version at every isolation level.  Writing the row is a lock, too:
+ *		apply() is first tried on a row that is not locked (group->locked is
+ *		false), and again on the row that is locked (FOR NO KEY UPDATE) if it says
+ *		that it must be (group->need_lock), if it changes nothing, or if the row was
+ *		changed in the meantime.
  *	6.	apply() of all derivations that concern the row gives the new document,
  *		which is written once, and not at all if its bytes are the same.
  *	7.	Groups without a target row take the lock of the group and are looked for
@@ -72,6 +76,7 @@ struct DpDerivation
 	char	   *pair;
 
 	/* Set by methods->open(): */
+	char	   *source_column;	/* the source's document column; NULL: the only one, or the row as a document */
 	DpPath	   *link;			/* where the target's documents have the group's key; NULL: the primary key is it */
 	bool		create_missing; /* create() makes target rows */
 	bool		drop_empty;		/* a target row for which apply() returns NULL is deleted; else NULL is an error */
@@ -81,6 +86,7 @@ struct DpDerivation
 
 	MemoryContext context;		/* the declaration's: all this lives as long as decl */
 	uint32		lock_id;		/* of the locks of its groups: the same in all sessions */
+	struct DpLookup *lookup;	/* engine: finds target rows */
 };
 
 /*
@@ -97,7 +103,11 @@ typedef struct DpGroup
 	bool		changed;		/* take() has found anything: set by dp_derive_group() */
 	bool		recompute;		/* the state tells nothing: compute from the source.  May be set by take() too */
 	bool		emptied;		/* with recompute: known to have no rows (the source was truncated) */
+	bool		several;		/* more than one target row has the key: apply() must not use up the state */
+	bool		locked;			/* the row is locked; else apply() must not use up the state either */
+	bool		need_lock;		/* set by apply() where it cannot do without: it is called again */
 	bool		found;			/* engine: a target row was found */
+	bool		again;			/* engine: the row has moved or gone: look again */
 	struct DpGroup *next;		/* engine */
 } DpGroup;
 
@@ -127,6 +137,12 @@ struct DpDeriveMethods
 	bool		(*same) (DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after);
 	bool		reads_columns;	/* take() looks at columns beside the document */
 
+	/*
+	 * Optional: whether what take() found out changes anything at all; if not, the
+	 * group is left alone.
+	 */
+	bool		(*changes) (DpDerivation *d, DpGroup *group);
+
 	/* Optional: the lock of the group that this run needs before rows are locked; NoLock for none. */
 	LOCKMODE	(*group_lock) (DpDerivation *d, DpGroup *group);
 
@@ -135,12 +151,15 @@ struct DpDeriveMethods
 
 	/*
 	 * The document with the group's fields brought up to date: doc itself if
-	 * nothing differs, or a new one.  The row is locked.  NULL: delete the row
-	 * (only with drop_empty).  Inside SPI_connect(), as the target's owner.
+	 * nothing differs, or a new one in the current context.  NULL: delete the
+	 * row (only with drop_empty).  What must be read from the source is read
+	 * with the row locked only: without group->locked, set group->need_lock and
+	 * return doc.  Inside SPI_connect(); statements are run with dp_run(..
+	 * DP_RUN_AS_OWNER).
 	 */
 	struct varlena *(*apply) (DpDerivation *d, DpGroup *group, struct varlena *doc);
 
-	/* For create_missing: a new document for a group that has no row, or NULL for none. */
+	/* For create_missing: a new document for a group that has no row, or NULL for none.  The group is locked. */
 	struct varlena *(*create) (DpDerivation *d, DpGroup *group);
 
 	/*
@@ -152,6 +171,12 @@ struct DpDeriveMethods
 
 	/* For deferred: puts the group into the queue; never waits. */
 	void		(*enqueue) (DpDerivation *d, DpGroup *group);
+
+	/*
+	 * For create_missing: adds all groups that the source has now
+	 * (dp_derive_group()).  Called when more has changed than is told row by row.
+	 */
+	void		(*all_groups) (DpDerivation *d, DpDerive *run);
 };
 
 /* The methods of a pattern, NULL if it is none of these.  Register in the list in derive.c. */
@@ -163,9 +188,7 @@ extern const DpDeriveMethods dp_computed_methods;
  * The trigger function of a pattern: "return dp_derive_trigger(fcinfo,
  * &dp_x_methods)".  It is called by triggers
  *
- *		on the source	BEFORE INSERT OR UPDATE OR DELETE, for each statement
- *						AFTER INSERT, AFTER UPDATE, AFTER DELETE with transition
- *						tables, AFTER TRUNCATE, for each statement
+ *		on the source	BEFORE and AFTER, for each statement, with transition tables
  *		on the target	BEFORE INSERT OR UPDATE, for each row
  *						AFTER INSERT OR UPDATE, for each statement
  *
@@ -173,6 +196,10 @@ extern const DpDeriveMethods dp_computed_methods;
  * 'of', name.  A target that is guarded has the guard's triggers instead.
  */
 extern Datum dp_derive_trigger(FunctionCallInfo fcinfo, const DpDeriveMethods *methods);
+
+/* Handles all that a table's changes mean to its derivations: see change.h. */
+struct DpChanges;
+extern void dp_derive_changes(struct DpChanges *changes);
 
 /*
  * Derivations that a table (or a partition of it) feeds, and those that are
