@@ -1,0 +1,331 @@
+-- Hot and cold fields: rarely read fields of documents lie in a side table. Triggers and methods are in
+-- src/patterns/subset_fields.c.
+
+CREATE FUNCTION subset_fields_trigger() RETURNS trigger
+  AS 'MODULE_PATHNAME', 'dp_subset_fields_trigger' LANGUAGE C;
+COMMENT ON FUNCTION subset_fields_trigger() IS 'trigger of tables with cold fields; made by subset_fields_enable';
+
+CREATE FUNCTION subset_fields_enable(rel regclass, cold text[], name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  pair text := replace(gen_random_uuid()::text, '-', '');
+  options @extschema@.bson;
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
+  PERFORM @extschema@._pattern_require_owner(rel);
+  PERFORM @extschema@._subset_fields_paths(rel, cold, name);
+  name := coalesce(name, cold[1]);
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.name = subset_fields_enable.name) THEN
+    RAISE EXCEPTION 'table % has a pattern named "%" already', t.base, name USING ERRCODE = 'duplicate_object';
+  END IF;
+  options := @extschema@.bson_build('name', name, 'cold', cold, 'pair', pair, 'doc_column', t.doc);
+  PERFORM @extschema@._subset_fields_create_side(rel, doc_column,
+            format('%I.%I', t.schema_name, @extschema@._pattern_object_name(t.table_name, name, 'cold')), name, pair);
+  PERFORM @extschema@._subset_fields_create_triggers(rel, options);
+  PERFORM @extschema@._pattern_create_whole(rel, doc_column);
+  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
+    RAISE NOTICE 'table % has rows already', t.base
+      USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in line from now on.', t.base, name);
+  END IF;
+  RETURN name;
+END
+$$;
+COMMENT ON FUNCTION subset_fields_enable(regclass, text[], text, text) IS
+  'declares that the fields in cold (a set of paths) lie in a side table <table>_<name>_cold; the view <table>_whole shows and takes whole documents. Returns the name of the declaration (default: the first path). '
+  'Locks the table against writers; errors 22023 for paths that do not fit, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
+
+-- Whether paths can be cold fields of a table: not _id, none inside another, none that another pattern splits.
+CREATE FUNCTION _subset_fields_paths(rel regclass, cold text[], name text) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF cold IS NULL OR array_position(cold, NULL) IS NOT NULL THEN
+    RAISE EXCEPTION 'cold must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  IF cardinality(cold) = 0 OR array_ndims(cold) > 1 THEN
+    RAISE EXCEPTION 'cold must be an array of paths' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  -- a bad path is an error here
+  IF EXISTS (SELECT FROM unnest(cold) p WHERE @extschema@._pattern_paths_overlap(p, '_id')) THEN
+    RAISE EXCEPTION '_id cannot be a cold field' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF EXISTS (SELECT FROM unnest(cold) WITH ORDINALITY AS a (p, n) JOIN unnest(cold) WITH ORDINALITY AS b (p, n) ON a.n < b.n
+             WHERE @extschema@._pattern_paths_overlap(a.p, b.p)) THEN
+    RAISE EXCEPTION 'cold fields must be different fields, none inside another' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d
+               CROSS JOIN LATERAL (SELECT @extschema@.bson_get_text(d.options, o) FROM unnest(ARRAY['field', 'flag', 'count_field', 'into_field']) o
+                                   UNION ALL SELECT e::pg_catalog.text FROM @extschema@.bson_elements(d.options OPERATOR(@extschema@.->) 'cold'::text) e
+                                     WHERE @extschema@.bson_typeof(d.options, 'cold') = 'array') AS theirs (path)
+               CROSS JOIN unnest(cold) AS ours (path)
+             WHERE d.name IS DISTINCT FROM _subset_fields_paths.name AND @extschema@._pattern_paths_overlap(theirs.path, ours.path)) THEN
+    RAISE EXCEPTION 'table % has a pattern that keeps one of these fields already', rel USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _subset_fields_paths(regclass, text[], text) IS 'errors 22004 and 22023 unless the paths can be cold fields of the table';
+
+CREATE FUNCTION _subset_fields_create_side(rel regclass, doc_column text, side_name text, name text, pair text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  columns text;
+  key_list text;
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
+  SELECT string_agg(format('%I %s NOT NULL', CASE WHEN cardinality(t.keys) = 1 THEN 'key' ELSE 'key' || n END, k), ', ' ORDER BY n),
+         string_agg(CASE WHEN cardinality(t.keys) = 1 THEN 'key' ELSE 'key' || n END, ', ' ORDER BY n)
+    INTO columns, key_list FROM unnest(t.key_types) WITH ORDINALITY AS u (k, n);
+  EXECUTE format('CREATE %sTABLE %s (%s, cold @extschema@.bson NOT NULL, PRIMARY KEY (%s))',
+                 CASE WHEN (SELECT c.relpersistence FROM pg_class c WHERE c.oid = rel) = 'u' THEN 'UNLOGGED ' ELSE '' END, side_name, columns, key_list);
+  EXECUTE format('COMMENT ON TABLE %s IS %L', side_name, format('cold fields of documents of %s', t.base));
+  EXECUTE format('ALTER TABLE %s OWNER TO %s', side_name, t.owner::regrole);
+  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_guard_trigger(%L, %L, %L)',
+                 @extschema@._pattern_trigger_name(side_name::regclass, 'zz_docpatterns_90_subset_fields', name, 'guard'), side_name, 'side', pair, name);
+END
+$$;
+COMMENT ON FUNCTION _subset_fields_create_side(regclass, text, text, text, text) IS 'side table for the cold fields of a table';
+
+-- The name of a trigger of a declaration, told apart by what it fires on: the one it has, or a new one.
+CREATE FUNCTION _subset_fields_trigger_name(rel regclass, name text, label text, type int) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT coalesce(
+    (SELECT t.tgname::text FROM pg_trigger t
+     WHERE t.tgrelid = $1 AND t.tgtype = $4 AND t.tgfoid = '@extschema@.subset_fields_trigger'::regproc
+       AND (t.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to($2, 'UTF8') || '\x00'::bytea
+            OR t.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations($1) d WHERE d.pattern = 'subset_fields' AND d.name = $2))),
+    @extschema@._pattern_trigger_name($1, 'zz_docpatterns_52_subset_fields', $2, $3))
+$$;
+COMMENT ON FUNCTION _subset_fields_trigger_name(regclass, text, text, int) IS 'name of a trigger of a declaration of cold fields; type as in pg_trigger';
+
+CREATE FUNCTION _subset_fields_create_triggers(rel regclass, options bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  name text := @extschema@.bson_get_text(options, 'name');
+  statement_name text;
+  part record;
+BEGIN
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.subset_fields_trigger(%L)',
+                 @extschema@._subset_fields_trigger_name(rel, name, NULL, 29), rel, options::text);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.subset_fields_trigger(%L, %L)',
+                 @extschema@._subset_fields_trigger_name(rel, name, 'before', 19), rel, 'of', name);
+  -- statement triggers are not inherited by partitions
+  statement_name := @extschema@._subset_fields_trigger_name(rel, name, 'statement', 56);
+  FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
+    EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.subset_fields_trigger(%L, %L)',
+                   statement_name, part.relid::regclass, 'of', name);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _subset_fields_create_triggers(regclass, bson) IS 'triggers of a table with cold fields';
+
+-- Verbs -------------------------------------------------------------------------------------------------------------------
+
+-- Names and options of a declaration, as the verbs below use them in generated SQL: there "b" is a row of the table, "s" one of
+-- the side table.
+CREATE FUNCTION _subset_fields_parts(rel regclass, name text,
+                                     OUT base text, OUT schema_name text, OUT table_name text, OUT options bson, OUT cold text[], OUT doc text,
+                                     OUT key_row text, OUT key_list text, OUT key_value text, OUT side regclass,
+                                     OUT side_key_row text, OUT side_key_value text, OUT matches text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  several boolean;
+  side_key_list text;
+BEGIN
+  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'subset_fields' AND d.name = _subset_fields_parts.name;
+  IF options IS NULL THEN
+    RAISE EXCEPTION 'table % has no cold fields named "%"', rel, name USING ERRCODE = 'undefined_object';
+  END IF;
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  several := cardinality(t.keys) > 1;
+  base := t.base; schema_name := t.schema_name; table_name := t.table_name; doc := format('b.%I', t.doc);
+  SELECT array_agg(e::pg_catalog.text) INTO cold FROM @extschema@.bson_elements(options OPERATOR(@extschema@.->) 'cold'::text) e;
+  SELECT string_agg(format('b.%I', k), ', ' ORDER BY n), string_agg(CASE WHEN several THEN format('s.key%s', n) ELSE 's.key' END, ', ' ORDER BY n),
+         string_agg(format('b.%I %s s.key%s', k, o, CASE WHEN several THEN n END), ' AND ' ORDER BY n)
+    INTO key_list, side_key_list, matches FROM unnest(t.keys, t.key_ops) WITH ORDINALITY AS u (k, o, n);
+  key_row := format('ROW(%s)', key_list);
+  key_value := format(CASE WHEN several THEN '@extschema@.bson_array(%s)' ELSE '@extschema@.to_bson(%s)' END, key_list);
+  side := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
+  side_key_row := format('ROW(%s)', side_key_list);
+  side_key_value := format(CASE WHEN several THEN '@extschema@.bson_array(%s)' ELSE '@extschema@.to_bson(%s)' END, side_key_list);
+END
+$$;
+COMMENT ON FUNCTION _subset_fields_parts(regclass, text) IS 'names and options of a declaration of cold fields, and pieces of SQL text about them';
+
+CREATE FUNCTION _subset_fields_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._subset_fields_parts(rel, name) q;
+  RETURN QUERY EXECUTE format('SELECT %s, format(''cold field "%%s" in the document'', c), ''absent'', ''present'' FROM %s AS b CROSS JOIN unnest($1) AS c WHERE @extschema@.bson_exists(%s, c)',
+                              p.key_value, p.base, p.doc) USING p.cold;
+  IF p.side IS NULL THEN
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'side table'::text, 'present'::text, 'missing'::text;
+    RETURN;
+  END IF;
+  RETURN QUERY EXECUTE format('SELECT %s, ''document of cold fields'', ''present'', ''missing'' FROM %s AS s WHERE NOT EXISTS (SELECT FROM %s AS b WHERE %s AND %s IS NOT NULL)',
+                              p.side_key_value, p.side, p.base, p.matches, p.doc);
+  RETURN QUERY EXECUTE format('SELECT %s, ''field of the side table'', ''a cold field'', coalesce(''"'' || e.key || ''"'', ''none'') FROM %s AS s LEFT JOIN LATERAL @extschema@.bson_each(s.cold) e ON true WHERE e.key IS NULL OR NOT e.key = ANY ($1)',
+                              p.side_key_value, p.side) USING p.cold;
+END
+$$;
+COMMENT ON FUNCTION _subset_fields_check(regclass, text) IS 'violated invariants of cold fields';
+
+CREATE FUNCTION _subset_fields_pending(rel regclass, name text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._subset_fields_parts(rel, name) q;
+  RETURN format('SELECT %s AS key FROM %s AS b WHERE %s ORDER BY %s', p.key_row, p.base,
+                (SELECT string_agg(format('@extschema@.bson_exists(%s, %L)', p.doc, c), ' OR ') FROM unnest(p.cold) c), p.key_list);
+END
+$$;
+COMMENT ON FUNCTION _subset_fields_pending(regclass, text) IS 'SQL text: keys of rows whose cold fields are not aside';
+
+CREATE FUNCTION _subset_fields_rejoin(rel regclass, name text, key record, paths text[]) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_subset_fields_rejoin' LANGUAGE C;
+COMMENT ON FUNCTION _subset_fields_rejoin(regclass, text, record, text[]) IS
+  'puts cold fields (NULL: all) back into the document of a key; returns the size of that; does nothing when it would be too large; forgets what has no document';
+
+CREATE FUNCTION _subset_fields_repair(rel regclass, name text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  r record;
+  done bigint := 0;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._subset_fields_parts(rel, name) q;
+  PERFORM @extschema@._pattern_create_whole(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')));
+  IF p.side IS NULL THEN
+    PERFORM @extschema@._subset_fields_create_side(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')),
+              format('%I.%I', p.schema_name, @extschema@._pattern_object_name(p.table_name, name, 'cold')), name, @extschema@.bson_get_text(p.options, 'pair'));
+    SELECT q.* INTO p FROM @extschema@._subset_fields_parts(rel, name) q;
+  END IF;
+  -- what has no document, and fields that are not cold (any more)
+  FOR r IN EXECUTE format('SELECT %1$s AS key, array(SELECT e.key FROM @extschema@.bson_each(s.cold) e WHERE NOT e.key = ANY ($1)) AS others FROM %2$s AS s '
+                          'WHERE NOT EXISTS (SELECT FROM %3$s AS b WHERE %4$s AND %5$s IS NOT NULL) OR s.cold = ''{}''::@extschema@.bson '
+                          'OR EXISTS (SELECT FROM @extschema@.bson_each(s.cold) e WHERE NOT e.key = ANY ($1))', p.side_key_row, p.side, p.base, p.matches, p.doc) USING p.cold LOOP
+    PERFORM @extschema@._subset_fields_rejoin(rel, name, r.key, r.others);
+    done := done + 1;
+  END LOOP;
+  FOR r IN EXECUTE @extschema@._subset_fields_pending(rel, name) LOOP
+    IF @extschema@._pattern_settle(rel, name, r.key) THEN
+      done := done + 1;
+    END IF;
+  END LOOP;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _subset_fields_repair(regclass, text) IS 'pattern_repair of cold fields';
+
+-- Puts fields back into their documents, all or none.
+CREATE FUNCTION _subset_fields_put_back(rel regclass, name text, paths text[]) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  r record;
+  done bigint := 0;
+  too_large text[];
+  limit_size bigint := (SELECT s.setting::bigint FROM pg_settings s WHERE s.name = 'docpatterns.max_document_size');
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._subset_fields_parts(rel, name) q;
+  FOR r IN EXECUTE format('SELECT %s AS key, %s AS value FROM %s AS b JOIN %s AS s ON %s ORDER BY %s', p.key_row, p.key_value, p.base, p.side, p.matches, p.key_list) LOOP
+    IF @extschema@._subset_fields_rejoin(rel, name, r.key, paths) > limit_size THEN
+      too_large := too_large || r.value::text;
+    ELSE
+      done := done + 1;
+    END IF;
+  END LOOP;
+  IF too_large IS NOT NULL THEN
+    RAISE EXCEPTION 'pattern "%" of table %: % documents would be too large', name, p.base, cardinality(too_large)
+      USING ERRCODE = 'program_limit_exceeded',
+            DETAIL = 'Their keys: ' || array_to_string(too_large[1:20], ', ') || CASE WHEN cardinality(too_large) > 20 THEN ', ...' ELSE '' END || '.',
+            HINT = 'Raise docpatterns.max_document_size, or leave the data where they are with keep_data => true.';
+  END IF;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _subset_fields_put_back(regclass, text, text[]) IS 'puts cold fields (NULL: all) of all documents back; error 54000 with the keys of those that would be too large';
+
+CREATE FUNCTION _subset_fields_alter(rel regclass, name text, changes bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  c record;
+  cold text[];
+  others text[];
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._subset_fields_parts(rel, name) q;
+  cold := p.cold;
+  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
+    IF c.key <> 'cold' THEN
+      RAISE EXCEPTION 'option "%" of cold fields cannot be changed', c.key
+        USING ERRCODE = 'invalid_parameter_value', HINT = 'The option that can be changed is cold.';
+    END IF;
+    IF @extschema@.bson_typeof(c.value) <> 'array' OR EXISTS (SELECT FROM @extschema@.bson_elements(c.value) e WHERE @extschema@.bson_typeof(e) <> 'string') THEN
+      RAISE EXCEPTION 'cold must be an array of paths' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    SELECT coalesce(array_agg(e::pg_catalog.text), '{}') INTO cold FROM @extschema@.bson_elements(c.value) e;
+  END LOOP;
+  PERFORM @extschema@._subset_fields_paths(rel, cold, name);
+  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
+  -- fields that are no longer cold go back before the declaration forgets them
+  others := array(SELECT o FROM unnest(p.cold) o WHERE NOT o = ANY (cold));
+  IF cardinality(others) > 0 THEN
+    PERFORM @extschema@._subset_fields_put_back(rel, name, others);
+  END IF;
+  PERFORM @extschema@._subset_fields_create_triggers(rel, @extschema@.bson_set(p.options, 'cold', @extschema@.to_bson(cold)));
+  IF NOT cold <@ p.cold THEN
+    RAISE NOTICE 'CALL pattern_build(%, %) moves the new cold fields of the documents that are there', quote_literal(p.base), quote_literal(name);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _subset_fields_alter(regclass, text, bson) IS 'pattern_alter of cold fields';
+
+CREATE FUNCTION _subset_fields_disable(rel regclass, name text, how bson) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  r record;
+  done bigint := 0;
+  keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
+  view_rel regclass;
+BEGIN
+  EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
+  SELECT q.* INTO p FROM @extschema@._subset_fields_parts(rel, name) q;
+  IF NOT keep_data AND p.side IS NOT NULL THEN
+    done := @extschema@._subset_fields_put_back(rel, name, NULL);
+  END IF;
+  FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
+           WHERE t.tgfoid = '@extschema@.subset_fields_trigger'::regproc AND t.tgparentid = 0
+             AND t.tgrelid IN (SELECT pt.relid FROM pg_partition_tree(rel) pt UNION SELECT rel)
+             AND (t.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'subset_fields' AND d.name = _subset_fields_disable.name)
+                  OR t.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to(name, 'UTF8') || '\x00'::bytea)
+           ORDER BY t.tgnargs DESC LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.tab);
+  END LOOP;
+  IF p.side IS NOT NULL THEN
+    FOR r IN SELECT t.tgname FROM pg_trigger t
+             WHERE t.tgrelid = p.side AND t.tgargs = convert_to('side', 'UTF8') || '\x00'::bytea || convert_to(@extschema@.bson_get_text(p.options, 'pair'), 'UTF8') || '\x00'::bytea
+                                                     || convert_to(name, 'UTF8') || '\x00'::bytea LOOP
+      EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, p.side);
+    END LOOP;
+    IF keep_data THEN
+      PERFORM @extschema@._pattern_forget(p.side, rel);
+    ELSE
+      EXECUTE format('DROP TABLE %s', p.side);
+    END IF;
+  END IF;
+  IF NOT EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d) THEN
+    view_rel := @extschema@._pattern_whole_view(rel);
+    IF view_rel IS NOT NULL THEN
+      EXECUTE format('DROP VIEW %s', view_rel);
+    END IF;
+  END IF;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _subset_fields_disable(regclass, text, bson) IS 'pattern_disable of cold fields';
