@@ -124,6 +124,7 @@
  */
 #if PG_VERSION_NUM >= 160000
 #define DpUpdateIndexes TU_UpdateIndexes
+#define dp_update_needs_indexes(indexes) ((indexes) != TU_None)
 #define dp_insert_index_tuples(info, slot, estate) \
 	ExecInsertIndexTuples(info, slot, estate, false, false, NULL, NIL, false)
 #define dp_update_index_tuples(info, slot, estate, indexes) \
@@ -131,6 +132,7 @@
 	 ExecInsertIndexTuples(info, slot, estate, true, false, NULL, NIL, (indexes) == TU_Summarizing) : NIL)
 #else
 #define DpUpdateIndexes bool
+#define dp_update_needs_indexes(indexes) (indexes)
 #define dp_insert_index_tuples(info, slot, estate) \
 	ExecInsertIndexTuples(info, slot, estate, false, false, NULL, NIL)
 #define dp_update_index_tuples(info, slot, estate, indexes) \
@@ -142,6 +144,76 @@
 #define dp_identity_sequence(rel, attnum) getIdentitySequence(rel, attnum, false)
 #else
 #define dp_identity_sequence(rel, attnum) getIdentitySequence(RelationGetRelid(rel), attnum, false)
+#endif
+
+/*
+ * Firing triggers and checks from outside of the executor: PostgreSQL 16 tells
+ * what triggers find, keeps permissions apart from the range table and names
+ * the relations of a recheck, 18 tells MERGE apart and renames what holds
+ * prepared checks.
+ */
+#if PG_VERSION_NUM >= 180000
+#define dp_before_update_triggers(estate, epq, info, tid, slot, failure) \
+	ExecBRUpdateTriggers(estate, epq, info, tid, NULL, slot, NULL, failure, false)
+#define dp_before_delete_triggers(estate, epq, info, tid) \
+	ExecBRDeleteTriggers(estate, epq, info, tid, NULL, NULL, NULL, NULL, false)
+#define dp_check_exprs(info) ((info)->ri_CheckConstraintExprs)
+#elif PG_VERSION_NUM >= 160000
+#define dp_before_update_triggers(estate, epq, info, tid, slot, failure) \
+	ExecBRUpdateTriggers(estate, epq, info, tid, NULL, slot, NULL, failure)
+#define dp_before_delete_triggers(estate, epq, info, tid) \
+	ExecBRDeleteTriggers(estate, epq, info, tid, NULL, NULL, NULL, NULL)
+#define dp_check_exprs(info) ((info)->ri_ConstraintExprs)
+#else
+#define dp_before_update_triggers(estate, epq, info, tid, slot, failure) \
+	ExecBRUpdateTriggers(estate, epq, info, tid, NULL, slot, failure)
+#define dp_before_delete_triggers(estate, epq, info, tid) \
+	ExecBRDeleteTriggers(estate, epq, info, tid, NULL, NULL)
+#define dp_check_exprs(info) ((info)->ri_ConstraintExprs)
+#endif
+
+#if PG_VERSION_NUM >= 160000
+#define dp_epq_init(epq, estate) EvalPlanQualInit(epq, estate, NULL, NIL, -1, NIL)
+#else
+#define dp_epq_init(epq, estate) EvalPlanQualInit(epq, estate, NULL, NIL, -1)
+#endif
+
+/*
+ * The range table of a statement that writes to one relation; columns is set to
+ * where the columns that it writes stand.  For files that include
+ * parser/parse_relation.h.
+ */
+#if PG_VERSION_NUM >= 160000
+#define dp_init_range_table(estate, rte, columns) \
+	do { \
+		List	   *perms_ = NIL; \
+		RTEPermissionInfo *perm_ = addRTEPermissionInfo(&perms_, rte); \
+		(columns) = &perm_->updatedCols; \
+		dp_exec_init_range_table(estate, list_make1(rte), perms_); \
+	} while (0)
+#if PG_VERSION_NUM >= 180000
+#define dp_exec_init_range_table(estate, rtes, perms) ExecInitRangeTable(estate, rtes, perms, bms_make_singleton(1))
+#else
+#define dp_exec_init_range_table(estate, rtes, perms) ExecInitRangeTable(estate, rtes, perms)
+#endif
+#else
+#define dp_init_range_table(estate, rte, columns) \
+	do { \
+		(columns) = &(rte)->updatedCols; \
+		ExecInitRangeTable(estate, list_make1(rte)); \
+	} while (0)
+#endif
+
+/*
+ * PostgreSQL 18 has checks that are not enforced, and columns that are computed
+ * when they are read.
+ */
+#if PG_VERSION_NUM >= 180000
+#define dp_check_enforced(check) ((check).ccenforced)
+#define dp_has_virtual_columns(constr) ((constr)->has_generated_virtual)
+#else
+#define dp_check_enforced(check) true
+#define dp_has_virtual_columns(constr) false
 #endif
 
 #endif							/* DP_COMPAT_H */

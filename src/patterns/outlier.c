@@ -291,6 +291,7 @@ outlier_before(Outlier *o, TriggerData *trigdata)
 	switch (dp_marked(o->decl->target, o->decl->name))
 	{
 		case DP_MARK_NONE:
+		case DP_MARK_DERIVED:
 			if (is_update && row_unchanged(o, trigdata, desc))
 				return tuple;
 			break;

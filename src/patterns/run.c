@@ -22,6 +22,7 @@ static List *collections = NIL; /* of DpCollected, in TopTransactionContext */
 static bool callbacks_registered = false;
 
 static int	execute(SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxrows);
+static int	execute_as(Oid owner, SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxrows);
 static DpMark *mark_find(Oid relid, const char *name);
 static void plans_free(void *arg);
 static void collections_xact(XactEvent event, void *arg);
@@ -115,33 +116,58 @@ uint64
 dp_run(DpDecl *decl, SPIPlanPtr plan, Datum *values, const char *nulls,
 	   int flags, long maxrows, int expected)
 {
-	Oid			user;
-	int			sec;
-	Oid			acting = acting_user;
+	int			rc;
+
+	if (flags & DP_RUN_AS_OWNER)
+		rc = execute_as(decl->owner, plan, values, nulls, flags, maxrows);
+	else
+		rc = execute(plan, values, nulls, flags, maxrows);
+	if (rc != expected)
+		elog(ERROR, "SPI_execute_snapshot returned %s", SPI_result_code_string(rc));
+	return SPI_processed;
+}
+
+/*
+ * Take on the rights of a table's owner.
+ */
+void
+dp_act_as(Oid owner, DpActing *saved)
+{
+	GetUserIdAndSecContext(&saved->user, &saved->sec);
+	saved->acting = acting_user;
+	if (!OidIsValid(acting_user))
+		acting_user = saved->user;
+	SetUserIdAndSecContext(owner, saved->sec | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
+}
+
+/*
+ * Have one's own again.
+ */
+void
+dp_act_end(const DpActing *saved)
+{
+	acting_user = saved->acting;
+	SetUserIdAndSecContext(saved->user, saved->sec);
+}
+
+/* Execute a plan with the rights of a table's owner. */
+static int
+execute_as(Oid owner, SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxrows)
+{
+	DpActing	saved;
 	volatile int rc = 0;
 
-	GetUserIdAndSecContext(&user, &sec);
+	dp_act_as(owner, &saved);
 	PG_TRY();
 	{
-		if (flags & DP_RUN_AS_OWNER)
-		{
-			if (!OidIsValid(acting_user))
-				acting_user = user;
-			SetUserIdAndSecContext(decl->owner, sec | SECURITY_LOCAL_USERID_CHANGE |
-								   SECURITY_NOFORCE_RLS);
-		}
 		rc = execute(plan, values, nulls, flags, maxrows);
 	}
 	PG_FINALLY();
 	{
-		acting_user = acting;
-		SetUserIdAndSecContext(user, sec);
+		dp_act_end(&saved);
 	}
 	PG_END_TRY();
-
-	if (rc != expected)
-		elog(ERROR, "SPI_execute_snapshot returned %s", SPI_result_code_string(rc));
-	return SPI_processed;
+	return rc;
 }
 
 /* Execute a plan with the snapshots that dp_run() describes. */

@@ -46,6 +46,20 @@ typedef struct DpActor
 extern void dp_owner_begin(Oid owner, DpActor *saved);
 extern void dp_owner_end(const DpActor *saved);
 
+/*
+ * The owner's rights alone, as dp_run() has them with DP_RUN_AS_OWNER: for
+ * what is written without a statement.  The caller ends it also on errors.
+ */
+typedef struct DpActing
+{
+	Oid			user;
+	int			sec;
+	Oid			acting;
+} DpActing;
+
+extern void dp_act_as(Oid owner, DpActing *saved);
+extern void dp_act_end(const DpActing *saved);
+
 /* A column of the current SPI result, detoasted if a varlena; its memory is SPI's. */
 extern Datum dp_result(uint64 row, int column, bool *isnull);
 

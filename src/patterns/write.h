@@ -54,7 +54,7 @@ typedef struct DpWriter DpWriter;
  */
 typedef struct DpLookup DpLookup;
 
-/* By the primary key, or by its first columns.  Lives in the context. */
+/* By the primary key.  Lives in the context. */
 extern DpLookup *dp_lookup_primary(Oid relid, MemoryContext context);
 
 /*
@@ -104,8 +104,9 @@ extern Relation dp_writer_relation(DpWriter *w);
 
 /*
  * Finding.  Makes the first row with these values current, in the version that
- * is committed (or our own); false if there is none.  Nulls are found nowhere.
- * dp_writer_next() goes on; between the two the row may be locked and written.
+ * is committed (or our own); false if there is none.  The values, none of them
+ * null, have to stay where they are as long as dp_writer_next() is called:
+ * it goes on; between the two the row may be locked and written.
  */
 extern bool dp_writer_find(DpWriter *w, DpLookup *lookup, const Datum *values);
 extern bool dp_writer_next(DpWriter *w);
@@ -115,6 +116,7 @@ typedef struct DpRowRef
 {
 	Oid			relid;			/* the table or the partition */
 	ItemPointerData tid;
+	uint32		epoch;
 } DpRowRef;
 
 extern void dp_writer_ref(DpWriter *w, DpRowRef *ref);

@@ -1,0 +1,1170 @@
+/*
+ * write.c
+ *		Rows found, locked and written from C, without a statement for each.
+ *
+ * A writer does what the executor does for a statement on the table: an EState
+ * with the table as its only relation, triggers fired and queued, indexes
+ * opened when an entry has to be made.  What does not change from one statement
+ * to the next (the owner, columns, which triggers have to be called, prepared
+ * checks) is kept with the backend until some relation changes.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/heapam.h"
+#include "access/relscan.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "executor/nodeModifyTable.h"
+#include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "parser/parse_relation.h"
+#include "rewrite/rewriteHandler.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "bson/catalog.h"
+#include "bson/reader.h"
+#include "patterns/lookup.h"
+#include "patterns/sqlgen.h"
+#include "patterns/write.h"
+
+/* A table or partition that is written to */
+typedef struct Leaf
+{
+	Relation	rel;
+	DpTableFacts *facts;
+	ResultRelInfo *info;
+	AttrNumber	doc;
+	TupleTableSlot *found;
+	TupleTableSlot *written;
+	bool		indexes_open;
+} Leaf;
+
+/* A scan, kept for the next search of the same kind */
+typedef struct Search
+{
+	DpLookup   *lookup;
+	Leaf	   *leaf;
+	uint64		generation;
+	Relation	index;
+	int			nkeys;
+	ScanKeyData *keys;
+	IndexScanDesc desc;
+} Search;
+
+struct DpWriter
+{
+	MemoryContext context;
+	MemoryContext row_context;	/* what is made of the current row */
+	EState	   *estate;
+	Relation	rel;
+	char	   *column;
+	int			flags;
+	const char *mark_name;
+	DpMarkKind	mark_kind;
+	DpSkipTrigger skip;
+	Leaf	   *root;			/* the table itself: for triggers for statements, and rows if it is not partitioned */
+	List	   *leaf_oids;		/* of a partitioned table, NIL until they are wanted */
+	List	   *leaves;			/* of Leaf, those that are open */
+	Snapshot	snapshot;
+	uint32		epoch;			/* of the snapshot */
+	bool		stale;			/* the snapshot does not show what is known to be there */
+	EPQState	epq;
+	bool		epq_ready;
+	int64		rows;
+
+	/* the statement's own triggers */
+	bool		query;			/* AfterTriggerBeginQuery() was called */
+	bool		began[CMD_DELETE + 1];
+	TransitionCaptureState *capture[CMD_DELETE + 1];
+	Bitmapset **columns;		/* that the statement writes, as triggers are told */
+
+	/* the search */
+	List	   *scans;
+	DpLookup   *lookup;
+	const Datum *values;
+	int			next_leaf;
+	Search	   *scan;
+
+	/* the current row, in current->found */
+	Leaf	   *current;
+	bool		locked;
+	bool		doubtful;		/* it may have become another row */
+	struct varlena *doc;
+
+	/* defaults of new rows */
+	ExprState **defaults;
+};
+
+static Leaf *leaf_open(DpWriter *w, Relation rel);
+static void leaf_arm(DpWriter *w, Leaf *leaf);
+static Leaf *leaf_of(DpWriter *w, Oid relid);
+static Leaf *leaf_nth(DpWriter *w, int n);
+static void leaf_indexes(Leaf *leaf);
+static Snapshot snapshot_of(DpWriter *w);
+static Search *scan_of(DpWriter *w, DpLookup *lookup, Leaf *leaf);
+static void current_clear(DpWriter *w);
+static void current_set(DpWriter *w, Leaf *leaf);
+static void statement_begin(DpWriter *w, CmdType event);
+static void statement_end(DpWriter *w);
+static Snapshot crosscheck_of(const DpWriter *w);
+static DpWriteResult write_update(DpWriter *w, Leaf *leaf, struct varlena *doc);
+static DpWriteResult write_delete(DpWriter *w, Leaf *leaf);
+static void write_insert(DpWriter *w, Leaf *leaf);
+static DpWriteResult run_update(DpWriter *w, struct varlena *doc);
+static void run_insert(DpWriter *w, struct varlena *doc);
+static void insert_statement(DpWriter *w, const Datum *values, const bool *nulls);
+static void check_row(DpWriter *w, Leaf *leaf, TupleTableSlot *slot);
+static void all_columns(DpWriter *w);
+static bool same_id(struct varlena *a, struct varlena *b);
+static void defaults_prepare(DpWriter *w);
+static void write_lost(DpWriter *w) pg_attribute_noreturn();
+static void write_suppressed(DpWriter *w) pg_attribute_noreturn();
+
+/*
+ * Open a table for writing.
+ */
+DpWriter *
+dp_writer_open(Oid relid, const char *column, int flags, const char *mark)
+{
+	EState	   *estate = CreateExecutorState();
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	DpWriter   *w = palloc0(sizeof(DpWriter));
+	RangeTblEntry *rte;
+
+	w->context = estate->es_query_cxt;
+	w->estate = estate;
+	w->column = column != NULL ? pstrdup(column) : NULL;
+	w->flags = flags;
+	w->mark_name = mark != NULL ? pstrdup(mark) : NULL;
+	w->mark_kind = mark != NULL ? DP_MARK_INTERNAL : DP_MARK_DERIVED;
+	w->rel = table_open(relid, RowExclusiveLock);
+	if (w->rel->rd_rel->relkind != RELKIND_RELATION && w->rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("%s is not a table", dp_relation_name(relid))));
+
+	rte = makeNode(RangeTblEntry);
+	rte->rtekind = RTE_RELATION;
+	rte->relid = relid;
+	rte->relkind = w->rel->rd_rel->relkind;
+	rte->rellockmode = RowExclusiveLock;
+	w->root = leaf_open(w, w->rel);
+	dp_init_range_table(estate, rte, w->columns);
+	if (w->root->doc > 0)
+		*w->columns = bms_make_singleton(w->root->doc - FirstLowInvalidHeapAttributeNumber);
+	MemoryContextSwitchTo(old);
+	return w;
+}
+
+/*
+ * Leave triggers out.  The facts are those of this skip from now on.
+ */
+void
+dp_writer_skip(DpWriter *w, DpSkipTrigger skip)
+{
+	MemoryContext old = MemoryContextSwitchTo(w->context);
+
+	w->skip = skip;
+	w->root->facts = dp_table_facts(w->rel, skip);
+	leaf_arm(w, w->root);
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * Fire what is left to fire, and close.
+ */
+int64
+dp_writer_close(DpWriter *w)
+{
+	int64		rows = w->rows;
+	ListCell   *lc;
+
+	current_clear(w);
+	if (w->query)
+		statement_end(w);
+	foreach(lc, w->scans)
+	{
+		Search	   *scan = lfirst(lc);
+
+		index_endscan(scan->desc);
+		index_close(scan->index, NoLock);
+	}
+	if (w->epq_ready)
+		EvalPlanQualEnd(&w->epq);
+	if (w->snapshot != NULL)
+		UnregisterSnapshot(w->snapshot);
+	foreach(lc, w->leaves)
+	{
+		Leaf	   *leaf = lfirst(lc);
+
+		if (leaf->found != NULL)
+			ExecDropSingleTupleTableSlot(leaf->found);
+		if (leaf->written != NULL)
+			ExecDropSingleTupleTableSlot(leaf->written);
+	}
+	ExecCloseResultRelations(w->estate);
+	foreach(lc, w->leaves)
+		table_close(((Leaf *) lfirst(lc))->rel, NoLock);
+	FreeExecutorState(w->estate);
+	return rows;
+}
+
+/*
+ * See what this command has done, and what others have committed since.
+ */
+void
+dp_writer_refresh(DpWriter *w)
+{
+	CommandCounterIncrement();
+	w->stale = true;
+}
+
+Relation
+dp_writer_relation(DpWriter *w)
+{
+	return w->rel;
+}
+
+/*
+ * The first row that has the values.
+ */
+bool
+dp_writer_find(DpWriter *w, DpLookup *lookup, const Datum *values)
+{
+	w->lookup = lookup;
+	w->values = values;
+	w->next_leaf = 0;
+	w->scan = NULL;
+	return dp_writer_next(w);
+}
+
+/*
+ * The next one.
+ */
+bool
+dp_writer_next(DpWriter *w)
+{
+	bool		partitioned = w->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+
+	current_clear(w);
+	for (;;)
+	{
+		Leaf	   *leaf;
+
+		if (w->scan != NULL)
+		{
+			leaf = w->scan->leaf;
+			if (index_getnext_slot(w->scan->desc, ForwardScanDirection, leaf->found))
+			{
+				current_set(w, leaf);
+				return true;
+			}
+			w->scan = NULL;
+		}
+		if (partitioned)
+			leaf = leaf_nth(w, w->next_leaf++);
+		else
+			leaf = w->next_leaf++ == 0 ? w->root : NULL;
+		if (leaf == NULL)
+			return false;
+
+		{
+			Snapshot	snapshot = snapshot_of(w);
+			Search	   *scan = scan_of(w, w->lookup, leaf);
+			int			i;
+
+			for (i = 0; i < scan->nkeys; i++)
+				scan->keys[i].sk_argument = w->values[i];
+			scan->desc->xs_snapshot = snapshot;
+			index_rescan(scan->desc, scan->keys, scan->nkeys, NULL, 0);
+			w->scan = scan;
+		}
+	}
+}
+
+void
+dp_writer_ref(DpWriter *w, DpRowRef *ref)
+{
+	Assert(w->current != NULL);
+	ref->relid = RelationGetRelid(w->current->rel);
+	ref->tid = w->current->found->tts_tid;
+	ref->epoch = w->epoch;
+}
+
+/*
+ * Come back to a row.  If the snapshot has been renewed, the place may have
+ * been given to another row: then it counts as changed when it is locked.
+ */
+bool
+dp_writer_fetch(DpWriter *w, const DpRowRef *ref)
+{
+	Leaf	   *leaf = leaf_of(w, ref->relid);
+	ItemPointerData tid = ref->tid;
+
+	current_clear(w);
+	if (!table_tuple_fetch_row_version(leaf->rel, &tid, SnapshotAny, leaf->found))
+		return false;
+	current_set(w, leaf);
+	w->doubtful = ref->epoch != w->epoch || w->stale;
+	return true;
+}
+
+DpLockResult
+dp_writer_lock(DpWriter *w, LockTupleMode mode)
+{
+	return dp_writer_lock_wait(w, mode, LockWaitBlock);
+}
+
+/*
+ * Lock the current row in its latest version.
+ */
+DpLockResult
+dp_writer_lock_wait(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait)
+{
+	Leaf	   *leaf = w->current;
+	ItemPointerData tid = leaf->found->tts_tid;
+	DpLockResult result = w->doubtful ? DP_LOCK_CHANGED : DP_LOCK_OK;
+	TM_FailureData failure;
+	TM_Result	locked;
+
+	if (w->doc != NULL)
+	{
+		MemoryContextReset(w->row_context);
+		w->doc = NULL;
+	}
+	locked = table_tuple_lock(leaf->rel, &tid, snapshot_of(w), leaf->found, GetCurrentCommandId(false),
+							  mode, wait, 0, &failure);
+	if (locked == TM_Updated && !ItemPointerIndicatesMovedPartitions(&failure.ctid) &&
+		!ItemPointerEquals(&failure.ctid, &tid))
+	{
+		locked = table_tuple_lock(leaf->rel, &tid, snapshot_of(w), leaf->found, GetCurrentCommandId(false),
+								  mode, wait, TUPLE_LOCK_FLAG_FIND_LAST_VERSION, &failure);
+		result = DP_LOCK_CHANGED;
+		w->stale = true;
+	}
+	switch (locked)
+	{
+		case TM_Ok:
+			w->locked = true;
+			w->doubtful = false;
+			return result;
+		case TM_WouldBlock:
+			current_clear(w);
+			return DP_LOCK_SKIPPED;
+		case TM_SelfModified:
+			/* by this command, whose writes are not seen yet */
+			CommandCounterIncrement();
+			/* fall through */
+		case TM_Updated:
+		case TM_Deleted:
+			w->stale = true;
+			current_clear(w);
+			return DP_LOCK_GONE;
+		default:
+			elog(ERROR, "table_tuple_lock returned %d", (int) locked);
+	}
+}
+
+TupleTableSlot *
+dp_writer_row(DpWriter *w)
+{
+	return w->current->found;
+}
+
+/*
+ * The document of the current row.
+ */
+struct varlena *
+dp_writer_document(DpWriter *w)
+{
+	Leaf	   *leaf = w->current;
+
+	if (w->doc == NULL)
+	{
+		bool		isnull;
+		Datum		value = slot_getattr(leaf->found, leaf->doc, &isnull);
+
+		if (!isnull)
+		{
+			MemoryContext old = MemoryContextSwitchTo(w->row_context);
+
+			w->doc = PG_DETOAST_DATUM_PACKED(value);
+			MemoryContextSwitchTo(old);
+		}
+	}
+	return w->doc;
+}
+
+/*
+ * The primary key of the current row.
+ */
+void
+dp_writer_key(DpWriter *w, DpKey *key)
+{
+	Relation	rel = w->current->rel;
+	Relation	index;
+	int			i;
+
+	if (!rel->rd_indexvalid)
+		list_free(RelationGetIndexList(rel));
+	if (!OidIsValid(rel->rd_pkindex))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table %s has no primary key", dp_relation_name(RelationGetRelid(rel)))));
+	index = RelationIdGetRelation(rel->rd_pkindex);
+	key->n = IndexRelationGetNumberOfKeyAttributes(index);
+	for (i = 0; i < key->n; i++)
+	{
+		bool		isnull;
+
+		key->values[i] = slot_getattr(w->current->found, index->rd_index->indkey.values[i], &isnull);
+	}
+	RelationClose(index);
+}
+
+/*
+ * Write another document into the current row.
+ */
+DpWriteResult
+dp_writer_update(DpWriter *w, struct varlena *doc)
+{
+	Leaf	   *leaf = w->current;
+	struct varlena *before = dp_writer_document(w);
+	TupleTableSlot *slot = leaf->written;
+	int			natts = RelationGetDescr(leaf->rel)->natts;
+
+	if (before != NULL && (doc == before ||
+						   (VARSIZE_ANY_EXHDR(doc) == VARSIZE_ANY_EXHDR(before) &&
+							memcmp(VARDATA_ANY(doc), VARDATA_ANY(before), VARSIZE_ANY_EXHDR(doc)) == 0)))
+	{
+		current_clear(w);
+		return DP_WRITE_SAME;
+	}
+	ExecClearTuple(slot);
+	slot_getallattrs(leaf->found);
+	memcpy(slot->tts_values, leaf->found->tts_values, sizeof(Datum) * natts);
+	memcpy(slot->tts_isnull, leaf->found->tts_isnull, sizeof(bool) * natts);
+	slot->tts_values[leaf->doc - 1] = PointerGetDatum(doc);
+	slot->tts_isnull[leaf->doc - 1] = false;
+	ExecStoreVirtualTuple(slot);
+	return run_update(w, doc);
+}
+
+/*
+ * Write another row in the place of the current one.
+ */
+DpWriteResult
+dp_writer_update_row(DpWriter *w, const Datum *values, const bool *nulls)
+{
+	Leaf	   *leaf = w->current;
+	TupleTableSlot *slot = leaf->written;
+	TupleDesc	desc = RelationGetDescr(leaf->rel);
+	bool		same = true;
+	int			i;
+
+	slot_getallattrs(leaf->found);
+	for (i = 0; i < desc->natts && same; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (att->attisdropped || att->attgenerated)
+			continue;
+		same = nulls[i] == leaf->found->tts_isnull[i] &&
+			(nulls[i] || datum_image_eq(values[i], leaf->found->tts_values[i], att->attbyval, att->attlen));
+	}
+	if (same)
+	{
+		current_clear(w);
+		return DP_WRITE_SAME;
+	}
+	all_columns(w);
+	ExecClearTuple(slot);
+	memcpy(slot->tts_values, values, sizeof(Datum) * desc->natts);
+	memcpy(slot->tts_isnull, nulls, sizeof(bool) * desc->natts);
+	ExecStoreVirtualTuple(slot);
+	return run_update(w, NULL);
+}
+
+/*
+ * Delete the current row.
+ */
+DpWriteResult
+dp_writer_delete(DpWriter *w)
+{
+	DpActing	saved;
+	DpMark		mark;
+	volatile DpWriteResult result = DP_WRITE_DONE;
+
+	dp_act_as(w->root->facts->owner, &saved);
+	dp_mark_push(&mark, RelationGetRelid(w->rel), w->mark_name, w->mark_kind);
+	PG_TRY();
+	{
+		statement_begin(w, CMD_DELETE);
+		result = write_delete(w, w->current);
+	}
+	PG_FINALLY();
+	{
+		dp_mark_pop(&mark);
+		dp_act_end(&saved);
+	}
+	PG_END_TRY();
+	ResetPerTupleExprContext(w->estate);
+	current_clear(w);
+	return result;
+}
+
+/*
+ * A new document.
+ */
+void
+dp_writer_insert(DpWriter *w, struct varlena *doc)
+{
+	TupleTableSlot *slot = w->root->written;
+	TupleDesc	desc = RelationGetDescr(w->rel);
+	ExprContext *econtext;
+	int			i;
+
+	if (w->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+	{
+		Datum	   *values = palloc0(sizeof(Datum) * desc->natts);
+		bool	   *nulls = palloc(sizeof(bool) * desc->natts);
+
+		memset(nulls, true, sizeof(bool) * desc->natts);
+		values[w->root->doc - 1] = PointerGetDatum(doc);
+		nulls[w->root->doc - 1] = false;
+		insert_statement(w, values, nulls);
+		return;
+	}
+
+	if (w->defaults == NULL)
+		defaults_prepare(w);
+	ExecClearTuple(slot);
+	econtext = GetPerTupleExprContext(w->estate);
+	for (i = 0; i < desc->natts; i++)
+	{
+		slot->tts_values[i] = (Datum) 0;
+		slot->tts_isnull[i] = true;
+		if (i == w->root->doc - 1)
+		{
+			slot->tts_values[i] = PointerGetDatum(doc);
+			slot->tts_isnull[i] = false;
+		}
+		else if (w->defaults[i] != NULL)
+			slot->tts_values[i] = ExecEvalExprSwitchContext(w->defaults[i], econtext, &slot->tts_isnull[i]);
+	}
+	ExecStoreVirtualTuple(slot);
+	run_insert(w, doc);
+}
+
+/*
+ * A new row.
+ */
+void
+dp_writer_insert_row(DpWriter *w, const Datum *values, const bool *nulls)
+{
+	TupleTableSlot *slot = w->root->written;
+	int			natts = RelationGetDescr(w->rel)->natts;
+
+	if (w->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+	{
+		insert_statement(w, values, nulls);
+		return;
+	}
+	ExecClearTuple(slot);
+	memcpy(slot->tts_values, values, sizeof(Datum) * natts);
+	memcpy(slot->tts_isnull, nulls, sizeof(bool) * natts);
+	ExecStoreVirtualTuple(slot);
+	run_insert(w, NULL);
+}
+
+/* Update the current row to what is in the slot, as the owner and marked. */
+static DpWriteResult
+run_update(DpWriter *w, struct varlena *doc)
+{
+	DpActing	saved;
+	DpMark		mark;
+	volatile DpWriteResult result = DP_WRITE_DONE;
+
+	dp_act_as(w->root->facts->owner, &saved);
+	dp_mark_push(&mark, RelationGetRelid(w->rel), w->mark_name, w->mark_kind);
+	mark.doc = doc;
+	PG_TRY();
+	{
+		statement_begin(w, CMD_UPDATE);
+		result = write_update(w, w->current, doc);
+	}
+	PG_FINALLY();
+	{
+		dp_mark_pop(&mark);
+		dp_act_end(&saved);
+	}
+	PG_END_TRY();
+	ResetPerTupleExprContext(w->estate);
+	current_clear(w);
+	return result;
+}
+
+/* Insert what is in the table's slot, likewise. */
+static void
+run_insert(DpWriter *w, struct varlena *doc)
+{
+	DpActing	saved;
+	DpMark		mark;
+
+	dp_act_as(w->root->facts->owner, &saved);
+	dp_mark_push(&mark, RelationGetRelid(w->rel), w->mark_name, w->mark_kind);
+	mark.doc = doc;
+	PG_TRY();
+	{
+		statement_begin(w, CMD_INSERT);
+		write_insert(w, w->root);
+	}
+	PG_FINALLY();
+	{
+		dp_mark_pop(&mark);
+		dp_act_end(&saved);
+	}
+	PG_END_TRY();
+	ExecClearTuple(w->root->written);
+	ResetPerTupleExprContext(w->estate);
+}
+
+/*
+ * Triggers see the row before it is written.  They lock it, so it is locked
+ * here, where it can be told that it has changed; so it is where a failure
+ * could not be told from one of the crosscheck.
+ */
+static DpWriteResult
+write_update(DpWriter *w, Leaf *leaf, struct varlena *doc)
+{
+	TriggerDesc *triggers = leaf->info->ri_TrigDesc;
+	TupleTableSlot *slot = leaf->written;
+	ItemPointerData tid = leaf->found->tts_tid;
+	bool		before = triggers != NULL && triggers->trig_update_before_row;
+	TM_FailureData failure;
+	LockTupleMode mode;
+	DpUpdateIndexes indexes;
+	TM_Result	result;
+	List	   *recheck = NIL;
+
+	if (leaf->facts->collection && doc != NULL && !same_id(dp_writer_document(w), doc))
+		before = true;
+	if (!w->locked && (before || w->doubtful || IsolationUsesXactSnapshot()))
+	{
+		struct varlena *seen = w->doc;
+		bool		unchanged;
+
+		/* what was made of the row stays valid while it is only locked */
+		w->doc = NULL;
+		ExecMaterializeSlot(slot);
+		unchanged = dp_writer_lock(w, LockTupleNoKeyExclusive) == DP_LOCK_OK;
+		w->doc = seen;
+		if (!unchanged)
+			return DP_WRITE_CHANGED;
+	}
+	if (before)
+	{
+		if (!w->epq_ready)
+		{
+			dp_epq_init(&w->epq, w->estate);
+			w->epq_ready = true;
+		}
+		if (!dp_before_update_triggers(w->estate, &w->epq, leaf->info, &tid, slot, &failure))
+			write_suppressed(w);
+	}
+	check_row(w, leaf, slot);
+	CheckCmdReplicaIdentity(leaf->rel, CMD_UPDATE);
+	result = table_tuple_update(leaf->rel, &tid, slot, GetCurrentCommandId(true), snapshot_of(w),
+								crosscheck_of(w), true, &failure, &mode, &indexes);
+	if (result != TM_Ok)
+	{
+		if (w->locked || (result != TM_Updated && result != TM_Deleted))
+			write_lost(w);
+		w->stale = true;
+		return DP_WRITE_CHANGED;
+	}
+	w->rows++;
+
+	if (dp_update_needs_indexes(indexes))
+	{
+		leaf_indexes(leaf);
+		recheck = dp_update_index_tuples(leaf->info, slot, w->estate, indexes);
+	}
+	if ((triggers != NULL && triggers->trig_update_after_row) || w->capture[CMD_UPDATE] != NULL)
+		ExecARUpdateTriggers(w->estate, leaf->info, NULL, NULL, &tid, NULL, slot, recheck,
+							 w->capture[CMD_UPDATE], false);
+	return DP_WRITE_DONE;
+}
+
+/* Delete the current row. */
+static DpWriteResult
+write_delete(DpWriter *w, Leaf *leaf)
+{
+	TriggerDesc *triggers = leaf->info->ri_TrigDesc;
+	ItemPointerData tid = leaf->found->tts_tid;
+	bool		before = triggers != NULL && triggers->trig_delete_before_row;
+	TM_FailureData failure;
+	TM_Result	result;
+
+	if (!w->locked && (before || w->doubtful || IsolationUsesXactSnapshot()) &&
+		dp_writer_lock(w, LockTupleExclusive) != DP_LOCK_OK)
+		return DP_WRITE_CHANGED;
+	if (before)
+	{
+		if (!w->epq_ready)
+		{
+			dp_epq_init(&w->epq, w->estate);
+			w->epq_ready = true;
+		}
+		if (!dp_before_delete_triggers(w->estate, &w->epq, leaf->info, &tid))
+			write_suppressed(w);
+	}
+	CheckCmdReplicaIdentity(leaf->rel, CMD_DELETE);
+	result = table_tuple_delete(leaf->rel, &tid, GetCurrentCommandId(true), snapshot_of(w),
+								crosscheck_of(w), true, &failure, false);
+	if (result != TM_Ok)
+	{
+		if (w->locked || (result != TM_Updated && result != TM_Deleted))
+			write_lost(w);
+		w->stale = true;
+		return DP_WRITE_CHANGED;
+	}
+	w->rows++;
+	if ((triggers != NULL && triggers->trig_delete_after_row) || w->capture[CMD_DELETE] != NULL)
+		ExecARDeleteTriggers(w->estate, leaf->info, &tid, NULL, w->capture[CMD_DELETE], false);
+	return DP_WRITE_DONE;
+}
+
+/* Insert what is in the slot. */
+static void
+write_insert(DpWriter *w, Leaf *leaf)
+{
+	TriggerDesc *triggers = leaf->info->ri_TrigDesc;
+	TupleTableSlot *slot = leaf->written;
+	List	   *recheck = NIL;
+
+	slot->tts_tableOid = RelationGetRelid(leaf->rel);
+	if (triggers != NULL && triggers->trig_insert_before_row &&
+		!ExecBRInsertTriggers(w->estate, leaf->info, slot))
+		write_suppressed(w);
+	check_row(w, leaf, slot);
+	table_tuple_insert(leaf->rel, slot, GetCurrentCommandId(true), 0, NULL);
+	w->rows++;
+	leaf_indexes(leaf);
+	if (leaf->info->ri_NumIndices > 0)
+		recheck = dp_insert_index_tuples(leaf->info, slot, w->estate);
+	if ((triggers != NULL && triggers->trig_insert_after_row) || w->capture[CMD_INSERT] != NULL)
+		ExecARInsertTriggers(w->estate, leaf->info, slot, recheck, w->capture[CMD_INSERT]);
+}
+
+/* Generated columns, constraints, and the bounds of the partition. */
+static void
+check_row(DpWriter *w, Leaf *leaf, TupleTableSlot *slot)
+{
+	TupleConstr *constr = RelationGetDescr(leaf->rel)->constr;
+
+	if (constr != NULL)
+	{
+		/* all of them: a statement that changes some columns would look at those that depend on these only */
+		if (constr->has_generated_stored)
+			ExecComputeStoredGenerated(leaf->info, w->estate, slot, CMD_INSERT);
+		if (constr->num_check > 0 && dp_check_exprs(leaf->info) == NULL && leaf->facts->checks != NULL)
+			dp_check_exprs(leaf->info) = leaf->facts->checks;
+		ExecConstraints(leaf->info, slot, w->estate);
+	}
+	if (leaf->rel->rd_rel->relispartition)
+		ExecPartitionCheck(leaf->info, slot, w->estate, true);
+}
+
+/* Triggers are told that all columns are written. */
+static void
+all_columns(DpWriter *w)
+{
+	MemoryContext old = MemoryContextSwitchTo(w->context);
+	int			i;
+
+	for (i = 1; i <= RelationGetDescr(w->rel)->natts; i++)
+		*w->columns = bms_add_member(*w->columns, i - FirstLowInvalidHeapAttributeNumber);
+	MemoryContextSwitchTo(old);
+}
+
+/* Whether two documents have the same _id, to the byte. */
+static bool
+same_id(struct varlena *a, struct varlena *b)
+{
+	DpValue		left;
+	DpValue		right;
+
+	return a != NULL &&
+		dp_document_find(DP_DOC_DATA(a), DP_DOC_SIZE(a), "_id", 3, &left) &&
+		dp_document_find(DP_DOC_DATA(b), DP_DOC_SIZE(b), "_id", 3, &right) &&
+		left.type == right.type && left.len == right.len && memcmp(left.data, right.data, left.len) == 0;
+}
+
+/*
+ * A row of a partitioned table goes in by a statement: finding its partition
+ * is the executor's business.  Columns that are null are left to their defaults.
+ */
+static void
+insert_statement(DpWriter *w, const Datum *values, const bool *nulls)
+{
+	TupleDesc	desc = RelationGetDescr(w->rel);
+	StringInfoData columns;
+	StringInfoData parameters;
+	Oid		   *types = palloc(sizeof(Oid) * desc->natts);
+	Datum	   *given = palloc(sizeof(Datum) * desc->natts);
+	int			n = 0;
+	int			i;
+	DpActing	saved;
+	DpMark		mark;
+
+	initStringInfo(&columns);
+	initStringInfo(&parameters);
+	for (i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (att->attisdropped || att->attgenerated || nulls[i])
+			continue;
+		appendStringInfo(&columns, "%s%s", n > 0 ? ", " : "", quote_identifier(NameStr(att->attname)));
+		types[n] = att->atttypid;
+		given[n++] = values[i];
+		appendStringInfo(&parameters, "%s$%d", n > 1 ? ", " : "", n);
+	}
+	dp_act_as(w->root->facts->owner, &saved);
+	dp_mark_push(&mark, RelationGetRelid(w->rel), w->mark_name, w->mark_kind);
+	if (w->root->doc > 0 && !nulls[w->root->doc - 1])
+		mark.doc = PG_DETOAST_DATUM_PACKED(values[w->root->doc - 1]);
+	PG_TRY();
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "INSERT INTO ");
+		dp_sql_table(&sql, RelationGetRelid(w->rel));
+		appendStringInfo(&sql, " (%s) OVERRIDING SYSTEM VALUE VALUES (%s)", columns.data, parameters.data);
+		SPI_connect();
+		if (SPI_execute_with_args(sql.data, n, types, given, NULL, false, 0) != SPI_OK_INSERT)
+			elog(ERROR, "could not insert into %s", dp_relation_name(RelationGetRelid(w->rel)));
+		if (SPI_processed == 0)
+			write_suppressed(w);
+		SPI_finish();
+	}
+	PG_FINALLY();
+	{
+		dp_mark_pop(&mark);
+		dp_act_end(&saved);
+	}
+	PG_END_TRY();
+	w->rows++;
+	w->stale = true;
+}
+
+/* Expressions for the columns of a new row other than the document's. */
+static void
+defaults_prepare(DpWriter *w)
+{
+	TupleDesc	desc = RelationGetDescr(w->rel);
+	MemoryContext old = MemoryContextSwitchTo(w->context);
+	int			i;
+
+	w->defaults = palloc0(sizeof(ExprState *) * desc->natts);
+	for (i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		Node	   *expr;
+
+		if (att->attisdropped || att->attgenerated || i == w->root->doc - 1)
+			continue;
+		expr = build_column_default(w->rel, i + 1);
+		if (expr != NULL)
+			w->defaults[i] = ExecInitExpr(expression_planner((Expr *) expr), NULL);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * The triggers that a statement fires before it does anything, once for each
+ * kind of event, and what its AFTER triggers want to see.
+ */
+static void
+statement_begin(DpWriter *w, CmdType event)
+{
+	ResultRelInfo *info = w->root->info;
+	MemoryContext old;
+
+	w->estate->es_output_cid = GetCurrentCommandId(true);
+	(void) snapshot_of(w);
+	if (w->began[event])
+		return;
+	w->began[event] = true;
+	if (!w->query && w->root->facts->fires)
+	{
+		AfterTriggerBeginQuery();
+		w->query = true;
+	}
+	if (info->ri_TrigDesc == NULL)
+		return;
+	old = MemoryContextSwitchTo(w->context);
+	switch (event)
+	{
+		case CMD_UPDATE:
+			if (info->ri_TrigDesc->trig_update_before_statement)
+				ExecBSUpdateTriggers(w->estate, info);
+			break;
+		case CMD_INSERT:
+			if (info->ri_TrigDesc->trig_insert_before_statement)
+				ExecBSInsertTriggers(w->estate, info);
+			break;
+		case CMD_DELETE:
+			if (info->ri_TrigDesc->trig_delete_before_statement)
+				ExecBSDeleteTriggers(w->estate, info);
+			break;
+		default:
+			break;
+	}
+	w->capture[event] = MakeTransitionCaptureState(info->ri_TrigDesc, RelationGetRelid(w->rel), event);
+	MemoryContextSwitchTo(old);
+}
+
+/* The triggers that it fires at its end, and those that were queued. */
+static void
+statement_end(DpWriter *w)
+{
+	ResultRelInfo *info = w->root->info;
+	DpActing	saved;
+	DpMark		mark;
+
+	dp_act_as(w->root->facts->owner, &saved);
+	dp_mark_push(&mark, RelationGetRelid(w->rel), w->mark_name, w->mark_kind);
+	PG_TRY();
+	{
+		if (w->began[CMD_UPDATE])
+			ExecASUpdateTriggers(w->estate, info, w->capture[CMD_UPDATE]);
+		if (w->began[CMD_INSERT])
+			ExecASInsertTriggers(w->estate, info, w->capture[CMD_INSERT]);
+		if (w->began[CMD_DELETE])
+			ExecASDeleteTriggers(w->estate, info, w->capture[CMD_DELETE]);
+		AfterTriggerEndQuery(w->estate);
+	}
+	PG_FINALLY();
+	{
+		dp_mark_pop(&mark);
+		dp_act_end(&saved);
+	}
+	PG_END_TRY();
+}
+
+/*
+ * From REPEATABLE READ on, a transaction cannot write over what it does not see.
+ */
+static Snapshot
+crosscheck_of(const DpWriter *w)
+{
+	return IsolationUsesXactSnapshot() && !(w->flags & DP_WRITE_LATEST) ? GetTransactionSnapshot() : InvalidSnapshot;
+}
+
+/* The snapshot that is read with. */
+static Snapshot
+snapshot_of(DpWriter *w)
+{
+	if (w->snapshot == NULL || (w->stale && w->scan == NULL))
+	{
+		if (w->snapshot != NULL)
+			UnregisterSnapshot(w->snapshot);
+		w->snapshot = RegisterSnapshot(GetLatestSnapshot());
+		w->estate->es_snapshot = w->snapshot;
+		w->epoch++;
+		w->stale = false;
+	}
+	return w->snapshot;
+}
+
+/* The scan for a lookup in a table, which is made when it is first wanted. */
+static Search *
+scan_of(DpWriter *w, DpLookup *lookup, Leaf *leaf)
+{
+	MemoryContext old;
+	DpLookupIndex *index;
+	Search	   *scan;
+	ListCell   *lc;
+	int			i;
+
+	foreach(lc, w->scans)
+	{
+		scan = lfirst(lc);
+		if (scan->lookup == lookup && scan->leaf == leaf)
+			return scan;
+	}
+	old = MemoryContextSwitchTo(w->context);
+	index = dp_lookup_index(lookup, leaf->rel);
+	if (index == NULL)
+		dp_lookup_missing(lookup, leaf->rel);
+	scan = palloc0(sizeof(Search));
+	scan->lookup = lookup;
+	scan->leaf = leaf;
+	scan->nkeys = index->nkeys;
+	scan->keys = palloc(sizeof(ScanKeyData) * index->nkeys);
+	for (i = 0; i < index->nkeys; i++)
+	{
+		scan->keys[i] = index->keys[i];
+		fmgr_info_copy(&scan->keys[i].sk_func, &index->keys[i].sk_func, w->context);
+	}
+	scan->index = index_open(index->index, AccessShareLock);
+	scan->desc = dp_index_beginscan(leaf->rel, scan->index, w->snapshot, scan->nkeys);
+	w->scans = lappend(w->scans, scan);
+	MemoryContextSwitchTo(old);
+	return scan;
+}
+
+/* No row is current. */
+static void
+current_clear(DpWriter *w)
+{
+	if (w->current != NULL)
+	{
+		ExecClearTuple(w->current->found);
+		ExecClearTuple(w->current->written);
+		w->current = NULL;
+	}
+	if (w->doc != NULL)
+	{
+		MemoryContextReset(w->row_context);
+		w->doc = NULL;
+	}
+	w->locked = false;
+	w->doubtful = false;
+}
+
+/* The row in the slot of a table is current. */
+static void
+current_set(DpWriter *w, Leaf *leaf)
+{
+	w->current = leaf;
+	if (w->row_context == NULL)
+		w->row_context = AllocSetContextCreate(w->context, "docpatterns row", ALLOCSET_DEFAULT_SIZES);
+}
+
+/* A table or partition, for writing; the current context is the writer's. */
+static Leaf *
+leaf_open(DpWriter *w, Relation rel)
+{
+	Leaf	   *leaf = palloc0(sizeof(Leaf));
+
+	leaf->rel = rel;
+	leaf->facts = dp_table_facts(rel, w->skip);
+	leaf->doc = leaf->facts->doc;
+	if (w->column != NULL)
+	{
+		if (leaf->doc == 0 ||
+			strcmp(NameStr(TupleDescAttr(RelationGetDescr(rel), leaf->doc - 1)->attname), w->column) != 0)
+			leaf->doc = get_attnum(RelationGetRelid(rel), w->column);
+		if (leaf->doc == InvalidAttrNumber)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_COLUMN),
+					 errmsg("table %s has no column \"%s\"", dp_relation_name(RelationGetRelid(rel)), w->column)));
+	}
+	leaf->info = makeNode(ResultRelInfo);
+	InitResultRelInfo(leaf->info, rel, w->root == NULL ? 1 : 0, w->root == NULL ? NULL : w->root->info, 0);
+	w->estate->es_opened_result_relations = lappend(w->estate->es_opened_result_relations, leaf->info);
+	leaf_arm(w, leaf);
+	if (rel->rd_rel->relkind == RELKIND_RELATION)
+	{
+		leaf->found = table_slot_create(rel, NULL);
+		leaf->written = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsVirtual);
+	}
+	w->leaves = lappend(w->leaves, leaf);
+	return leaf;
+}
+
+/* Which of its triggers have to be called. */
+static void
+leaf_arm(DpWriter *w, Leaf *leaf)
+{
+	TriggerDesc *desc = leaf->info->ri_TrigDesc;
+	TriggerDesc all;
+
+	if (desc == NULL)
+		return;
+	all = leaf->facts->fire;
+	all.triggers = desc->triggers;
+	all.numtriggers = desc->numtriggers;
+	*desc = all;
+}
+
+/* The open table or partition of that OID. */
+static Leaf *
+leaf_of(DpWriter *w, Oid relid)
+{
+	MemoryContext old;
+	Leaf	   *leaf;
+	ListCell   *lc;
+
+	foreach(lc, w->leaves)
+	{
+		leaf = lfirst(lc);
+		if (RelationGetRelid(leaf->rel) == relid)
+			return leaf;
+	}
+	old = MemoryContextSwitchTo(w->context);
+	leaf = leaf_open(w, table_open(relid, RowExclusiveLock));
+	MemoryContextSwitchTo(old);
+	return leaf;
+}
+
+/* The nth partition, NULL if there are no more. */
+static Leaf *
+leaf_nth(DpWriter *w, int n)
+{
+	if (w->leaf_oids == NIL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(w->context);
+
+		w->leaf_oids = dp_table_leaves(w->rel, RowExclusiveLock);
+		MemoryContextSwitchTo(old);
+	}
+	return n < list_length(w->leaf_oids) ? leaf_of(w, list_nth_oid(w->leaf_oids, n)) : NULL;
+}
+
+/* Indexes are opened when the first entry has to be made. */
+static void
+leaf_indexes(Leaf *leaf)
+{
+	if (leaf->indexes_open)
+		return;
+	ExecOpenIndices(leaf->info, false);
+	leaf->indexes_open = true;
+}
+
+/* Raises T_R_SERIALIZATION_FAILURE: this transaction does not see what it would write over. */
+static void
+write_lost(DpWriter *w)
+{
+	if (!IsolationUsesXactSnapshot())
+		elog(ERROR, "a row of %s has changed although it was locked", RelationGetRelationName(w->rel));
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not serialize access due to concurrent update")));
+}
+
+/* Raises TRIGGERED_DATA_CHANGE_VIOLATION: a user's trigger has suppressed the write. */
+static void
+write_suppressed(DpWriter *w)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+			 errmsg("a trigger on table %s keeps a pattern from writing to it",
+					dp_relation_name(RelationGetRelid(w->rel))),
+			 errdetail("A BEFORE trigger that returns null would leave half of a change undone.")));
+}
