@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/namespace.h"
@@ -81,6 +82,7 @@ static StringInfo loose_condition(Conditions *c, const char *expr, bool deep);
 static void append_loose(Conditions *c);
 static char *sort_order(Conditions *c, const DpValue *spec);
 static bool is_id(const DpPath *path);
+static char *row_key(Target *target, const char *schema);
 static void forget_unchanged(void *arg);
 static bool same_bytes(Datum a, Datum b);
 
@@ -530,6 +532,62 @@ sort_order(Conditions *c, const DpValue *spec)
 		between = ", ";
 	}
 	return sql.len == 0 ? NULL : sql.data;
+}
+
+/* The key of a row as a bson_value, NULL if the relation has none. */
+static char *
+row_key(Target *target, const char *schema)
+{
+	Relation	index;
+	StringInfoData sql;
+
+	if (target->key != 0)
+		return psprintf("t.%s", column(target, target->key));
+	list_free(RelationGetIndexList(target->rel));
+	if (!OidIsValid(target->rel->rd_pkindex))
+		return NULL;
+	index = index_open(target->rel->rd_pkindex, AccessShareLock);
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "%s.%s(", schema, index->rd_index->indnkeyatts == 1 ? "to_bson" : "bson_array");
+	for (int i = 0; i < index->rd_index->indnkeyatts; i++)
+		appendStringInfo(&sql, "%st.%s", i > 0 ? ", " : "", column(target, index->rd_index->indkey.values[i]));
+	appendStringInfoChar(&sql, ')');
+	index_close(index, AccessShareLock);
+	return sql.data;
+}
+
+void
+dp_collection_lookup(Oid relid, const DpPath *path, DpLookup *lookup)
+{
+	Target		target = {0};
+	const char *schema = quote_identifier(get_namespace_name(dp_types()->schema));
+	const char *index;
+
+	target.rel = try_table_open(relid, AccessShareLock);
+	if (target.rel == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid)));
+	find_columns(&target);
+	memset(lookup, 0, sizeof(DpLookup));
+	lookup->source = psprintf("%s AS t",
+							  quote_qualified_identifier(get_namespace_name(RelationGetNamespace(target.rel)),
+														 RelationGetRelationName(target.rel)));
+	lookup->doc = psprintf("t.%s", column(&target, target.doc));
+	lookup->key = row_key(&target, schema);
+	lookup->is_table = target.rel->rd_rel->relkind == RELKIND_RELATION ||
+		target.rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+	lookup->deep = path->nsteps > 1;
+	if (target.key != 0 && is_id(path))
+		lookup->expr = lookup->key;
+	else
+	{
+		index = dp_doc_index(dp_doc_facts(target.rel, target.doc), path, &lookup->arrays);
+		if (index != NULL)
+			lookup->expr = psprintf("(%s OPERATOR(%s.->) %s::pg_catalog.text)", lookup->doc, schema,
+									quote_literal_cstr(index));
+	}
+	table_close(target.rel, AccessShareLock);
 }
 
 /* The path that a field of a specification names, with dots between its parts. */

@@ -42,6 +42,24 @@ extern bool dp_doc_is_call(Node *node, const char *function, Oid argtype, Const 
 /* The column that is the key of a collection, 0 if the relation is not one. */
 extern AttrNumber dp_collection_key(Relation rel);
 
+/*
+ * How the rows of a relation, called t, are found by what a path leads to; all
+ * are pieces of SQL.
+ */
+typedef struct DpLookup
+{
+	char	   *source;			/* "schema"."relation" AS t */
+	char	   *doc;			/* t."column" with the documents */
+	char	   *key;			/* the row's key as a bson_value; NULL if it has none */
+	char	   *expr;			/* what a btree index has of the path, a bson_value; NULL if there is none */
+	bool		arrays;			/* it may be an array, or NULL for an array on the way if the path is ... */
+	bool		deep;			/* ... of several steps: for filters these rows count, too */
+	bool		is_table;		/* rows have a tableoid and a ctid */
+} DpLookup;
+
+/* Raises what collection_find() does for relations without documents. */
+extern void dp_collection_lookup(Oid relid, const DpPath *path, DpLookup *lookup);
+
 /* The path of a field as filters spell it: dots separate, nothing is quoted. */
 extern DpPath *dp_path_of_field(const char *name);
 
