@@ -12,6 +12,7 @@
 #include "utils/memutils.h"
 
 #include "dp.h"
+#include "patterns/approximation.h"
 
 PG_MODULE_MAGIC;
 
@@ -45,6 +46,17 @@ _PG_init(void)
 							 PGC_USERSET,
 							 0,
 							 NULL, NULL, NULL);
+
+	DefineCustomIntVariable("docpatterns.approximation_seed",
+							"Makes what approximation_add() draws in this session repeatable.",
+							"With 0 nobody can foresee it.",
+							&dp_approximation_seed,
+							0,
+							0,
+							INT_MAX,
+							PGC_USERSET,
+							0,
+							NULL, dp_approximation_seed_assign, NULL);
 
 	MarkGUCPrefixReserved("docpatterns");
 }

@@ -43,6 +43,7 @@ static char *text_argument(FunctionCallInfo fcinfo, int n);
 static const DpPatternMethods *const methods[] = {
 	&dp_outlier_methods,
 	&dp_subset_fields_methods,
+	&dp_approximation_methods,
 	NULL
 };
 

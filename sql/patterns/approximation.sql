@@ -1,0 +1,339 @@
+-- The approximation pattern. Its triggers and calls are in src/patterns/approximation*.c, slots in src/patterns/slots.c.
+
+CREATE FUNCTION approximation_trigger() RETURNS trigger
+  AS 'MODULE_PATHNAME', 'dp_approximation_trigger' LANGUAGE C;
+COMMENT ON FUNCTION approximation_trigger() IS 'trigger of tables with the approximation pattern; made by approximation_enable';
+
+CREATE FUNCTION _approximation_plus(doc bson, field text, amount bson_value) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_approximation_plus' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION _approximation_plus(bson, text, bson_value) IS 'the document with an amount added to a field; errors 42804 for what is no number, 22003 for a sum that is out of range';
+
+CREATE FUNCTION _approximation_valid(rel regclass, options bson) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_approximation_valid' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION _approximation_valid(regclass, bson) IS 'error 22023 unless these are options of the approximation pattern';
+
+-- Declaring ---------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION approximation_enable(
+  rel regclass, field text, step bigint DEFAULT NULL, error double precision DEFAULT NULL, threshold text DEFAULT NULL, slots int DEFAULT NULL,
+  name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  options @extschema@.bson;
+  pair text := replace(gen_random_uuid()::text, '-', '');
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
+  PERFORM @extschema@._pattern_require_owner(rel);
+  name := coalesce(name, field);
+  IF field IS NULL THEN
+    RAISE EXCEPTION 'field must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  IF num_nonnulls(step, error, threshold, slots) <> 1 THEN
+    RAISE EXCEPTION 'one of step, error, threshold and slots must be given' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF @extschema@._pattern_paths_overlap(field, '_id') THEN
+    RAISE EXCEPTION 'field must not be _id' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'approximation' AND d.name = approximation_enable.name) THEN
+    RAISE EXCEPTION 'table % has an approximation pattern named "%" already', t.base, name USING ERRCODE = 'duplicate_object';
+  END IF;
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d
+             WHERE d.pattern = 'approximation' AND @extschema@.bson_get_text(d.options, 'doc_column') = t.doc
+               AND @extschema@._pattern_paths_overlap(@extschema@.bson_get_text(d.options, 'field'), field)) THEN
+    RAISE EXCEPTION 'table % has an approximation pattern of this field already', t.base USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+
+  options := @extschema@.bson_build('name', name, 'field', field);
+  options := CASE WHEN step IS NOT NULL THEN @extschema@.bson_set(options, 'step', step)
+                  WHEN error IS NOT NULL THEN @extschema@.bson_set(options, 'error', error)
+                  WHEN threshold IS NOT NULL THEN @extschema@.bson_set(options, 'threshold', threshold)
+                  ELSE @extschema@.bson_set(@extschema@.bson_set(options, 'slots', slots), 'pair', pair) END;
+  options := @extschema@.bson_set(options, 'doc_column', t.doc);
+  PERFORM @extschema@._approximation_valid(rel, options);
+
+  IF slots IS NOT NULL THEN
+    PERFORM @extschema@._approximation_create_slots(rel, t.doc, name, pair);
+  END IF;
+  PERFORM @extschema@._approximation_create_triggers(rel, options);
+  IF slots IS NOT NULL THEN
+    PERFORM @extschema@._pattern_create_whole(rel, doc_column);
+  END IF;
+  RETURN name;
+END
+$$;
+COMMENT ON FUNCTION approximation_enable(regclass, text, bigint, double precision, text, int, text, text) IS
+  'declares the approximation pattern: a field that is not written for every event (step: one write in n; error: a standard error of at most that fraction; threshold: ''100'' or ''1%'', '
+  'smaller moves are put back) or counts exactly on rows aside (slots). Returns the name of the declaration. '
+  'Locks the table against writers; errors 22023 for options that do not fit, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
+
+-- The name of a trigger of a declaration, told apart by what it fires on: the one it has, or a new one.
+CREATE FUNCTION _approximation_trigger_name(rel regclass, name text, label text, type int) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT coalesce(
+    (SELECT t.tgname::text FROM pg_trigger t
+     WHERE t.tgrelid = $1 AND t.tgtype = $4 AND t.tgfoid = '@extschema@.approximation_trigger'::regproc
+       AND (t.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to($2, 'UTF8') || '\x00'::bytea
+            OR t.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations($1) d WHERE d.pattern = 'approximation' AND d.name = $2))),
+    @extschema@._pattern_trigger_name($1, 'zz_docpatterns_85_approximation', $2, $3))
+$$;
+COMMENT ON FUNCTION _approximation_trigger_name(regclass, text, text, int) IS 'name of a trigger of an approximation declaration; type as in pg_trigger';
+
+-- The triggers on the table, made anew when options change. The main one carries the declaration.
+CREATE FUNCTION _approximation_create_triggers(rel regclass, options bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  name text := @extschema@.bson_get_text(options, 'name');
+  t record;
+  statement_name text;
+  part record;
+BEGIN
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.approximation_trigger(%L)',
+                 @extschema@._approximation_trigger_name(rel, name, NULL, 23), rel, options::text);
+  IF NOT @extschema@.bson_exists(options, 'slots') THEN
+    RETURN;
+  END IF;
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.approximation_trigger(%L, %L)',
+                 @extschema@._approximation_trigger_name(rel, name, 'delete', 9), rel, 'of', name);
+  -- an update that leaves the key alone costs no call and no entry in the queue of triggers
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (NOT (%s)) EXECUTE FUNCTION @extschema@.approximation_trigger(%L, %L)',
+                 @extschema@._approximation_trigger_name(rel, name, 'key', 17), rel,
+                 (SELECT string_agg(format('OLD.%1$I %2$s NEW.%1$I', k, o), ' AND ') FROM unnest(t.keys, t.key_ops) AS u (k, o)), 'of', name);
+  -- statement triggers are not inherited by partitions
+  statement_name := @extschema@._approximation_trigger_name(rel, name, 'statement', 56);
+  FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
+    EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.approximation_trigger(%L, %L)',
+                   statement_name, part.relid::regclass, 'of', name);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _approximation_create_triggers(regclass, bson) IS 'triggers of the approximation pattern on its table';
+
+-- The table of slots and its guard.
+CREATE FUNCTION _approximation_create_slots(rel regclass, doc_column text, name text, pair text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  slots_name text;
+  columns text;
+  key_list text;
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
+  slots_name := format('%I.%I', t.schema_name, @extschema@._pattern_object_name(t.table_name, name, 'slots'));
+  SELECT string_agg(format('%I %s NOT NULL', CASE WHEN cardinality(t.keys) = 1 THEN 'key' ELSE 'key' || n END, k), ', ' ORDER BY n),
+         string_agg(CASE WHEN cardinality(t.keys) = 1 THEN 'key' ELSE 'key' || n END, ', ' ORDER BY n)
+    INTO columns, key_list FROM unnest(t.key_types) WITH ORDINALITY AS u (k, n);
+  -- pages with room: every addition is a new version of its row
+  EXECUTE format('CREATE %sTABLE %s (%s, slot bigint NOT NULL, amount @extschema@.bson_value NOT NULL, PRIMARY KEY (%s, slot)) WITH (fillfactor = 30)',
+                 CASE WHEN (SELECT c.relpersistence FROM pg_class c WHERE c.oid = rel) = 'u' THEN 'UNLOGGED ' ELSE '' END, slots_name, columns, key_list);
+  EXECUTE format('COMMENT ON TABLE %s IS %L', slots_name, format('what counts for "%s" of %s and is not yet in its documents', name, t.base));
+  EXECUTE format('ALTER TABLE %s OWNER TO %s', slots_name, t.owner::regrole);
+  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_guard_trigger(%L, %L, %L)',
+                 @extschema@._pattern_trigger_name(slots_name::regclass, 'zz_docpatterns_90_approximation', name, 'guard'), slots_name, 'side', pair, name);
+END
+$$;
+COMMENT ON FUNCTION _approximation_create_slots(regclass, text, text, text) IS 'table for the slots of an approximation pattern';
+
+-- Verbs -------------------------------------------------------------------------------------------------------------------
+
+-- Names and options of a declaration, as the verbs below use them in generated SQL: there "b" is a row of the table, "s" a slot.
+CREATE FUNCTION _approximation_parts(rel regclass, name text,
+                                     OUT base text, OUT options bson, OUT doc text, OUT field text, OUT slots boolean, OUT side regclass,
+                                     OUT key_value text, OUT key_list text, OUT key_row text, OUT side_key_value text, OUT side_key_list text, OUT side_key_row text, OUT matches text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  several boolean;
+BEGIN
+  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'approximation' AND d.name = _approximation_parts.name;
+  IF options IS NULL THEN
+    RAISE EXCEPTION 'table % has no approximation pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
+  END IF;
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  several := cardinality(t.keys) > 1;
+  base := t.base; doc := t.doc; field := @extschema@.bson_get_text(options, 'field');
+  slots := @extschema@.bson_exists(options, 'slots');
+  SELECT string_agg(format('b.%I', k), ', ' ORDER BY n), string_agg(CASE WHEN several THEN format('s.key%s', n) ELSE 's.key' END, ', ' ORDER BY n),
+         string_agg(format('b.%I %s s.key%s', k, o, CASE WHEN several THEN n END), ' AND ' ORDER BY n)
+    INTO key_list, side_key_list, matches FROM unnest(t.keys, t.key_ops) WITH ORDINALITY AS u (k, o, n);
+  key_row := format('ROW(%s)', key_list);
+  key_value := format(CASE WHEN several THEN '@extschema@.bson_array(%s)' ELSE '@extschema@.to_bson(%s)' END, key_list);
+  side_key_row := format('ROW(%s)', side_key_list);
+  side_key_value := format(CASE WHEN several THEN '@extschema@.bson_array(%s)' ELSE '@extschema@.to_bson(%s)' END, side_key_list);
+  IF slots THEN
+    side := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _approximation_parts(regclass, text) IS 'names and options of an approximation declaration, and pieces of SQL text about them';
+
+CREATE FUNCTION _approximation_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._approximation_parts(rel, name) q;
+  BEGIN
+    PERFORM @extschema@._approximation_valid(rel, p.options);
+  EXCEPTION WHEN invalid_parameter_value THEN
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'options'::text, 'valid'::text, SQLERRM;
+    RETURN;
+  END;
+  RETURN QUERY EXECUTE format($q$
+    SELECT %1$s, 'field'::text, 'a number or absent'::text, @extschema@.bson_typeof(b.%2$I, %3$L)
+    FROM %4$s AS b WHERE @extschema@.bson_typeof(b.%2$I, %3$L) NOT IN ('int', 'long', 'double', 'decimal', 'null')
+    $q$, p.key_value, p.doc, p.field, p.base);
+  IF NOT p.slots THEN
+    RETURN;
+  END IF;
+  IF p.side IS NULL THEN
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'table of slots'::text, 'present'::text, 'missing'::text;
+    RETURN;
+  END IF;
+  RETURN QUERY EXECUTE format($q$
+    SELECT %1$s, 'document of slots'::text, 'present'::text, 'missing'::text FROM (SELECT DISTINCT %2$s FROM %3$s AS s) AS s
+    WHERE NOT EXISTS (SELECT FROM %4$s AS b WHERE %5$s)
+    $q$, p.side_key_value, p.side_key_list, p.side, p.base, p.matches);
+  RETURN QUERY EXECUTE format($q$
+    SELECT %1$s, 'amount of a slot'::text, 'a number'::text, @extschema@.bson_typeof(s.amount) FROM %2$s AS s
+    WHERE @extschema@.bson_typeof(s.amount) NOT IN ('int', 'long', 'double', 'decimal')
+    $q$, p.side_key_value, p.side);
+END
+$$;
+COMMENT ON FUNCTION _approximation_check(regclass, text) IS 'violated invariants of an approximation pattern';
+
+-- Keys of documents that have slots.
+CREATE FUNCTION _approximation_pending(rel regclass, name text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._approximation_parts(rel, name) q;
+  IF p.side IS NULL THEN
+    RETURN format('SELECT %s AS key FROM %s AS b WHERE false', p.key_row, p.base);
+  END IF;
+  RETURN format('SELECT %s AS key FROM (SELECT DISTINCT %s FROM %s AS s) AS s ORDER BY %2$s', p.side_key_row, p.side_key_list, p.side);
+END
+$$;
+COMMENT ON FUNCTION _approximation_pending(regclass, text) IS 'SQL text: keys of documents that have slots';
+
+CREATE FUNCTION _approximation_repair(rel regclass, name text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._approximation_parts(rel, name) q;
+  IF p.slots THEN
+    PERFORM @extschema@._pattern_create_whole(rel, p.doc);
+    IF p.side IS NULL THEN
+      PERFORM @extschema@._approximation_create_slots(rel, p.doc, name, @extschema@.bson_get_text(p.options, 'pair'));
+    ELSE
+      PERFORM @extschema@._approximation_drop_orphans(rel, name);
+    END IF;
+  END IF;
+  RETURN 0;
+END
+$$;
+COMMENT ON FUNCTION _approximation_repair(regclass, text) IS 'pattern_repair of the approximation pattern';
+
+CREATE FUNCTION _approximation_drop_orphans(rel regclass, name text) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_approximation_drop_orphans' LANGUAGE C STRICT;
+COMMENT ON FUNCTION _approximation_drop_orphans(regclass, text) IS 'forgets slots whose document does not exist; error 42501 unless the caller owns the table';
+
+CREATE FUNCTION _approximation_alter(rel regclass, name text, changes bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  c record;
+  o @extschema@.bson;
+  forms int := 0;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._approximation_parts(rel, name) q;
+  o := p.options;
+  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
+    IF c.key NOT IN ('step', 'error', 'threshold', 'slots') THEN
+      RAISE EXCEPTION 'option "%" of an approximation pattern cannot be changed', c.key
+        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are step, error, threshold and slots.';
+    END IF;
+    IF (c.key = 'slots') <> p.slots THEN
+      RAISE EXCEPTION 'a counter with slots cannot become one without, nor the other way' USING ERRCODE = 'invalid_parameter_value', HINT = 'End the pattern and declare it again.';
+    END IF;
+    IF NOT (@extschema@.bson_typeof(c.value) = ANY (CASE c.key WHEN 'error' THEN ARRAY['int', 'double'] WHEN 'threshold' THEN ARRAY['string'] ELSE ARRAY['int', 'long'] END)) THEN
+      RAISE EXCEPTION 'option "%" cannot be a value of type %', c.key, @extschema@.bson_typeof(c.value) USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    o := @extschema@.bson_set(@extschema@.bson_unset(o, 'step', 'error', 'threshold', 'slots'), c.key, c.value);
+    forms := forms + 1;
+  END LOOP;
+  IF forms <> 1 THEN
+    RAISE EXCEPTION 'one of step, error, threshold and slots must be given' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  PERFORM @extschema@._approximation_valid(rel, o);
+  PERFORM @extschema@._approximation_create_triggers(rel, o);
+END
+$$;
+COMMENT ON FUNCTION _approximation_alter(regclass, text, bson) IS 'pattern_alter of the approximation pattern';
+
+CREATE FUNCTION _approximation_disable(rel regclass, name text, how bson) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  r record;
+  done bigint := 0;
+  keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
+  view_rel regclass;
+BEGIN
+  EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
+  SELECT q.* INTO p FROM @extschema@._approximation_parts(rel, name) q;
+  IF p.side IS NOT NULL AND NOT keep_data THEN
+    done := @extschema@.approximation_sync(rel, name);
+  END IF;
+  FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
+           WHERE t.tgfoid = '@extschema@.approximation_trigger'::regproc AND t.tgparentid = 0
+             AND t.tgrelid IN (SELECT pt.relid FROM pg_partition_tree(rel) pt UNION SELECT rel)
+             AND (t.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'approximation' AND d.name = _approximation_disable.name)
+                  OR t.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to(name, 'UTF8') || '\x00'::bytea)
+           ORDER BY t.tgnargs DESC LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.tab);
+  END LOOP;
+  IF p.side IS NOT NULL THEN
+    FOR r IN SELECT t.tgname FROM pg_trigger t
+             WHERE t.tgrelid = p.side AND t.tgargs = convert_to('side', 'UTF8') || '\x00'::bytea || convert_to(@extschema@.bson_get_text(p.options, 'pair'), 'UTF8') || '\x00'::bytea
+                                                     || convert_to(name, 'UTF8') || '\x00'::bytea LOOP
+      EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, p.side);
+    END LOOP;
+    IF keep_data THEN
+      PERFORM @extschema@._pattern_forget(p.side, rel);
+    ELSE
+      EXECUTE format('DROP TABLE %s', p.side);
+    END IF;
+  END IF;
+  IF NOT EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d) THEN
+    view_rel := @extschema@._pattern_whole_view(rel);
+    IF view_rel IS NOT NULL THEN
+      EXECUTE format('DROP VIEW %s', view_rel);
+    END IF;
+  END IF;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _approximation_disable(regclass, text, bson) IS 'pattern_disable of the approximation pattern';
+
+-- Calls -------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION approximation_add(rel regclass, key "any", amount "any", name text DEFAULT NULL) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_approximation_add' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION approximation_add(regclass, "any", "any", text) IS
+  'counts an event: adds the amount on average (with slots exactly) and returns whether anything was written. Needs UPDATE on the table; locks the row only when it writes it (with slots, never). '
+  'Errors P0002 when there is no such document (noticed only when it is read), 42804 for an amount that is no number, 22023 for one that is not finite, 42809 for a key of another type';
+
+CREATE FUNCTION approximation_read(rel regclass, key "any", name text DEFAULT NULL, OUT estimate numeric, OUT low numeric, OUT high numeric) RETURNS record
+  AS 'MODULE_PATHNAME', 'dp_approximation_read' LANGUAGE C STABLE;
+COMMENT ON FUNCTION approximation_read(regclass, "any", text) IS
+  'what a field counts, and between which numbers the truth lies in 95 of 100 cases (with a threshold: always, for absolute writes; with slots: exactly); needs SELECT on the table; '
+  'errors P0002 when there is no such document, 42809 for a key of another type';
+
+CREATE FUNCTION approximation_sync(rel regclass, name text DEFAULT NULL) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_approximation_sync' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION approximation_sync(regclass, text) IS
+  'folds slots that nobody is adding to into their documents and returns how many documents were written; does nothing in the other forms. Locks these rows until the transaction ends; error 42501 unless the caller owns the table';

@@ -1,0 +1,559 @@
+/*
+ * approximation_slots.c
+ *		The approximation pattern with slots: exact counters whose writers do not
+ *		wait for each other.
+ *
+ * The total of a document is its field and its slots.  Who makes a slot holds
+ * the document's row FOR KEY SHARE, which writers of the document do not mind,
+ * but who deletes it or changes its key waits for.  These then take the slots
+ * away or along, and wait for those who are adding to one.
+ *
+ * Changes of keys are finished at the end of the statement: two rows may change
+ * places.  An update that moves a row to another partition is, for triggers, a
+ * DELETE and an INSERT; its BEFORE UPDATE trigger tells the two keys.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "bson/catalog.h"
+#include "bson/edit.h"
+#include "patterns/approximation.h"
+#include "patterns/pattern.h"
+#include "patterns/run.h"
+#include "patterns/slots.h"
+#include "patterns/sqlgen.h"
+
+static const char plan_hold, plan_lock, plan_exists, plan_orphans, plan_keys;
+
+/* A row whose key changes */
+typedef struct Move
+{
+	Oid			table;			/* of slots */
+	bool		announced;		/* only announced yet: the row is going to another partition */
+	int			nestlevel;
+	DpKey		from;
+	DpKey		to;
+} Move;
+
+/* Of this transaction, in its context */
+static List *moves = NIL;
+static bool callbacks_registered = false;
+
+/* For hold_row() */
+typedef struct Held
+{
+	Approximation *a;
+	const DpKey *key;
+	bool		restricted;
+} Held;
+
+static void hold_row(void *arg);
+static bool run_key(Approximation *a, const void *id, const char *before, const char *after,
+					const DpKey *key, int flags);
+static Oid	slots_table(Approximation *a);
+static void drop_orphans(Approximation *a);
+static void move_note(Approximation *a, const DpKey *from, const DpKey *to, bool announced);
+static bool move_announced(Approximation *a, const DpKey *from);
+static void moves_finish(Approximation *a);
+static void moves_xact(XactEvent event, void *arg);
+static void moves_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+static bool document_value(Approximation *a, struct varlena *doc, DpAmount *amount);
+
+static bool method_is_split(DpDecl *decl, struct varlena *stored);
+static struct varlena *method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
+static struct varlena *method_keep(DpDecl *decl, struct varlena *stored,
+								   struct varlena *old_whole, struct varlena *new_whole);
+static bool method_settle(DpDecl *decl, const DpKey *key);
+
+const DpPatternMethods dp_approximation_methods = {
+	"approximation", method_is_split, method_whole, method_keep, method_settle
+};
+
+/*
+ * approximation_sync(rel, name) -> number of documents that slots were folded into
+ */
+DP_FUNCTION(dp_approximation_sync);
+Datum
+dp_approximation_sync(PG_FUNCTION_ARGS)
+{
+	Oid			relid;
+	Approximation *a;
+	DpDecl	   *decl;
+	DpActor		self;
+	SPIPlanPtr	plan;
+	Portal		portal;
+	int64		done = 0;
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("the table must not be null")));
+	relid = PG_GETARG_OID(0);
+	dp_require_owner(relid);
+	LockRelationOid(relid, RowExclusiveLock);
+	decl = dp_decl_find(relid, "approximation", PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	a = dp_approximation(decl);
+	if (a->form != DP_APPROXIMATION_SLOTS)
+		PG_RETURN_INT64(0);
+
+	dp_owner_begin(decl->owner, &self);
+	SPI_connect();
+	plan = dp_plan(decl, &plan_keys);
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "SELECT DISTINCT ");
+		dp_sql_side_key_list(&sql, decl);
+		appendStringInfoString(&sql, " FROM ");
+		dp_sql_table(&sql, slots_table(a));
+		appendStringInfoString(&sql, " ORDER BY ");
+		dp_sql_side_key_list(&sql, decl);
+		plan = dp_plan_make(decl, &plan_keys, sql.data, 0, NULL);
+	}
+	portal = SPI_cursor_open(NULL, plan, NULL, NULL, true);
+	for (;;)
+	{
+		SPITupleTable *keys;
+		uint64		i;
+
+		SPI_cursor_fetch(portal, true, 1000);
+		keys = SPI_tuptable;
+		if (SPI_processed == 0)
+			break;
+		for (i = 0; i < keys->numvals; i++)
+		{
+			DpKey		key;
+			int			k;
+
+			CHECK_FOR_INTERRUPTS();
+			key.n = decl->nkeys;
+			for (k = 0; k < key.n; k++)
+			{
+				bool		isnull;
+
+				key.values[k] = SPI_getbinval(keys->vals[i], keys->tupdesc, k + 1, &isnull);
+			}
+			done += method_settle(decl, &key) ? 1 : 0;
+		}
+		SPI_freetuptable(keys);
+	}
+	SPI_cursor_close(portal);
+	SPI_finish();
+	dp_owner_end(&self);
+	PG_RETURN_INT64(done);
+}
+
+void
+dp_approximation_slots_add(Approximation *a, const DpKey *key, const DpValue *amount, bool restricted)
+{
+	Held		held = {a, key, restricted};
+	Oid			table = slots_table(a);
+
+	/* whoever may not see all rows has to be shown this one */
+	if (restricted)
+		hold_row(&held);
+	dp_slots_add(table, key->values, amount, a->slots, restricted ? NULL : hold_row, &held);
+}
+
+/*
+ * BEFORE UPDATE of a row of a partition: it may be about to move.
+ */
+void
+dp_approximation_slots_before(Approximation *a, TriggerData *trigdata)
+{
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	DpKey		from;
+	DpKey		to;
+
+	if (!trigdata->tg_relation->rd_rel->relispartition)
+		return;
+	dp_key_of_tuple(a->decl, trigdata->tg_trigtuple, desc, &from);
+	dp_key_of_tuple(a->decl, trigdata->tg_newtuple, desc, &to);
+	if (!dp_key_identical(a->decl, &from, &to))
+		move_note(a, &from, &to, true);
+}
+
+/*
+ * AFTER DELETE of a row, or UPDATE that changes its key.
+ */
+void
+dp_approximation_slots_after(Approximation *a, TriggerData *trigdata)
+{
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	DpKey		from;
+	DpKey		to;
+	DpAmount	sum;
+
+	dp_key_of_tuple(a->decl, trigdata->tg_trigtuple, desc, &from);
+	if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
+	{
+		dp_key_of_tuple(a->decl, trigdata->tg_newtuple, desc, &to);
+		(void) move_announced(a, &from);
+		move_note(a, &from, &to, false);
+	}
+	else if (TRIGGER_FIRED_BY_DELETE(trigdata->tg_event) && !move_announced(a, &from))
+	{
+		dp_amount_set_int(&sum, 0, false);
+		dp_slots_take(slots_table(a), from.values, true, &sum);
+	}
+}
+
+/*
+ * AFTER UPDATE, DELETE or TRUNCATE, once per statement.
+ */
+void
+dp_approximation_slots_statement(Approximation *a, TriggerData *trigdata)
+{
+	if (!TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
+	{
+		if (moves != NIL)
+			moves_finish(a);
+		return;
+	}
+
+	drop_orphans(a);
+}
+
+/*
+ * _approximation_drop_orphans(rel, name)
+ */
+DP_FUNCTION(dp_approximation_drop_orphans);
+Datum
+dp_approximation_drop_orphans(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+
+	dp_require_owner(relid);
+	LockRelationOid(relid, RowExclusiveLock);
+	drop_orphans(dp_approximation(dp_decl_find(relid, "approximation", text_to_cstring(PG_GETARG_TEXT_PP(1)))));
+	PG_RETURN_VOID();
+}
+
+/* Remove the slots whose document does not exist. */
+static void
+drop_orphans(Approximation *a)
+{
+	DpDecl	   *decl = a->decl;
+	Oid			table = slots_table(a);
+	SPIPlanPtr	plan;
+
+	SPI_connect();
+	plan = dp_plan(decl, &plan_orphans);
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		int			i;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "DELETE FROM ");
+		dp_sql_table(&sql, table);
+		appendStringInfoString(&sql, " AS s WHERE NOT EXISTS (SELECT FROM ");
+		dp_sql_table(&sql, decl->target);
+		appendStringInfoString(&sql, " AS b WHERE ");
+		for (i = 0; i < decl->nkeys; i++)
+		{
+			appendStringInfo(&sql, "%sb.%s", i > 0 ? " AND " : "", quote_identifier(decl->keys[i].name));
+			dp_sql_operator(&sql, decl->keys[i].eqop);
+			appendStringInfoString(&sql, "s.");
+			dp_sql_side_key_name(&sql, decl, i);
+		}
+		appendStringInfoChar(&sql, ')');
+		plan = dp_plan_make(decl, &plan_orphans, sql.data, 0, NULL);
+	}
+	dp_run_marked(decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, table, NULL, DP_MARK_INTERNAL);
+	SPI_finish();
+}
+
+/*
+ * Hold the row of a key, so that nobody deletes it.  As the owner, or as a user
+ * who may not see all rows.  Raises NO_DATA_FOUND.
+ */
+static void
+hold_row(void *arg)
+{
+	Held	   *held = arg;
+
+	SPI_connect();
+	if (!run_key(held->a, &plan_hold, "SELECT 1 FROM ", " FOR KEY SHARE", held->key,
+				 held->restricted ? 0 : DP_RUN_AS_OWNER))
+		ereport(ERROR,
+				(errcode(ERRCODE_NO_DATA_FOUND),
+				 errmsg("table %s has no document with the key %s",
+						dp_relation_name(held->a->decl->target), dp_key_to_text(held->a->decl, held->key))));
+	SPI_finish();
+}
+
+/* Runs a SELECT about the row of a key; whether there is one. */
+static bool
+run_key(Approximation *a, const void *id, const char *before, const char *after,
+		const DpKey *key, int flags)
+{
+	DpDecl	   *decl = a->decl;
+	SPIPlanPtr	plan = dp_plan(decl, id);
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[INDEX_MAX_KEYS];
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, before);
+		dp_sql_table(&sql, decl->target);
+		appendStringInfoString(&sql, " WHERE ");
+		dp_sql_key_match(&sql, decl, 1);
+		appendStringInfoString(&sql, after);
+		dp_sql_key_types(decl, types);
+		plan = dp_plan_make(decl, id, sql.data, decl->nkeys, types);
+	}
+	return dp_run(decl, plan, (Datum *) key->values, NULL, flags, 1, SPI_OK_SELECT) > 0;
+}
+
+/* The table of slots.  Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is missing. */
+static Oid
+slots_table(Approximation *a)
+{
+	if (!OidIsValid(a->side))
+	{
+		/* a restore may have made it since */
+		a->side = dp_pair_side(dp_decl_text(a->decl, "pair"), a->decl->target);
+	}
+	if (!OidIsValid(a->side))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the slots of the approximation pattern \"%s\" on table %s are missing",
+						a->decl->name, dp_relation_name(a->decl->target)),
+				 errhint("pattern_repair() makes the table again.")));
+	return a->side;
+}
+
+/* Remember that the key of a row changes. */
+static void
+move_note(Approximation *a, const DpKey *from, const DpKey *to, bool announced)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+	Move	   *move = palloc(sizeof(Move));
+
+	if (!callbacks_registered)
+	{
+		RegisterXactCallback(moves_xact, NULL);
+		RegisterSubXactCallback(moves_subxact, NULL);
+		callbacks_registered = true;
+	}
+	move->table = slots_table(a);
+	move->announced = announced;
+	move->nestlevel = GetCurrentTransactionNestLevel();
+	dp_key_copy(a->decl, from, &move->from);
+	dp_key_copy(a->decl, to, &move->to);
+	moves = lappend(moves, move);
+	MemoryContextSwitchTo(old);
+}
+
+/* The row of this key is gone: it has gone where an announcement says, if there is one. */
+static bool
+move_announced(Approximation *a, const DpKey *from)
+{
+	ListCell   *lc;
+
+	foreach(lc, moves)
+	{
+		Move	   *move = lfirst(lc);
+
+		if (move->announced && move->table == a->side && dp_key_identical(a->decl, &move->from, from))
+		{
+			move->announced = false;
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * The slots of all rows whose keys have changed are taken first and put under
+ * their new keys then: keys may have changed places.
+ */
+static void
+moves_finish(Approximation *a)
+{
+	Oid			table = slots_table(a);
+	List	   *mine = NIL;
+	List	   *others = NIL;
+	DpAmount   *sums;
+	int64	   *counts;
+	MemoryContext old;
+	ListCell   *lc;
+	int			i = 0;
+
+	old = MemoryContextSwitchTo(TopTransactionContext);
+	foreach(lc, moves)
+	{
+		Move	   *move = lfirst(lc);
+
+		/* what was announced and did not happen is void */
+		if (move->table != table)
+			others = lappend(others, move);
+		else if (!move->announced)
+			mine = lappend(mine, move);
+	}
+	list_free(moves);
+	moves = others;
+	MemoryContextSwitchTo(old);
+
+	sums = palloc(sizeof(DpAmount) * Max(1, list_length(mine)));
+	counts = palloc(sizeof(int64) * Max(1, list_length(mine)));
+	foreach(lc, mine)
+	{
+		Move	   *move = lfirst(lc);
+
+		dp_amount_set_int(&sums[i], 0, false);
+		counts[i] = dp_slots_take(table, move->from.values, true, &sums[i]);
+		i++;
+	}
+	i = 0;
+	foreach(lc, mine)
+	{
+		Move	   *move = lfirst(lc);
+
+		/* a later statement, or a trigger, may have deleted the row */
+		SPI_connect();
+		if (counts[i] > 0 &&
+			run_key(a, &plan_exists, "SELECT 1 FROM ", "", &move->to, DP_RUN_AS_OWNER))
+			dp_slots_put(table, move->to.values, &sums[i].value);
+		SPI_finish();
+		i++;
+	}
+	list_free(mine);
+}
+
+/* At the end of a transaction nothing is remembered; its memory goes with it. */
+static void
+moves_xact(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
+		moves = NIL;
+}
+
+/* What a subtransaction remembered is void when it is rolled back. */
+static void
+moves_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
+{
+	ListCell   *lc;
+
+	if (event != SUBXACT_EVENT_ABORT_SUB)
+		return;
+	foreach(lc, moves)
+	{
+		Move	   *move = lfirst(lc);
+
+		if (move->nestlevel >= GetCurrentTransactionNestLevel())
+			moves = foreach_delete_current(moves, lc);
+	}
+}
+
+/* What a document itself counts, 0 if it has no such field.  False if it is something else than a number. */
+static bool
+document_value(Approximation *a, struct varlena *doc, DpAmount *amount)
+{
+	DpValue		value;
+
+	dp_amount_set_int(amount, 0, false);
+	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), a->field, &value) || value.type == DP_TYPE_NULL)
+		return true;
+	if (!dp_type_is_number(value.type))
+		return false;
+	dp_amount_set(amount, &value);
+	return true;
+}
+
+/* Any document may have slots. */
+static bool
+method_is_split(DpDecl *decl, struct varlena *stored)
+{
+	Approximation *a = dp_approximation(decl);
+
+	return a->form == DP_APPROXIMATION_SLOTS && OidIsValid(a->side);
+}
+
+/* The document with the slots added to its field. */
+static struct varlena *
+method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest)
+{
+	Approximation *a = dp_approximation(decl);
+	Snapshot	snapshot;
+	DpAmount	total;
+	int64		n;
+
+	if (!document_value(a, stored, &total))
+		return stored;
+	if (latest)
+		CommandCounterIncrement();
+	snapshot = RegisterSnapshot(latest ? GetLatestSnapshot() : GetActiveSnapshot());
+	n = dp_slots_sum(slots_table(a), key->values, snapshot, &total);
+	UnregisterSnapshot(snapshot);
+	if (n == 0)
+		return stored;
+	return dp_document_set(DP_DOC_DATA(stored), DP_DOC_SIZE(stored), a->field, &total.value);
+}
+
+/*
+ * A whole document is written: the field of the stored one moves by as much as
+ * that of the whole one, and the slots stay.  Who adds at the same time is not
+ * disturbed and loses nothing.
+ */
+static struct varlena *
+method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole)
+{
+	Approximation *a = dp_approximation(decl);
+	DpAmount	base;
+	DpAmount	was;
+	DpAmount	is;
+	DpValue		value;
+
+	if (a->form != DP_APPROXIMATION_SLOTS)
+		return new_whole;
+	if (!document_value(a, stored, &base) || !document_value(a, old_whole, &was) || !document_value(a, new_whole, &is))
+		return new_whole;
+	if (dp_value_identical(&was.value, &is.value))
+	{
+		if (dp_path_find(DP_DOC_DATA(stored), DP_DOC_SIZE(stored), a->field, &value))
+			return dp_document_set(DP_DOC_DATA(new_whole), DP_DOC_SIZE(new_whole), a->field, &value);
+		if (!dp_path_find(DP_DOC_DATA(new_whole), DP_DOC_SIZE(new_whole), a->field, &value))
+			return new_whole;
+		return dp_document_unset(DP_DOC_DATA(new_whole), DP_DOC_SIZE(new_whole), a->field);
+	}
+	dp_amount_subtract(&was, &base.value);	/* the slots */
+	dp_amount_subtract(&is, &was.value);
+	return dp_document_set(DP_DOC_DATA(new_whole), DP_DOC_SIZE(new_whole), a->field, &is.value);
+}
+
+/*
+ * Folds the slots of a key that nobody has into its document.  Called inside
+ * SPI_connect(), as the owner.
+ */
+static bool
+method_settle(DpDecl *decl, const DpKey *key)
+{
+	Approximation *a = dp_approximation(decl);
+	DpAmount	sum;
+
+	if (a->form != DP_APPROXIMATION_SLOTS || !dp_decl_maintained(decl) ||
+		!run_key(a, &plan_lock, "SELECT 1 FROM ", " FOR NO KEY UPDATE", key, DP_RUN_AS_OWNER))
+		return false;
+	dp_amount_set_int(&sum, 0, false);
+	if (dp_slots_take(slots_table(a), key->values, false, &sum) == 0)
+		return false;
+	if (!dp_approximation_write(a, key, &sum.value, true))
+		dp_write_refused(decl, decl->target);
+	return true;
+}
