@@ -122,7 +122,7 @@ dp_approximation_sync(PG_FUNCTION_ARGS)
 		dp_sql_side_key_list(&sql, decl);
 		plan = dp_plan_make(decl, &plan_keys, sql.data, 0, NULL);
 	}
-	portal = SPI_cursor_open(NULL, plan, NULL, NULL, true);
+	portal = SPI_cursor_open(NULL, plan, NULL, NULL, false);
 	for (;;)
 	{
 		SPITupleTable *keys;
