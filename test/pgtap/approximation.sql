@@ -2,6 +2,7 @@
 -- that nothing is counted too often or too seldom.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
+\pset fieldsep '\n'
 SELECT plan(171);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE TABLE t (id int PRIMARY KEY, doc bson);
