@@ -36,6 +36,7 @@ SQL_PARTS = $(wildcard \
 	sql/ancestors.sql \
 	sql/graph.sql \
 	sql/distinct.sql \
+	sql/accumulate.sql \
 	sql/bucket.sql \
 	sql/bucket_document.sql \
 	sql/pattern.sql \

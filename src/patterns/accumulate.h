@@ -74,6 +74,7 @@ typedef struct DpAccumulateOptions
 	const char *state;			/* field that holds the states ("_computed"); NULL: bare values, no state */
 	const char *name;			/* this declaration's element in it */
 	bool		keep_rows;		/* dp_accumulation_rows() is wanted after a load: in the state, if there is no $count */
+	bool		uncapped;		/* $push and $addToSet may come without a cap */
 } DpAccumulateOptions;
 
 /*
@@ -127,7 +128,7 @@ extern char *dp_accumulators_search_sql(const DpAccumulators *acc, int field, co
 
 /* ---------------------------------------------------------------- groups */
 
-/* A group of no rows, in a context of its own below the current one. */
+/* A group of no rows.  Its memory is in the context that is current now. */
 extern DpAccumulation *dp_accumulation_make(const DpAccumulators *acc);
 extern void dp_accumulation_free(DpAccumulation *g);
 
@@ -145,6 +146,12 @@ extern void dp_accumulation_reset(DpAccumulation *g);
 extern void dp_accumulation_row(DpAccumulation *g, const DpValue *doc,
 								const char *key, uint32 keylen, int sign);
 
+/*
+ * Whether two versions of a row with the same key give a group the same: every
+ * expression has the same bytes, and the row's place in the order is the same.
+ */
+extern bool dp_accumulators_same(const DpAccumulators *acc, const DpValue *before, const DpValue *after);
+
 /* Whether anything was taken in or out that does not cancel: false: nothing has to be locked or written. */
 extern bool dp_accumulation_changes(const DpAccumulation *g);
 
@@ -157,7 +164,8 @@ typedef enum DpAccumulationResult
 
 /*
  * Puts the state that a target document carries under what the group took in
- * and out.  A state of other fields, of none, or values of wrong types are
+ * and out, which stays what it is: the same group may be loaded again with another
+ * document.  A state of other fields, of none, or values of wrong types are
  * LOST; bytes that are no state raise DATA_CORRUPTED.  After SEARCH the
  * group's other fields are known.
  */
@@ -179,7 +187,7 @@ extern void dp_accumulation_found_all(DpAccumulation *g, int field);
 /* The number of rows; after a load only with keep_rows or a $count. */
 extern int64 dp_accumulation_rows(const DpAccumulation *g);
 
-/* Adds another group of the same DpAccumulators, both without a load (or both whole and of different rows). */
+/* Adds another group of the same DpAccumulators, what they took in and out; a load of g is forgotten, other may be loaded. */
 extern void dp_accumulation_add(DpAccumulation *g, const DpAccumulation *other);
 
 /*
@@ -189,7 +197,7 @@ extern void dp_accumulation_add(DpAccumulation *g, const DpAccumulation *other);
  */
 extern bool dp_accumulation_add_stored(DpAccumulation *g, const DpValue *stored);
 
-/* Appends the whole group as bytes, with what it took in and out; it must not be loaded. */
+/* Appends the whole group as bytes: what it took in and out; a load does not count. */
 extern void dp_accumulation_pack(StringInfo out, const DpAccumulation *g);
 
 /* Adds a group that was packed.  Raises DATA_CORRUPTED for bytes that are none, or of other fields. */
@@ -207,7 +215,7 @@ extern struct varlena *dp_accumulation_write(DpAccumulation *g, const DpValue *t
 /* The fields alone, as a new document. */
 extern struct varlena *dp_accumulation_fields(DpAccumulation *g);
 
-/* The value of one field, in memory of the group that lives until it changes. */
+/* The value of one field, in memory that lives until the group changes. */
 extern void dp_accumulation_value(DpAccumulation *g, int field, DpValue *value);
 
 /*
