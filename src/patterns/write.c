@@ -128,6 +128,7 @@ static void check_row(DpWriter *w, Leaf *leaf, TupleTableSlot *slot);
 static void all_columns(DpWriter *w);
 static bool same_id(struct varlena *a, struct varlena *b);
 static void defaults_prepare(DpWriter *w);
+static DpWriteResult write_failed(DpWriter *w, TM_Result result);
 static void write_lost(DpWriter *w) pg_attribute_noreturn();
 static void write_suppressed(DpWriter *w) pg_attribute_noreturn();
 
@@ -688,12 +689,7 @@ write_update(DpWriter *w, Leaf *leaf, struct varlena *doc)
 	result = table_tuple_update(leaf->rel, &tid, slot, GetCurrentCommandId(true), snapshot_of(w),
 								crosscheck_of(w), true, &failure, &mode, &indexes);
 	if (result != TM_Ok)
-	{
-		if (w->locked || (result != TM_Updated && result != TM_Deleted))
-			write_lost(w);
-		w->stale = true;
-		return DP_WRITE_CHANGED;
-	}
+		return write_failed(w, result);
 	w->rows++;
 
 	if (dp_update_needs_indexes(indexes))
@@ -734,12 +730,7 @@ write_delete(DpWriter *w, Leaf *leaf)
 	result = table_tuple_delete(leaf->rel, &tid, GetCurrentCommandId(true), snapshot_of(w),
 								crosscheck_of(w), true, &failure, false);
 	if (result != TM_Ok)
-	{
-		if (w->locked || (result != TM_Updated && result != TM_Deleted))
-			write_lost(w);
-		w->stale = true;
-		return DP_WRITE_CHANGED;
-	}
+		return write_failed(w, result);
 	w->rows++;
 	if ((triggers != NULL && triggers->trig_delete_after_row) || w->capture[CMD_DELETE] != NULL)
 		ExecARDeleteTriggers(w->estate, leaf->info, &tid, NULL, w->capture[CMD_DELETE], false);
@@ -1145,6 +1136,18 @@ leaf_indexes(Leaf *leaf)
 		return;
 	ExecOpenIndices(leaf->info, false);
 	leaf->indexes_open = true;
+}
+
+/* A row that was not locked is no longer what it was, or this command has written it already. */
+static DpWriteResult
+write_failed(DpWriter *w, TM_Result result)
+{
+	if (w->locked || (result != TM_Updated && result != TM_Deleted && result != TM_SelfModified))
+		write_lost(w);
+	if (result == TM_SelfModified)
+		CommandCounterIncrement();
+	w->stale = true;
+	return DP_WRITE_CHANGED;
 }
 
 /* Raises T_R_SERIALIZATION_FAILURE: this transaction does not see what it would write over. */
