@@ -9,11 +9,6 @@ CREATE FUNCTION tree_treepath(doc bson, ancestors text, nearest_first boolean, n
 COMMENT ON FUNCTION tree_treepath(bson, text, boolean, text) IS
   'the ids in the array at the path ancestors, root first, and the id at the path node_id: what an index of the tree pattern holds; NULL if the document has none, or if they take more than 2,600 bytes';
 
-CREATE FUNCTION tree_path_parent(doc bson, path text, separator text, path_self boolean) RETURNS bson_value
-  AS 'MODULE_PATHNAME', 'dp_tree_path_parent' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
-COMMENT ON FUNCTION tree_path_parent(bson, text, text, boolean) IS
-  'the last id of a materialized path, or the one before if the path ends with the node itself; NULL for a root';
-
 CREATE FUNCTION tree_differs(before bson, after bson, VARIADIC paths text[]) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_tree_differs' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 5;
 COMMENT ON FUNCTION tree_differs(bson, bson, text[]) IS 'whether a field differs in its bytes; the condition of triggers; true if one document is NULL and the other is not';
@@ -51,9 +46,9 @@ BEGIN
     RAISE EXCEPTION 'the argument "%" must name the field that is written by hand', truth
       USING ERRCODE = 'invalid_parameter_value', HINT = 'The argument "truth" says which form is written by hand; the others that are named are derived from it.';
   END IF;
-  IF truth = 'children' AND parent IS NULL THEN
-    RAISE EXCEPTION 'truth "children" needs the argument "parent"' USING ERRCODE = 'invalid_parameter_value',
-      DETAIL = 'A node''s own document has to tell below which node it hangs.';
+  IF truth IN ('children', 'path') AND parent IS NULL THEN
+    RAISE EXCEPTION 'truth "%" needs the argument "parent"', truth USING ERRCODE = 'invalid_parameter_value',
+      DETAIL = 'The children of a node are found by the parent that their documents name.';
   END IF;
   PERFORM @extschema@._tree_check_forms(parent, ancestors, ancestors_order, path, separator, path_self, path_lead, children, depth, node_id);
   IF order_by IS NOT NULL AND EXISTS (SELECT FROM unnest(ARRAY[parent, ancestors, path, children, depth]) f (p) WHERE @extschema@._pattern_paths_overlap(order_by, p)) THEN
@@ -165,8 +160,8 @@ BEGIN
                  @extschema@._tree_trigger_name(rel, 'tree', name, 'update', 17), rel, doc,
                  array_remove(ARRAY[@extschema@.bson_get_text(options, 'node_id'), @extschema@.bson_get_text(options, @extschema@.bson_get_text(options, 'truth')),
                                     CASE WHEN @extschema@.bson_exists(options, 'children') THEN @extschema@.bson_get_text(options, 'order_by') END], NULL)::text, 'of', name);
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.tree_trigger(%L, %L)',
-                 @extschema@._tree_trigger_name(rel, 'tree', name, 'statement', 60), rel, 'of', name);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.tree_trigger(%L, %L)',
+                 @extschema@._tree_trigger_name(rel, 'tree', name, 'statement', 28), rel, 'of', name);
 END
 $$;
 COMMENT ON FUNCTION _tree_create_triggers(regclass, bson) IS 'triggers of the tree pattern on its table';

@@ -93,10 +93,12 @@ dp_tree(DpDecl *decl)
 	else
 		choice_refused(decl, "on_delete", rule);
 
+	tree->mark = psprintf("%s %s", decl->pattern, decl->name);
+
 	/* the truth must be there: a trigger made by hand may say anything */
 	if ((tree->truth == DP_TREE_PARENT && tree->parent == NULL) ||
 		(tree->truth == DP_TREE_ANCESTORS && tree->ancestors == NULL) ||
-		(tree->truth == DP_TREE_PATH && tree->path == NULL) ||
+		(tree->truth == DP_TREE_PATH && (tree->path == NULL || tree->parent == NULL)) ||
 		(tree->truth == DP_TREE_CHILDREN && (tree->children == NULL || tree->parent == NULL)) ||
 		(tree->id == NULL && tree->pair == NULL))
 		ereport(ERROR,
@@ -106,6 +108,10 @@ dp_tree(DpDecl *decl)
 		tree->id_is_key = false;
 	if (tree->id_is_key)
 		tree->key_column = decl->keys[0].name;
+	if (tree->truth == DP_TREE_ANCESTORS)
+		tree->parent_field = psprintf("%s.%s", tree->ancestors_text, tree->nearest_first ? "0" : "-1");
+	else
+		tree->parent_field = tree->parent_text;
 	decl->state = tree;
 	MemoryContextSwitchTo(old);
 	return tree;
@@ -316,24 +322,6 @@ dp_tree_treepath_sql(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(path);
 }
 
-/*
- * tree_path_parent(doc, path, separator, self) -> bson_value
- *
- * The parent that a path names; what the index on parents holds where paths
- * are the truth.
- */
-DP_FUNCTION(dp_tree_path_parent);
-Datum
-dp_tree_path_parent(PG_FUNCTION_ARGS)
-{
-	struct varlena *doc = PG_GETARG_VARLENA_PP(0);
-	DpValue		parent;
-
-	if (!path_parent(doc, path_argument(fcinfo, 1), text_to_cstring(PG_GETARG_TEXT_PP(2)), PG_GETARG_BOOL(3), &parent))
-		PG_RETURN_NULL();
-	PG_RETURN_POINTER(dp_value_to_varlena(&parent));
-}
-
 /* What these functions keep in fn_extra: paths of constant arguments. */
 typedef struct PathArguments
 {
@@ -386,26 +374,7 @@ dp_tree_sql_id(StringInfo sql, const DpTree *tree, const char *alias)
 void
 dp_tree_sql_parent(StringInfo sql, const DpTree *tree, const char *alias)
 {
-	if (tree->truth == DP_TREE_ANCESTORS)
-	{
-		char	   *path = psprintf("%s.%s", tree->ancestors_text, tree->nearest_first ? "0" : "-1");
-
-		sql_field(sql, tree, alias, path);
-	}
-	else if (tree->truth == DP_TREE_PATH)
-	{
-		dp_sql_own_schema(sql);
-		appendStringInfoString(sql, "tree_path_parent(");
-		if (alias != NULL)
-			appendStringInfo(sql, "%s.", alias);
-		appendStringInfo(sql, "%s, ", quote_identifier(tree->decl->doc_column));
-		sql_literal(sql, tree->path_text);
-		appendStringInfoString(sql, ", ");
-		sql_literal(sql, tree->separator);
-		appendStringInfo(sql, ", %s)", tree->path_self ? "true" : "false");
-	}
-	else
-		sql_field(sql, tree, alias, tree->parent_text);
+	sql_field(sql, tree, alias, tree->parent_field);
 }
 
 void

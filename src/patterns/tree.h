@@ -16,8 +16,8 @@
  *		depth		the number of ids above it
  *
  * If ancestors are the truth the nearest of them is the parent and the others
- * follow from it; if the path is, all ids are strings.  Children as the truth
- * need a parent field: a node's own document then tells its parent, too.
+ * follow from it; if the path is, all ids are strings.  Children and path as the
+ * truth need a parent field beside them, which is derived but has an index.
  *
  * What serves a question (the declaration makes these indexes):
  *
@@ -96,8 +96,14 @@ typedef struct DpTree
 	bool		id_is_key;		/* the table's primary key is the id: a column _id that follows the document's */
 	char	   *key_column;		/* its name, if so */
 	bool		chained;		/* a form is kept that changes in a whole subtree */
+	char	   *parent_field;	/* the path that the index on parents is on */
+	char	   *mark;			/* what our own writes are marked with */
+	Oid			id_index;		/* tree_rows.c: InvalidOid until it is looked for */
+	struct DpLookup *by_id;
+	struct DpLookup *by_parent;
+	List	   *attached;		/* tree_attach.c */
+	bool		attached_known;
 	char	   *pair;			/* tree_attach: leads to the tree */
-	Oid			tree;			/* tree_attach: the tree's table, InvalidOid until it is looked for */
 } DpTree;
 
 /* The pattern's view of a declaration of "tree" or "tree_attach"; lives as long as the declaration. */

@@ -110,7 +110,7 @@ static Leaf *leaf_open(DpWriter *w, Relation rel);
 static void leaf_arm(DpWriter *w, Leaf *leaf);
 static Leaf *leaf_of(DpWriter *w, Oid relid);
 static Leaf *leaf_nth(DpWriter *w, int n);
-static void leaf_indexes(Leaf *leaf);
+static void leaf_indexes(DpWriter *w, Leaf *leaf);
 static Snapshot snapshot_of(DpWriter *w);
 static Search *scan_of(DpWriter *w, DpLookup *lookup, Leaf *leaf);
 static void current_clear(DpWriter *w);
@@ -128,7 +128,6 @@ static void check_row(DpWriter *w, Leaf *leaf, TupleTableSlot *slot);
 static void all_columns(DpWriter *w);
 static bool same_id(struct varlena *a, struct varlena *b);
 static void defaults_prepare(DpWriter *w);
-static DpWriteResult write_failed(DpWriter *w, TM_Result result);
 static void write_lost(DpWriter *w) pg_attribute_noreturn();
 static void write_suppressed(DpWriter *w) pg_attribute_noreturn();
 
@@ -318,6 +317,18 @@ dp_writer_fetch(DpWriter *w, const DpRowRef *ref)
 		return false;
 	current_set(w, leaf);
 	w->doubtful = ref->epoch != w->epoch || w->stale;
+	return true;
+}
+
+/*
+ * The same for a row that this transaction has written, whose place is known.
+ */
+bool
+dp_writer_fetch_own(DpWriter *w, const DpRowRef *ref)
+{
+	if (!dp_writer_fetch(w, ref))
+		return false;
+	w->doubtful = false;
 	return true;
 }
 
@@ -689,12 +700,17 @@ write_update(DpWriter *w, Leaf *leaf, struct varlena *doc)
 	result = table_tuple_update(leaf->rel, &tid, slot, GetCurrentCommandId(true), snapshot_of(w),
 								crosscheck_of(w), true, &failure, &mode, &indexes);
 	if (result != TM_Ok)
-		return write_failed(w, result);
+	{
+		if (w->locked || (result != TM_Updated && result != TM_Deleted))
+			write_lost(w);
+		w->stale = true;
+		return DP_WRITE_CHANGED;
+	}
 	w->rows++;
 
 	if (dp_update_needs_indexes(indexes))
 	{
-		leaf_indexes(leaf);
+		leaf_indexes(w, leaf);
 		recheck = dp_update_index_tuples(leaf->info, slot, w->estate, indexes);
 	}
 	if ((triggers != NULL && triggers->trig_update_after_row) || w->capture[CMD_UPDATE] != NULL)
@@ -730,7 +746,12 @@ write_delete(DpWriter *w, Leaf *leaf)
 	result = table_tuple_delete(leaf->rel, &tid, GetCurrentCommandId(true), snapshot_of(w),
 								crosscheck_of(w), true, &failure, false);
 	if (result != TM_Ok)
-		return write_failed(w, result);
+	{
+		if (w->locked || (result != TM_Updated && result != TM_Deleted))
+			write_lost(w);
+		w->stale = true;
+		return DP_WRITE_CHANGED;
+	}
 	w->rows++;
 	if ((triggers != NULL && triggers->trig_delete_after_row) || w->capture[CMD_DELETE] != NULL)
 		ExecARDeleteTriggers(w->estate, leaf->info, &tid, NULL, w->capture[CMD_DELETE], false);
@@ -752,7 +773,7 @@ write_insert(DpWriter *w, Leaf *leaf)
 	check_row(w, leaf, slot);
 	table_tuple_insert(leaf->rel, slot, GetCurrentCommandId(true), 0, NULL);
 	w->rows++;
-	leaf_indexes(leaf);
+	leaf_indexes(w, leaf);
 	if (leaf->info->ri_NumIndices > 0)
 		recheck = dp_insert_index_tuples(leaf->info, slot, w->estate);
 	if ((triggers != NULL && triggers->trig_insert_after_row) || w->capture[CMD_INSERT] != NULL)
@@ -1130,24 +1151,16 @@ leaf_nth(DpWriter *w, int n)
 
 /* Indexes are opened when the first entry has to be made. */
 static void
-leaf_indexes(Leaf *leaf)
+leaf_indexes(DpWriter *w, Leaf *leaf)
 {
+	MemoryContext old;
+
 	if (leaf->indexes_open)
 		return;
+	old = MemoryContextSwitchTo(w->context);
 	ExecOpenIndices(leaf->info, false);
+	MemoryContextSwitchTo(old);
 	leaf->indexes_open = true;
-}
-
-/* A row that was not locked is no longer what it was, or this command has written it already. */
-static DpWriteResult
-write_failed(DpWriter *w, TM_Result result)
-{
-	if (w->locked || (result != TM_Updated && result != TM_Deleted && result != TM_SelfModified))
-		write_lost(w);
-	if (result == TM_SelfModified)
-		CommandCounterIncrement();
-	w->stale = true;
-	return DP_WRITE_CHANGED;
 }
 
 /* Raises T_R_SERIALIZATION_FAILURE: this transaction does not see what it would write over. */

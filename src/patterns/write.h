@@ -124,6 +124,9 @@ extern void dp_writer_ref(DpWriter *w, DpRowRef *ref);
 /* Makes the row of a reference current, as it was when it was found; false if nothing is left of it. */
 extern bool dp_writer_fetch(DpWriter *w, const DpRowRef *ref);
 
+/* The same for a row that this transaction has written itself: only relid and tid need to be set. */
+extern bool dp_writer_fetch_own(DpWriter *w, const DpRowRef *ref);
+
 /*
  * Locking the current row.  Waits for those who are writing it and follows it
  * to its latest version, which becomes current.

@@ -1,0 +1,1189 @@
+/*
+ * tree_change.c
+ *		What a statement does to a tree: after it, all forms are true again.
+ *
+ * The rows that came, went and moved are known (tree_collect.c).  In order:
+ *
+ *	1.	Who moves a node takes the lock of moves, one for each declaration, until
+ *		the transaction ends: so no two transactions make a cycle together.
+ *	2.	Ids that went away: their children are refused, deleted or hang elsewhere.
+ *	3.	Parents that are not among the rows of the statement are locked in order
+ *		of their ids, and looked at under the lock.  Whoever moves a parent's
+ *		subtree writes its row first and looks for its children afterwards: a
+ *		node that comes below one that moves is found, or finds where it has gone.
+ *	4.	With all parents known, cycles are refused.
+ *	5.	Rows of the statement are written that are not as they should be (a
+ *		BEFORE trigger has made most of them so), then what lies below nodes
+ *		that moved, level by level, then parents whose children changed.
+ *
+ * All reading is of the latest state.  Nothing is remembered of a tree: a node
+ * knows its ancestors, or they are followed upwards.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "storage/lock.h"
+#include "storage/lockdefs.h"
+#include "utils/memutils.h"
+
+#include "bson/compare.h"
+#include "common/hashfn.h"
+#include "patterns/tree_change.h"
+
+/* A node that the statement is concerned with */
+typedef struct TreeNode
+{
+	DpValue		id;
+	struct TreeNode *up;			/* NULL: a root */
+	int			depth;			/* -1: not known */
+	uint32		stamp;			/* of the search for cycles */
+	DpTreeCame *came;			/* the row of the statement, or NULL */
+	DpRowRef	ref;
+	bool		has_ref;
+	bool		adopted;		/* hangs elsewhere by what happened to its parent: the truth must be written */
+	bool		walk;			/* what lies below it has to be written */
+	bool		reached;		/* on the walk, or written already */
+	bool		dirty;			/* its children changed */
+} TreeNode;
+
+/* A hash table of things that begin with an id */
+typedef struct Map
+{
+	uint64	   *hashes;
+	DpValue   **items;
+	uint32		mask;
+	uint32		n;
+} Map;
+
+typedef struct Change
+{
+	DpTree	   *tree;
+	DpTreeStatement *s;
+	DpWriter   *w;
+	DpTreeFollow *follow;
+	MemoryContext context;		/* of all this */
+	MemoryContext scratch;		/* for one row */
+	TreeNode	   *rows;			/* those of the statement's rows */
+	Map			nodes;
+	Map			gone;			/* DpTreeGone of ids that are no more */
+	List	   *adopted;		/* Nodes */
+	List	   *wanted;			/* ids of parents to be locked: DpValue */
+	uint32		stamp;
+	DpValue    *chain;			/* room for chain_of() */
+	int			chain_size;
+	bool		moves;
+} Change;
+
+static DpValue *map_find(const Map *map, const DpValue *id);
+static bool map_add(Change *c, Map *map, DpValue *item);
+static TreeNode *node_find(Change *c, const DpValue *id);
+static TreeNode *node_add(Change *c, const DpValue *id);
+static TreeNode *heir_of(Change *c, const DpValue *id);
+static void came_rows(Change *c);
+static bool anything_moves(Change *c);
+static void ids_gone(Change *c);
+static void refuse_children(Change *c, const DpValue *id);
+static void adopt_children(Change *c, const DpValue *id, TreeNode *heir);
+static void delete_below(Change *c, const DpValue *id);
+static void listed_children(Change *c);
+static void hang(Change *c, TreeNode *node, const DpValue *parent);
+static void find_parents(Change *c);
+static void want(Change *c, const DpValue *id);
+static void lock_parents(Change *c);
+static void load_parent(Change *c, TreeNode *node, struct varlena *doc);
+static void set_parents(Change *c);
+static void refuse_cycles(Change *c, TreeNode *node);
+static int	chain_of(Change *c, TreeNode *node, bool self);
+static bool write_node(Change *c, TreeNode *node);
+static bool has_chained_form(const DpTree *tree, struct varlena *doc);
+static void walk(Change *c, List *level);
+static void write_children(Change *c);
+static DpValue *children_of(Change *c, TreeNode *node);
+static DpValue *children_edited(Change *c, struct varlena *doc);
+static void missing_parent(Change *c, const DpValue *id) pg_attribute_noreturn();
+
+/*
+ * Brings everything in line after a statement.
+ */
+void
+dp_tree_change(DpTree *tree, DpTreeStatement *statement)
+{
+	Change		change = {0};
+	Change	   *c = &change;
+	MemoryContext old;
+	List	   *level = NIL;
+	ListCell   *lc;
+	int			i;
+
+	c->tree = tree;
+	c->s = statement;
+	c->context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns tree change", ALLOCSET_DEFAULT_SIZES);
+	c->scratch = AllocSetContextCreate(c->context, "docpatterns tree row", ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(c->context);
+
+	came_rows(c);
+	c->moves = anything_moves(c);
+	if (c->moves)
+		dp_tree_lock_moves(tree);
+	c->w = dp_tree_writer(tree);
+	if (tree->truth == DP_TREE_CHILDREN)
+		listed_children(c);
+	ids_gone(c);
+	find_parents(c);
+	lock_parents(c);
+	set_parents(c);
+
+	/* the rows of the statement, and those whose parents it took away or gave another id */
+	foreach(lc, c->adopted)
+		refuse_cycles(c, lfirst(lc));
+	for (i = 0; i < statement->ncame; i++)
+		refuse_cycles(c, &c->rows[i]);
+	foreach(lc, c->adopted)
+		write_node(c, lfirst(lc));
+	if (c->adopted != NIL)
+		dp_writer_refresh(c->w);
+	if (tree->chained || tree->children != NULL || tree->truth != DP_TREE_PARENT)
+	{
+		for (i = 0; i < statement->ncame; i++)
+		{
+			TreeNode	   *node = &c->rows[i];
+
+			CHECK_FOR_INTERRUPTS();
+			if (!node->adopted && node->came != NULL &&
+				(node->came->is_new || node->came->moved || node->came->renamed || node->dirty))
+				write_node(c, node);
+		}
+	}
+
+	foreach(lc, c->adopted)
+		level = lappend(level, lfirst(lc));
+	for (i = 0; i < statement->ncame; i++)
+	{
+		TreeNode	   *node = &c->rows[i];
+
+		if (!node->adopted && node->came != NULL && (node->walk || node->came->moved || node->came->renamed))
+			level = lappend(level, node);
+	}
+	if (tree->chained || dp_tree_has_attached(tree))
+		walk(c, level);
+	if (tree->children != NULL)
+		write_children(c);
+
+	dp_tree_follow_end(&c->follow);
+	dp_writer_close(c->w);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(c->context);
+}
+
+/*
+ * The lock that movers of a tree hold until their transactions end.  It is
+ * taken when their own rows are locked already: two who move nodes below each
+ * other's wait for each other, and one of them is told so (40P01).
+ */
+void
+dp_tree_lock_moves(DpTree *tree)
+{
+	LOCKTAG		tag;
+
+	/* the last number tells it from the advisory locks of users, which have 1 and 2 */
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, tree->decl->target,
+						 hash_bytes((const unsigned char *) tree->mark, strlen(tree->mark)), 0x7472);
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+}
+
+/* The thing of that id, or NULL. */
+static DpValue *
+map_find(const Map *map, const DpValue *id)
+{
+	uint64		hash;
+	uint32		i;
+
+	if (map->n == 0)
+		return NULL;
+	hash = dp_value_hash(id, 0);
+	for (i = hash & map->mask; map->items[i] != NULL; i = (i + 1) & map->mask)
+	{
+		if (map->hashes[i] == hash && dp_value_compare(map->items[i], id) == 0)
+			return map->items[i];
+	}
+	return NULL;
+}
+
+/* Puts a thing in; false if there is one of its id already. */
+static bool
+map_add(Change *c, Map *map, DpValue *item)
+{
+	uint64		hash = dp_value_hash(item, 0);
+	uint32		i;
+
+	if (map->items == NULL || map->n * 2 > map->mask)
+	{
+		Map			old = *map;
+		uint32		j;
+		Size		size = old.items == NULL ? 64 : ((Size) old.mask + 1) * 2;
+
+		map->mask = size - 1;
+		map->hashes = MemoryContextAllocHuge(c->context, size * sizeof(uint64));
+		map->items = MemoryContextAllocExtended(c->context, size * sizeof(DpValue *), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+		for (j = 0; old.items != NULL && j <= old.mask; j++)
+		{
+			if (old.items[j] == NULL)
+				continue;
+			for (i = old.hashes[j] & map->mask; map->items[i] != NULL; i = (i + 1) & map->mask)
+				;
+			map->items[i] = old.items[j];
+			map->hashes[i] = old.hashes[j];
+		}
+		if (old.items != NULL)
+		{
+			pfree(old.items);
+			pfree(old.hashes);
+		}
+	}
+	for (i = hash & map->mask; map->items[i] != NULL; i = (i + 1) & map->mask)
+	{
+		if (map->hashes[i] == hash && dp_value_compare(map->items[i], item) == 0)
+			return false;
+	}
+	map->items[i] = item;
+	map->hashes[i] = hash;
+	map->n++;
+	return true;
+}
+
+static TreeNode *
+node_find(Change *c, const DpValue *id)
+{
+	return (TreeNode *) map_find(&c->nodes, id);
+}
+
+/* A new node, whose place is not known yet. */
+static TreeNode *
+node_add(Change *c, const DpValue *id)
+{
+	TreeNode	   *node = MemoryContextAllocZero(c->context, sizeof(TreeNode));
+
+	node->id = dp_tree_copy_value(c->context, id);
+	node->depth = -1;
+	(void) map_add(c, &c->nodes, &node->id);
+	return node;
+}
+
+/*
+ * The rows of the statement become nodes; ids that are not among them any more
+ * are gone.
+ */
+static void
+came_rows(Change *c)
+{
+	DpTreeStatement *s = c->s;
+	int			i;
+
+	c->rows = MemoryContextAllocExtended(c->context, sizeof(TreeNode) * (s->ncame + 1), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+
+	for (i = 0; i < s->ncame; i++)
+	{
+		TreeNode	   *node = &c->rows[i];
+
+		node->id = s->came[i].id;
+		node->depth = -1;
+		node->ref = s->came[i].ref;
+		node->has_ref = true;
+
+		/* two rows of one id: the index on ids is missing, and the first counts */
+		if (map_add(c, &c->nodes, &node->id))
+			node->came = &s->came[i];
+	}
+	for (i = 0; i < s->ngone; i++)
+	{
+		DpTreeGone *gone = &s->gone[i];
+		TreeNode	   *node = node_find(c, &gone->id);
+
+		if (node == NULL)
+			(void) map_add(c, &c->gone, &gone->id);
+		else if (gone->came < 0 || node->came != &s->came[gone->came])
+			node->came->moved = true;	/* another row has the id now */
+	}
+}
+
+/* Whether the statement changes where nodes hang that were there before. */
+static bool
+anything_moves(Change *c)
+{
+	int			i;
+
+	if (c->s->nlisted > 0)
+		return true;
+	if (c->tree->on_delete == DP_TREE_REPARENT && c->gone.n > 0)
+		return true;
+	for (i = 0; i < c->s->ncame; i++)
+	{
+		if (c->s->came[i].moved || c->s->came[i].renamed)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Who is the parent now where an id was: the row that had it and has another
+ * one, or the parent of the node that was deleted.  NULL if there is nobody.
+ */
+static TreeNode *
+heir_of(Change *c, const DpValue *id)
+{
+	DpTreeGone *gone;
+	TreeNode	   *node;
+	int			steps;
+
+	for (steps = 0; steps <= c->s->ngone; steps++)
+	{
+		gone = (DpTreeGone *) map_find(&c->gone, id);
+		if (gone == NULL)
+		{
+			node = node_find(c, id);
+			if (node == NULL)
+			{
+				want(c, id);
+				node = node_add(c, id);
+			}
+			return node;
+		}
+		if (gone->came >= 0)
+			return node_find(c, &c->s->came[gone->came].id);
+		if (!gone->has_parent)
+			return NULL;
+		id = &gone->parent;
+	}
+	return NULL;
+}
+
+/*
+ * Ids that are no more: what happens to the children.
+ */
+static void
+ids_gone(Change *c)
+{
+	int			i;
+	DpTree	   *tree = c->tree;
+
+	for (i = 0; i < c->s->ngone; i++)
+	{
+		DpTreeGone *gone = &c->s->gone[i];
+		TreeNode	   *heir = NULL;
+
+		CHECK_FOR_INTERRUPTS();
+		if (gone->has_parent && tree->children != NULL && map_find(&c->gone, &gone->parent) == NULL)
+			want(c, &gone->parent);
+		if (map_find(&c->gone, &gone->id) != &gone->id)
+			continue;
+		if (gone->came >= 0)
+		{
+			heir = heir_of(c, &gone->id);
+			adopt_children(c, &gone->id, heir);
+		}
+		else if (tree->on_delete == DP_TREE_RESTRICT)
+			refuse_children(c, &gone->id);
+		else if (tree->on_delete == DP_TREE_CASCADE)
+			delete_below(c, &gone->id);
+		else
+		{
+			heir = heir_of(c, &gone->id);
+			adopt_children(c, &gone->id, heir);
+		}
+	}
+}
+
+/* Raises FOREIGN_KEY_VIOLATION if a node that was deleted has children. */
+static void
+refuse_children(Change *c, const DpValue *id)
+{
+	if (dp_tree_find_children(c->tree, c->w, id))
+		ereport(ERROR,
+				(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+				 errmsg("node %s of table %s has children", dp_tree_id_text(id), dp_relation_name(c->tree->decl->target)),
+				 errdetail("The declaration says: on_delete => 'restrict'."),
+				 errhint("Delete the whole subtree in one statement, or move the children first.")));
+	if (dp_tree_has_attached(c->tree))
+		dp_tree_follow_gone(c->tree, &c->follow, id, DP_TREE_RESTRICT, NULL, 0);
+}
+
+/*
+ * The children of an id that is no more hang below another node, or are roots.
+ */
+static void
+adopt_children(Change *c, const DpValue *id, TreeNode *heir)
+{
+	bool		found;
+
+	for (found = dp_tree_find_children(c->tree, c->w, id); found; found = dp_writer_next(c->w))
+	{
+		struct varlena *doc = dp_writer_document(c->w);
+		DpValue		child;
+		TreeNode	   *node;
+
+		if (doc == NULL || !dp_tree_id(c->tree, doc, &child))
+			continue;
+		node = node_find(c, &child);
+		if (node != NULL && node->came != NULL)
+			continue;			/* its own row says where it hangs */
+		if (node == NULL)
+			node = node_add(c, &child);
+		dp_writer_ref(c->w, &node->ref);
+		node->has_ref = true;
+		node->adopted = true;
+		node->up = heir;
+		c->adopted = lappend(c->adopted, node);
+		if (heir != NULL)
+			heir->dirty = true;
+	}
+	if (dp_tree_has_attached(c->tree))
+	{
+		TreeNode	   *self = node_add(c, id);
+
+		/* those that hang on it are told once the heir's place is known */
+		self->up = heir;
+		self->adopted = true;
+		self->depth = -2;
+	}
+}
+
+/* All that lies below an id that is no more is deleted. */
+static void
+delete_below(Change *c, const DpValue *top)
+{
+	List	   *level = list_make1((DpValue *) top);
+
+	while (level != NIL)
+	{
+		List	   *next = NIL;
+		ListCell   *lc;
+
+		dp_writer_refresh(c->w);
+		foreach(lc, level)
+		{
+			const DpValue *id = lfirst(lc);
+			List	   *refs = NIL;
+			ListCell   *lc2;
+			bool		found;
+
+			CHECK_FOR_INTERRUPTS();
+			for (found = dp_tree_find_children(c->tree, c->w, id); found; found = dp_writer_next(c->w))
+			{
+				struct varlena *doc = dp_writer_document(c->w);
+				DpValue		child;
+				TreeNode	   *node;
+
+				if (doc == NULL || !dp_tree_id(c->tree, doc, &child))
+					continue;
+				node = palloc0(sizeof(TreeNode));
+				node->id = dp_tree_copy_value(c->context, &child);
+				dp_writer_ref(c->w, &node->ref);
+				refs = lappend(refs, node);
+			}
+			foreach(lc2, refs)
+			{
+				TreeNode	   *node = lfirst(lc2);
+				bool		there = dp_writer_fetch(c->w, &node->ref);
+
+				while (there && dp_writer_delete(c->w) == DP_WRITE_CHANGED)
+				{
+					DpValue		parent;
+
+					/* somebody has changed it meanwhile: it may hang elsewhere */
+					dp_writer_refresh(c->w);
+					there = dp_tree_find_id(c->tree, c->w, &node->id) &&
+						dp_tree_parent(c->tree, dp_writer_document(c->w), &parent) && dp_value_compare(&parent, id) == 0;
+				}
+				if (there)
+					next = lappend(next, &node->id);
+			}
+			if (dp_tree_has_attached(c->tree))
+				dp_tree_follow_gone(c->tree, &c->follow, id, DP_TREE_CASCADE, NULL, 0);
+		}
+		level = next;
+	}
+}
+
+/*
+ * Truth children: ids came into arrays, or went out of them.  The nodes that
+ * they name hang elsewhere now.
+ */
+static void
+listed_children(Change *c)
+{
+	int			i;
+	int			j;
+
+	for (i = 0; i < c->s->nlisted; i++)
+	{
+		DpTreeListed *listed = &c->s->listed[i];
+		TreeNode	   *node = node_find(c, &listed->child);
+		DpValue		parent;
+		bool		has_parent = false;
+
+		CHECK_FOR_INTERRUPTS();
+		if (listed->gone)
+		{
+			bool		again = false;
+
+			for (j = 0; j < c->s->nlisted && !again; j++)
+				again = !c->s->listed[j].gone && dp_value_compare(&c->s->listed[j].child, &listed->child) == 0;
+			if (again)
+				continue;		/* into another array */
+		}
+		else
+		{
+			for (j = 0; j < i; j++)
+			{
+				if (!c->s->listed[j].gone && dp_value_compare(&c->s->listed[j].child, &listed->child) == 0)
+					ereport(ERROR,
+							(errcode(ERRCODE_CHECK_VIOLATION),
+							 errmsg("node %s of table %s is listed twice among children", dp_tree_id_text(&listed->child),
+									dp_relation_name(c->tree->decl->target))));
+			}
+		}
+		if (node == NULL)
+		{
+			struct varlena *doc;
+
+			if (!dp_tree_find_id(c->tree, c->w, &listed->child) ||
+				dp_writer_lock(c->w, LockTupleNoKeyExclusive) == DP_LOCK_GONE)
+			{
+				if (listed->gone)
+					continue;
+				ereport(ERROR,
+						(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+						 errmsg("node %s of table %s does not exist", dp_tree_id_text(&listed->child),
+								dp_relation_name(c->tree->decl->target)),
+						 errdetail("Node %s lists it among its children.", dp_tree_id_text(&listed->parent))));
+			}
+			doc = dp_writer_document(c->w);
+			has_parent = doc != NULL && dp_tree_parent(c->tree, doc, &parent);
+			if (has_parent)
+				parent = dp_tree_copy_value(c->context, &parent);
+			node = node_add(c, &listed->child);
+			dp_writer_ref(c->w, &node->ref);
+			node->has_ref = true;
+		}
+		else if (node->came != NULL)
+		{
+			has_parent = node->came->has_parent;
+			parent = node->came->parent;
+		}
+		if (listed->gone)
+		{
+			if (!has_parent || dp_value_compare(&parent, &listed->parent) != 0)
+				continue;
+			hang(c, node, NULL);
+			continue;
+		}
+		if (has_parent && dp_value_compare(&parent, &listed->parent) != 0 && map_find(&c->gone, &parent) == NULL)
+		{
+			bool		left = false;
+
+			for (j = 0; j < c->s->nlisted && !left; j++)
+				left = c->s->listed[j].gone && dp_value_compare(&c->s->listed[j].child, &listed->child) == 0 &&
+					dp_value_compare(&c->s->listed[j].parent, &parent) == 0;
+			if (!left)
+				ereport(ERROR,
+						(errcode(ERRCODE_CHECK_VIOLATION),
+						 errmsg("node %s of table %s has a parent already", dp_tree_id_text(&listed->child),
+								dp_relation_name(c->tree->decl->target)),
+						 errdetail("Nodes %s and %s list it among their children.", dp_tree_id_text(&parent), dp_tree_id_text(&listed->parent)),
+						 errhint("Take it out of the one array and put it into the other in one statement.")));
+		}
+		hang(c, node, &listed->parent);
+	}
+}
+
+/* Truth children: the node hangs below a node of the statement, or is a root now. */
+static void
+hang(Change *c, TreeNode *node, const DpValue *parent)
+{
+	if (node->came != NULL)
+	{
+		node->came->has_parent = parent != NULL;
+		if (parent != NULL)
+			node->came->parent = *parent;
+		node->came->moved = true;
+	}
+	if (!node->adopted)
+		c->adopted = lappend(c->adopted, node);
+	node->adopted = true;
+	node->up = parent != NULL ? node_find(c, parent) : NULL;
+}
+
+/*
+ * The parents of the statement's rows that are not among them.
+ */
+static void
+find_parents(Change *c)
+{
+	int			i;
+
+	for (i = 0; i < c->s->ncame; i++)
+	{
+		DpTreeCame *came = &c->s->came[i];
+
+		if (came->has_parent && map_find(&c->gone, &came->parent) == NULL && node_find(c, &came->parent) == NULL)
+		{
+			want(c, &came->parent);
+			(void) node_add(c, &came->parent);
+		}
+	}
+}
+
+/* A node that has to be locked. */
+static void
+want(Change *c, const DpValue *id)
+{
+	c->wanted = lappend(c->wanted, memcpy(palloc(sizeof(DpValue)), id, sizeof(DpValue)));
+}
+
+static int
+compare_ids(const ListCell *a, const ListCell *b)
+{
+	return dp_value_compare(lfirst(a), lfirst(b));
+}
+
+/*
+ * Locks the parents, in order of their ids, and learns where they hang.
+ */
+static void
+lock_parents(Change *c)
+{
+	LockTupleMode mode = c->tree->children != NULL ? LockTupleNoKeyExclusive : LockTupleShare;
+	const DpValue *last = NULL;
+	ListCell   *lc;
+
+	list_sort(c->wanted, compare_ids);
+	foreach(lc, c->wanted)
+	{
+		const DpValue *id = lfirst(lc);
+		TreeNode	   *node;
+		DpLockResult result = DP_LOCK_GONE;
+		struct varlena *doc;
+		struct varlena *copy;
+		DpValue		now;
+
+		CHECK_FOR_INTERRUPTS();
+		if (last != NULL && dp_value_compare(last, id) == 0)
+			continue;
+		last = id;
+		node = node_find(c, id);
+		if (node != NULL && (node->came != NULL || node->adopted))
+		{
+			node->dirty = c->tree->children != NULL;
+			continue;
+		}
+
+		/* its row may be moving about while it is waited for */
+		while (dp_tree_find_id(c->tree, c->w, id))
+		{
+			result = dp_writer_lock(c->w, mode);
+			if (result == DP_LOCK_OK ||
+				(result == DP_LOCK_CHANGED && (doc = dp_writer_document(c->w)) != NULL &&
+				 dp_tree_id(c->tree, doc, &now) && dp_value_compare(&now, id) == 0))
+				break;
+			result = DP_LOCK_GONE;
+			dp_writer_refresh(c->w);
+		}
+		if (result == DP_LOCK_GONE)
+		{
+			if (node != NULL)
+				missing_parent(c, id);
+			continue;			/* a former parent that is no more */
+		}
+		doc = dp_writer_document(c->w);
+		if (node == NULL)
+			node = node_add(c, id);
+		dp_writer_ref(c->w, &node->ref);
+		node->has_ref = true;
+		copy = MemoryContextAlloc(c->context, VARSIZE_ANY(doc));
+		memcpy(copy, doc, VARSIZE_ANY(doc));
+		if (dp_tree_id(c->tree, copy, &now))
+			node->id = now;		/* as the node itself writes it */
+		load_parent(c, node, copy);
+		node->dirty = c->tree->children != NULL;
+	}
+	if (c->wanted != NIL)
+		dp_writer_refresh(c->w);
+}
+
+/*
+ * Where a node hangs that is not of the statement: by its ancestors up to the
+ * first node that is known already, or upwards from node to node.
+ */
+static void
+load_parent(Change *c, TreeNode *node, struct varlena *doc)
+{
+	DpTreeReading reading = {c->tree, c->w};
+	DpValue    *chain;
+	DpValue		parent;
+	int			n;
+
+	chain = dp_tree_ancestors(c->tree, doc, &n);
+	if (chain != NULL &&
+		(dp_tree_parent(c->tree, doc, &parent) ? n > 0 && dp_value_compare(&parent, &chain[n - 1]) == 0 : n == 0))
+	{
+		while (n-- > 0)
+		{
+			node->up = node_find(c, &chain[n]);
+			if (node->up != NULL)
+				return;
+			node->up = node_add(c, &chain[n]);
+			node = node->up;
+		}
+		return;
+	}
+
+	/* nothing but its parent is known: a forest without ancestors needs no more, where nothing moves */
+	if (!c->tree->chained && !c->moves && !dp_tree_has_attached(c->tree))
+		return;
+	while (dp_tree_parent(c->tree, doc, &parent))
+	{
+		CHECK_FOR_INTERRUPTS();
+		node->up = node_find(c, &parent);
+		if (node->up != NULL)
+			return;
+		doc = dp_tree_fetch(&reading, &parent);
+		if (doc == NULL)
+		{
+			if (map_find(&c->gone, &parent) != NULL)
+			{
+				node->up = heir_of(c, &parent);
+				return;
+			}
+			missing_parent(c, &parent);
+		}
+		node->up = node_add(c, &parent);
+		node = node->up;
+		(void) dp_tree_id(c->tree, doc, &node->id);
+	}
+}
+
+/* All parents are known: the rows of the statement hang below them. */
+static void
+set_parents(Change *c)
+{
+	int			i;
+
+	for (i = 0; i < c->s->ncame; i++)
+	{
+		DpTreeCame *came = &c->s->came[i];
+		TreeNode	   *node = &c->rows[i];
+
+		if (node->came == NULL || !came->has_parent)
+			continue;
+		if (map_find(&c->gone, &came->parent) != NULL)
+		{
+			DpTreeGone *gone = (DpTreeGone *) map_find(&c->gone, &came->parent);
+
+			if (gone->came < 0 && c->tree->on_delete != DP_TREE_REPARENT)
+				missing_parent(c, &came->parent);
+			node->up = heir_of(c, &came->parent);
+			if (!node->adopted)
+				c->adopted = lappend(c->adopted, node);
+			node->adopted = true;
+			came->moved = true;
+		}
+		else
+			node->up = node_find(c, &came->parent);
+		if (node->up != NULL && c->tree->children != NULL)
+			node->up->dirty = true;
+	}
+}
+
+/*
+ * Raises CHECK_VIOLATION if the way up from a node comes back to it.  Learns
+ * the depth of all nodes on the way.
+ */
+static void
+refuse_cycles(Change *c, TreeNode *node)
+{
+	TreeNode	   *n;
+	TreeNode	   *known;
+	int			count = 0;
+
+	if (node->depth >= 0)
+		return;
+	c->stamp++;
+	for (n = node; n != NULL && n->depth < 0; n = n->up)
+	{
+		if (n->stamp == c->stamp)
+			ereport(ERROR,
+					(errcode(ERRCODE_CHECK_VIOLATION),
+					 errmsg("node %s of table %s would hang below itself", dp_tree_id_text(&n->id),
+							dp_relation_name(c->tree->decl->target)),
+					 errdetail("A tree has no cycles.")));
+		n->stamp = c->stamp;
+		count++;
+	}
+	known = n;
+	count += known != NULL ? known->depth : -1;
+	for (n = node; n != known; n = n->up)
+		n->depth = count--;
+}
+
+/* The ids above a node, root first, in c->chain; with self its own is the last.  Returns their number. */
+static int
+chain_of(Change *c, TreeNode *node, bool self)
+{
+	int			n;
+	int			i;
+
+	refuse_cycles(c, node);
+	n = node->depth + (self ? 1 : 0);
+	if (n + 1 > c->chain_size)
+	{
+		c->chain_size = (n + 1) * 2;
+		c->chain = MemoryContextAllocHuge(c->context, sizeof(DpValue) * c->chain_size);
+	}
+	if (!self)
+		node = node->up;
+	for (i = n - 1; i >= 0; i--, node = node->up)
+		c->chain[i] = node->id;
+	return n;
+}
+
+/*
+ * Writes a node's row as it should be.  Returns false if there is nothing to
+ * be written any more: the row is gone, or somebody has moved it.
+ */
+static bool
+write_node(Change *c, TreeNode *node)
+{
+	MemoryContext old;
+	DpValue    *children = NULL;
+	int			n = chain_of(c, node, false);
+
+	dp_tree_check_path(c->tree, &node->id, c->chain, n);
+	MemoryContextReset(c->scratch);
+	old = MemoryContextSwitchTo(c->scratch);
+	if (node->dirty && c->tree->truth != DP_TREE_CHILDREN)
+	{
+		children = children_of(c, node);
+		node->dirty = false;
+	}
+	for (;;)
+	{
+		struct varlena *doc;
+		struct varlena *now;
+		DpValue		id;
+		DpValue		parent;
+		bool		has;
+
+		if (!(node->has_ref && (node->came != NULL ? dp_writer_fetch_own(c->w, &node->ref) : dp_writer_fetch(c->w, &node->ref))) &&
+			!dp_tree_find_id(c->tree, c->w, &node->id))
+			break;
+		if (node->came == NULL && dp_tree_has_attached(c->tree) &&
+			dp_writer_lock(c->w, LockTupleNoKeyExclusive) != DP_LOCK_OK)
+		{
+			/* documents that hang on it are looked for after it is locked, written or not */
+			node->has_ref = false;
+			dp_writer_refresh(c->w);
+			continue;
+		}
+		doc = dp_writer_document(c->w);
+		if (doc == NULL || !dp_tree_id(c->tree, doc, &id) || dp_value_compare(&id, &node->id) != 0)
+			break;
+		now = doc;
+		if (node->adopted)
+		{
+			if (c->tree->truth == DP_TREE_PARENT)
+				now = dp_tree_set_parent(c->tree, doc, node->up != NULL ? &node->up->id : NULL);
+		}
+		else
+		{
+			/* a trigger of a user's may have moved it meanwhile, and that was taken care of then */
+			has = dp_tree_parent(c->tree, doc, &parent);
+			if (has != (node->up != NULL) || (has && dp_value_compare(&parent, &node->up->id) != 0))
+				break;
+		}
+		if (node->came != NULL && node->came->is_new && has_chained_form(c->tree, doc))
+			node->walk = true;
+		now = dp_tree_arrange(c->tree, now, c->chain, n, children);
+		switch (dp_writer_update(c->w, now))
+		{
+			case DP_WRITE_DONE:
+				MemoryContextSwitchTo(old);
+				return true;
+			case DP_WRITE_SAME:
+				node->walk = false;
+				MemoryContextSwitchTo(old);
+				return true;
+			case DP_WRITE_CHANGED:
+				node->has_ref = false;
+				dp_writer_refresh(c->w);
+				break;
+		}
+	}
+	MemoryContextSwitchTo(old);
+	return false;
+}
+
+/* Whether a document has a form that changes with what lies above it. */
+static bool
+has_chained_form(const DpTree *tree, struct varlena *doc)
+{
+	DpValue		value;
+
+	return (tree->ancestors != NULL && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->ancestors, &value)) ||
+		(tree->path != NULL && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->path, &value)) ||
+		(tree->depth != NULL && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->depth, &value));
+}
+
+/*
+ * What lies below nodes whose rows are written: level by level, each looked
+ * for with a snapshot that is newer than the locks on its parents.
+ */
+static void
+walk(Change *c, List *level)
+{
+	bool		attached = dp_tree_has_attached(c->tree);
+	ListCell   *lc;
+
+	foreach(lc, level)
+		((TreeNode *) lfirst(lc))->reached = true;
+	while (level != NIL)
+	{
+		List	   *next = NIL;
+
+		dp_writer_refresh(c->w);
+		foreach(lc, level)
+		{
+			TreeNode	   *node = lfirst(lc);
+			bool		found;
+
+			CHECK_FOR_INTERRUPTS();
+			if (attached)
+			{
+				int			n = chain_of(c, node, true);
+
+				dp_tree_follow(c->tree, &c->follow, c->chain, n, lc == list_head(level));
+			}
+			MemoryContextReset(c->scratch);
+			for (found = dp_tree_find_children(c->tree, c->w, &node->id); found; found = dp_writer_next(c->w))
+			{
+				struct varlena *doc = dp_writer_document(c->w);
+				DpValue		id;
+				TreeNode	   *child;
+
+				if (doc == NULL || !dp_tree_id(c->tree, doc, &id))
+					continue;
+				child = node_find(c, &id);
+				if (child == NULL)
+				{
+					child = node_add(c, &id);
+					child->up = node;
+					child->depth = node->depth + 1;
+				}
+				else if (child->came != NULL || child->reached || child->adopted)
+					continue;	/* its own row says where it hangs */
+				child->reached = true;
+				dp_writer_ref(c->w, &child->ref);
+				child->has_ref = true;
+				next = lappend(next, child);
+			}
+		}
+		list_free(level);
+		level = NIL;
+		foreach(lc, next)
+		{
+			CHECK_FOR_INTERRUPTS();
+			if (write_node(c, lfirst(lc)))
+				level = lappend(level, lfirst(lc));
+		}
+		list_free(next);
+	}
+
+	/* documents that hang on ids that are no more */
+	if (attached)
+	{
+		int			i;
+
+		for (i = 0; i < c->s->ngone; i++)
+		{
+			DpTreeGone *gone = &c->s->gone[i];
+			TreeNode	   *self;
+
+			if (map_find(&c->gone, &gone->id) != &gone->id)
+				continue;
+			self = node_find(c, &gone->id);
+			if (self != NULL && self->depth == -2)
+			{
+				int			n = self->up != NULL ? chain_of(c, self->up, true) : 0;
+
+				dp_tree_follow_gone(c->tree, &c->follow, &gone->id, DP_TREE_REPARENT, c->chain, n);
+			}
+		}
+	}
+}
+
+/*
+ * The arrays of children of parents that were not written yet.
+ */
+static void
+write_children(Change *c)
+{
+	List	   *dirty = NIL;
+	ListCell   *lc;
+	uint32		i;
+
+	dp_writer_refresh(c->w);
+	for (i = 0; c->nodes.items != NULL && i <= c->nodes.mask; i++)
+	{
+		TreeNode	   *node = (TreeNode *) c->nodes.items[i];
+
+		if (node != NULL && node->dirty)
+			dirty = lappend(dirty, node);
+	}
+	list_sort(dirty, compare_ids);
+	foreach(lc, dirty)
+	{
+		TreeNode	   *node = lfirst(lc);
+		MemoryContext old;
+		DpValue    *children = NULL;
+
+		CHECK_FOR_INTERRUPTS();
+		MemoryContextReset(c->scratch);
+		old = MemoryContextSwitchTo(c->scratch);
+		if (c->tree->truth != DP_TREE_CHILDREN)
+			children = children_of(c, node);
+		while (dp_tree_find_id(c->tree, c->w, &node->id))
+		{
+			struct varlena *doc = dp_writer_document(c->w);
+			struct varlena *now = doc;
+
+			if (doc == NULL)
+				break;
+			if (c->tree->truth == DP_TREE_CHILDREN)
+				children = children_edited(c, doc);
+			if (children != NULL)
+			{
+				DpTree		only = *c->tree;
+
+				only.parent = only.ancestors = only.path = only.depth = NULL;
+				now = dp_tree_arrange(&only, doc, NULL, 0, children);
+			}
+			if (now == doc || dp_writer_update(c->w, now) != DP_WRITE_CHANGED)
+				break;
+			dp_writer_refresh(c->w);
+		}
+		MemoryContextSwitchTo(old);
+	}
+}
+
+/* A child, as it is sorted among its siblings */
+typedef struct Sibling
+{
+	DpValue		order;
+	DpValue		id;
+} Sibling;
+
+static int
+compare_siblings(const void *a, const void *b)
+{
+	const Sibling *x = a;
+	const Sibling *y = b;
+	int			cmp = dp_value_compare(&x->order, &y->order);
+
+	return cmp != 0 ? cmp : dp_value_compare(&x->id, &y->id);
+}
+
+/* The array of children as it should be, from their own rows; in the current context. */
+static DpValue *
+children_of(Change *c, TreeNode *node)
+{
+	int			size = 16;
+	int			n = 0;
+	Sibling    *siblings = palloc(sizeof(Sibling) * size);
+	DpBuilder  *b = palloc(sizeof(DpBuilder));
+	DpValue    *result = palloc(sizeof(DpValue));
+	bool		found;
+	int			i;
+
+	for (found = dp_tree_find_children(c->tree, c->w, &node->id); found; found = dp_writer_next(c->w))
+	{
+		struct varlena *doc = dp_writer_document(c->w);
+		DpValue		value;
+
+		if (doc == NULL || !dp_tree_id(c->tree, doc, &value))
+			continue;
+		if (n == size)
+		{
+			size *= 2;
+			siblings = repalloc_huge(siblings, sizeof(Sibling) * size);
+		}
+		siblings[n].id = dp_tree_copy_value(CurrentMemoryContext, &value);
+		if (c->tree->order_by != NULL && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), c->tree->order_by, &value))
+			siblings[n].order = dp_tree_copy_value(CurrentMemoryContext, &value);
+		else
+		{
+			siblings[n].order.type = DP_TYPE_NULL;
+			siblings[n].order.data = (const uint8 *) "";
+			siblings[n].order.len = 0;
+		}
+		n++;
+	}
+	qsort(siblings, n, sizeof(Sibling), compare_siblings);
+	dp_builder_init_value(b, 0);
+	dp_builder_begin_array(b);
+	for (i = 0; i < n; i++)
+		dp_builder_append_value(b, NULL, 0, &siblings[i].id);
+	dp_builder_end(b);
+	*result = dp_builder_view(b, DP_TYPE_ARRAY);
+	return result;
+}
+
+/*
+ * Truth children: the array without ids that are no more, and with the new
+ * ones of nodes that were given others.  NULL if nothing changes.
+ */
+static DpValue *
+children_edited(Change *c, struct varlena *doc)
+{
+	DpValue		array;
+	DpValue		value;
+	DpIter		iter;
+	DpBuilder  *b;
+	DpValue    *result;
+	bool		changed = false;
+
+	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), c->tree->children, &array) || array.type != DP_TYPE_ARRAY)
+		return NULL;
+	b = palloc(sizeof(DpBuilder));
+	dp_builder_init_value(b, array.len);
+	dp_builder_begin_array(b);
+	dp_iter_init(&iter, array.data, array.len);
+	while (dp_iter_next_value(&iter, &value))
+	{
+		DpTreeGone *gone = (DpTreeGone *) map_find(&c->gone, &value);
+
+		if (gone == NULL)
+			dp_builder_append_value(b, NULL, 0, &value);
+		else
+		{
+			changed = true;
+			if (gone->came >= 0)
+				dp_builder_append_value(b, NULL, 0, &c->s->came[gone->came].id);
+		}
+	}
+	dp_builder_end(b);
+	if (!changed)
+		return NULL;
+	result = palloc(sizeof(DpValue));
+	*result = dp_builder_view(b, DP_TYPE_ARRAY);
+	return result;
+}
+
+/* Raises FOREIGN_KEY_VIOLATION. */
+static void
+missing_parent(Change *c, const DpValue *id)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+			 errmsg("parent %s does not exist in table %s", dp_tree_id_text(id), dp_relation_name(c->tree->decl->target)),
+			 errdetail("A node hangs below a node of the same table, or is a root.")));
+}
