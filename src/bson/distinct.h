@@ -1,0 +1,73 @@
+/*
+ * distinct.h
+ *		Sketches that tell how many distinct values there were.
+ *
+ * A sketch (HyperLogLog) has about 1.3 kB however many values it took in, and
+ * less if they were few; two sketches make one of the values of both.  Up to
+ * DP_DISTINCT_SPARSE values are counted one by one, beyond them with a standard
+ * error of 2.3 %.  Equal values, whatever their types, count once: they have the
+ * same dp_value_hash().
+ *
+ * Stored sketches are the data of a Binary (docs/formats.md).  Equal sets of
+ * values have equal sketches, in whatever order they came and were merged.
+ */
+#ifndef DP_BSON_DISTINCT_H
+#define DP_BSON_DISTINCT_H
+
+#include "lib/stringinfo.h"
+
+#include "bson/reader.h"
+
+/* Bits of the hash that choose a register, and registers */
+#define DP_DISTINCT_BITS		11
+#define DP_DISTINCT_REGISTERS	(1 << DP_DISTINCT_BITS)
+
+/* The most a register of five bits holds */
+#define DP_DISTINCT_MAX_RANK	31
+
+/* Hashes that are kept as they are, cut off at 32 bits */
+#define DP_DISTINCT_SPARSE		300
+
+/* Bytes of a packed sketch: version and form, then five bits for each register or fewer bytes of hashes */
+#define DP_DISTINCT_DENSE_SIZE	(2 + DP_DISTINCT_REGISTERS * 5 / 8)
+
+/* Subtype of the Binary */
+#define DP_DISTINCT_SUBTYPE		0x80
+
+/* A sketch that values are added to */
+typedef struct DpDistinct
+{
+	bool		dense;
+	int			nsparse;
+	union
+	{
+		uint32		sparse[DP_DISTINCT_SPARSE]; /* ascending, each place (upper 27 bits) once */
+		uint8		registers[DP_DISTINCT_REGISTERS];	/* if dense */
+	};
+} DpDistinct;
+
+/* A sketch of nothing. */
+extern void dp_distinct_init(DpDistinct *sketch);
+
+/* Adds the value of this hash (of seed 0). */
+extern void dp_distinct_add(DpDistinct *sketch, uint64 hash);
+
+/* Adds all that another sketch has taken in. */
+extern void dp_distinct_merge(DpDistinct *sketch, const DpDistinct *other);
+
+/* How many distinct values there were. */
+extern int64 dp_distinct_count(const DpDistinct *sketch);
+
+/* Appends the packed sketch. */
+extern void dp_distinct_pack(StringInfo out, const DpDistinct *sketch);
+
+/* Reads a packed sketch.  Raises DATA_CORRUPTED for bytes that are none. */
+extern void dp_distinct_unpack(DpDistinct *sketch, const uint8 *bytes, uint32 len);
+
+/*
+ * Adds a hash to a packed sketch in place, if that changes no more than a register.
+ * Returns false if the sketch has to be unpacked; *changed: a byte is different.
+ */
+extern bool dp_distinct_add_packed(uint8 *bytes, uint32 len, uint64 hash, bool *changed);
+
+#endif							/* DP_BSON_DISTINCT_H */
