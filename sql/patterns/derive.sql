@@ -1,0 +1,264 @@
+-- What patterns of two tables share: the triggers on a source, indexes, queues, and their end. The triggers' machinery is in
+-- src/patterns/change.c, that of queues in queue.c. None of this is for users.
+
+-- Declaring ---------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION _derive_source(rel regclass, source regclass, doc_column text, OUT doc text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  c record;
+BEGIN
+  IF source IS NULL THEN
+    RAISE EXCEPTION 'the source must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  SELECT q.relkind, q.relispartition, q.relowner, q.relpersistence INTO c FROM pg_class q WHERE q.oid = source;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'relation % does not exist', source USING ERRCODE = 'undefined_table';
+  END IF;
+  PERFORM @extschema@._pattern_require_owner(source);
+  IF c.relowner <> (SELECT q.relowner FROM pg_class q WHERE q.oid = rel) THEN
+    RAISE EXCEPTION 'tables % and % have different owners', rel, source USING ERRCODE = 'insufficient_privilege';
+  END IF;
+  IF c.relispartition OR (SELECT q.relispartition FROM pg_class q WHERE q.oid = rel) THEN
+    RAISE EXCEPTION '% is a partition', CASE WHEN c.relispartition THEN source ELSE rel END
+      USING ERRCODE = 'wrong_object_type', HINT = 'Declare the pattern on the table above it.';
+  END IF;
+  IF c.relpersistence = 't' AND (SELECT q.relpersistence FROM pg_class q WHERE q.oid = rel) <> 't' THEN
+    RAISE EXCEPTION '% is a temporary table, and % is not', source, rel USING ERRCODE = 'invalid_table_definition';
+  END IF;
+  IF c.relkind = 'f' THEN
+    IF NOT EXISTS (SELECT FROM @extschema@._pattern_declarations(source) d WHERE d.pattern = 'bucket') THEN
+      RAISE EXCEPTION '% is a foreign table', source
+        USING ERRCODE = 'wrong_object_type', DETAIL = 'Of foreign tables only relations of measurements tell what is written to them.';
+    END IF;
+    RETURN;
+  END IF;
+  SELECT p.doc INTO doc FROM @extschema@._pattern_table(source, doc_column) p;
+END
+$$;
+COMMENT ON FUNCTION _derive_source(regclass, regclass, text) IS
+  'the document column of a table from which rel shall be derived, NULL for a relation of measurements; errors 22004, 42P01, 42501, 42809, 42P16 and those of _pattern_table() when it cannot be a source';
+
+-- Paths of documents that a declaration keeps. A pattern may have a function _<pattern>_kept_paths(bson) that says it better.
+CREATE FUNCTION _derive_kept_paths(pattern text, options bson) RETURNS SETOF text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF to_regprocedure(format('@extschema@.%I(@extschema@.bson)', '_' || pattern || '_kept_paths')) IS NOT NULL THEN
+    RETURN QUERY EXECUTE format('SELECT p FROM @extschema@.%I($1) AS p', '_' || pattern || '_kept_paths') USING options;
+    RETURN;
+  END IF;
+  RETURN QUERY SELECT @extschema@.bson_get_text(options, o)
+    FROM unnest(ARRAY['field', 'flag', 'count_field', 'into_field']) AS o WHERE @extschema@.bson_typeof(options, o) = 'string';
+  IF pattern = 'computed' THEN
+    RETURN QUERY SELECT format('"%s"', replace(k, '"', '""'))
+      FROM @extschema@.bson_keys((options OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson) AS k;
+    RETURN QUERY SELECT format('"%s"', replace(@extschema@.bson_get_text(options, 'state_field'), '"', '""'))
+      WHERE @extschema@.bson_exists(options, 'state_field');
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _derive_kept_paths(text, bson) IS 'paths of the fields that a declaration with these options keeps in the documents of its table';
+
+-- Triggers on sources -----------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION _derive_source_triggers(source regclass, pattern text, name text, pair text) RETURNS void
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._derive_statement_triggers($1, $2, $3, ARRAY['side', $4, $3])
+$$;
+COMMENT ON FUNCTION _derive_source_triggers(regclass, text, text, text) IS
+  'triggers on a source, and on its partitions, that tell a declaration of another table (or of the same) what statements do; they call <pattern>_trigger()';
+
+CREATE FUNCTION _derive_main_triggers(source regclass, pattern text, name text) RETURNS void
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._derive_statement_triggers($1, $2, $3, ARRAY['of', $3])
+$$;
+COMMENT ON FUNCTION _derive_main_triggers(regclass, text, text) IS 'the same for a source that has the main trigger itself';
+
+CREATE FUNCTION _derive_statement_triggers(source regclass, pattern text, name text, arguments text[]) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  g record;
+  part record;
+  trigger_name text;
+  is_foreign boolean := (SELECT c.relkind = 'f' FROM pg_class c WHERE c.oid = source);
+  function text := format('@extschema@.%I', pattern || '_trigger');
+BEGIN
+  -- a relation of measurements has no transition tables: each row is told by itself, and what is not a row by functions
+  FOR g IN SELECT * FROM (VALUES
+      ('before', NULL, 'BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE', '', 'STATEMENT', false),
+      ('insert', 'i', 'AFTER INSERT', 'REFERENCING NEW TABLE AS new_rows', 'STATEMENT', false),
+      ('update', 'u', 'AFTER UPDATE', 'REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows', 'STATEMENT', false),
+      ('delete', 'd', 'AFTER DELETE', 'REFERENCING OLD TABLE AS old_rows', 'STATEMENT', false),
+      ('truncate', 't', 'AFTER TRUNCATE', '', 'STATEMENT', false),
+      ('before', NULL, 'BEFORE INSERT OR UPDATE OR DELETE', '', 'STATEMENT', true),
+      ('row', NULL, 'AFTER INSERT OR UPDATE OR DELETE', '', 'ROW', true),
+      ('after', NULL, 'AFTER INSERT OR UPDATE OR DELETE', '', 'STATEMENT', true)) AS v (label, event, timing, tables, level, foreign_table)
+    WHERE v.foreign_table = is_foreign
+  LOOP
+    trigger_name := @extschema@._pattern_trigger_name(source, 'zz_docpatterns_80_' || pattern, name, g.label);
+    FOR part IN SELECT p.relid FROM pg_partition_tree(source) p UNION SELECT source LOOP
+      -- that of a partition only fires: what it says about declarations is said by the one above
+      EXECUTE format('CREATE TRIGGER %I %s ON %s %s FOR EACH %s EXECUTE FUNCTION %s(%s)', trigger_name, g.timing, part.relid::regclass, g.tables, g.level, function,
+                     (SELECT string_agg(quote_literal(CASE WHEN a = 'side' AND n = 1 AND part.relid <> source THEN 'part' ELSE a END), ', ' ORDER BY n)
+                      FROM unnest(arguments) WITH ORDINALITY AS u (a, n)));
+    END LOOP;
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _derive_statement_triggers(regclass, text, text, text[]) IS 'makes the triggers of a source; locks it against writers';
+
+-- Indexes -----------------------------------------------------------------------------------------------------------------
+
+-- An index that is made for a declaration says so in its comment, one line for each declaration that wants it.
+CREATE FUNCTION _derive_index_line(pattern text, name text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT format('made for the %s pattern "%s"', $1, replace($2, E'\n', ' '))
+$$;
+COMMENT ON FUNCTION _derive_index_line(text, text) IS 'what the comment of an index says about a declaration that wants it';
+
+CREATE FUNCTION _derive_create_index(rel regclass, pattern text, name text, columns text[], is_unique boolean DEFAULT false) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  made text;
+  twin regclass;
+  line text := @extschema@._derive_index_line(pattern, name);
+  schema_name text;
+  table_name text;
+  n int := 0;
+  probe text;
+BEGIN
+  SELECT s.nspname, c.relname INTO schema_name, table_name FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE c.oid = rel;
+  made := @extschema@._pattern_object_name(table_name, name, 'idx');
+  WHILE EXISTS (SELECT FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE s.nspname = schema_name AND c.relname = made) LOOP
+    n := n + 1;
+    made := @extschema@._pattern_object_name(table_name, name, 'idx' || n);
+  END LOOP;
+
+  -- what the columns mean is PostgreSQL's to say: the index is made without rows and compared with those that are there
+  probe := format('%I.%I', schema_name, 'docpatterns_probe_' || replace(gen_random_uuid()::text, '-', ''));
+  EXECUTE format('CREATE UNLOGGED TABLE %s (LIKE %s)', probe, rel);
+  EXECUTE format('CREATE INDEX ON %s (%s)', probe, array_to_string(columns, ', '));
+  SELECT i.indexrelid::regclass INTO twin
+    FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+      CROSS JOIN (SELECT p.* FROM pg_index p WHERE p.indrelid = probe::regclass) AS p
+    WHERE i.indrelid = rel AND i.indisvalid AND i.indisready AND i.indpred IS NULL AND (i.indisunique OR NOT is_unique)
+      AND c.relam = (SELECT a.oid FROM pg_am a WHERE a.amname = 'btree') AND i.indnkeyatts >= p.indnkeyatts
+      AND NOT EXISTS (SELECT FROM generate_series(1, p.indnkeyatts) AS k
+                      WHERE pg_get_indexdef(i.indexrelid, k, true) <> pg_get_indexdef(p.indexrelid, k, true)
+                         OR (i.indclass::oid[])[k - 1] <> (p.indclass::oid[])[k - 1] OR (i.indcollation::oid[])[k - 1] <> (p.indcollation::oid[])[k - 1]
+                         OR (i.indoption::int2[])[k - 1] <> (p.indoption::int2[])[k - 1])
+    ORDER BY obj_description(i.indexrelid, 'pg_class') IS NOT NULL, i.indnkeyatts, i.indexrelid LIMIT 1;
+  EXECUTE format('DROP TABLE %s', probe);
+
+  IF twin IS NULL THEN
+    EXECUTE format('CREATE %sINDEX %I ON %s (%s)', CASE WHEN is_unique THEN 'UNIQUE ' ELSE '' END, made, rel, array_to_string(columns, ', '));
+    EXECUTE format('COMMENT ON INDEX %I.%I IS %L', schema_name, made, line);
+  ELSIF obj_description(twin, 'pg_class') LIKE 'made for the % pattern "%' THEN
+    EXECUTE format('COMMENT ON INDEX %s IS %L', twin, obj_description(twin, 'pg_class') || E'\n' || line);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _derive_create_index(regclass, text, text, text[], boolean) IS
+  'makes an index that a declaration needs, unless there is one that begins with the same columns; locks the table against writers while it is built';
+
+CREATE FUNCTION _derive_drop_indexes(rel regclass, pattern text, name text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  i record;
+  lines text[];
+  at int;
+BEGIN
+  FOR i IN SELECT x.indexrelid::regclass AS index, obj_description(x.indexrelid, 'pg_class') AS said FROM pg_index x WHERE x.indrelid = rel LOOP
+    lines := string_to_array(i.said, E'\n');
+    at := array_position(lines, @extschema@._derive_index_line(pattern, name));
+    IF at IS NULL THEN
+      CONTINUE;
+    END IF;
+    IF cardinality(lines) = 1 THEN
+      EXECUTE format('DROP INDEX %s', i.index);
+    ELSE
+      EXECUTE format('COMMENT ON INDEX %s IS %L', i.index, array_to_string(lines[:at - 1] || lines[at + 1:], E'\n'));
+    END IF;
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _derive_drop_indexes(regclass, text, text) IS 'drops the indexes that were made for a declaration, unless others want them too; those of users stay';
+
+-- Queues ------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION _derive_create_queue(rel regclass, pattern text, name text) RETURNS text
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  pair text := replace(gen_random_uuid()::text, '-', '');
+  c record;
+  queue text;
+BEGIN
+  SELECT s.nspname, q.relname, q.relowner, q.relpersistence INTO c FROM pg_class q JOIN pg_namespace s ON s.oid = q.relnamespace WHERE q.oid = rel;
+  queue := format('%I.%I', c.nspname, @extschema@._pattern_object_name(c.relname, name, 'queue'));
+  EXECUTE format('CREATE %sTABLE %s (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key @extschema@.bson_value NOT NULL, delta @extschema@.bson, '
+                 'queued_at timestamptz NOT NULL DEFAULT clock_timestamp())',
+                 CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' WHEN 't' THEN 'TEMP ' ELSE '' END, queue);
+  EXECUTE format('CREATE INDEX ON %s (key, id)', queue);
+  EXECUTE format('COMMENT ON TABLE %s IS %L', queue, format('what the %s pattern "%s" of %s has put off', pattern, name, rel));
+  EXECUTE format('ALTER TABLE %s OWNER TO %s', queue, c.relowner::regrole);
+  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_guard_trigger(%L, %L, %L)',
+                 @extschema@._pattern_trigger_name(queue::regclass, 'zz_docpatterns_90_' || pattern, name, 'guard'), queue, 'side', pair, name);
+  RETURN pair;
+END
+$$;
+COMMENT ON FUNCTION _derive_create_queue(regclass, text, text) IS
+  'makes the table <rel>_<name>_queue and returns its pair, which is to become an option of the declaration ("second_pair"); error 42P07 if the table exists';
+
+CREATE FUNCTION _derive_staleness(queue regclass, OUT keys bigint, OUT entries bigint, OUT oldest timestamptz)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  EXECUTE format('SELECT count(DISTINCT q.key), count(*), min(q.queued_at) FROM %s AS q', queue) INTO keys, entries, oldest;
+END
+$$;
+COMMENT ON FUNCTION _derive_staleness(regclass) IS 'how many keys and entries a queue has and when the oldest was put there; reads the queue';
+
+-- The end of a declaration ------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION _derive_drop(rel regclass, pattern text, name text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  options @extschema@.bson;
+  main name;
+  pairs text[];
+  tables oid[];
+  queue regclass;
+  t record;
+BEGIN
+  SELECT d.options, g.tgname INTO options, main FROM @extschema@._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid
+    WHERE d.pattern = _derive_drop.pattern AND d.name = _derive_drop.name;
+  IF main IS NULL THEN
+    RETURN;
+  END IF;
+  pairs := array_remove(ARRAY[@extschema@.bson_get_text(options, 'pair'), @extschema@.bson_get_text(options, 'second_pair')], NULL);
+  SELECT array_agg(DISTINCT @extschema@._pattern_side(p, rel)::oid) INTO tables FROM unnest(pairs) p WHERE @extschema@._pattern_side(p, rel) IS NOT NULL;
+
+  -- the main trigger takes those that belong to it along
+  EXECUTE format('DROP TRIGGER %I ON %s', main, rel);
+  FOR t IN
+    SELECT DISTINCT g.tgrelid::regclass AS on_table, g.tgname
+    FROM unnest(tables || rel::oid) AS r (oid) CROSS JOIN LATERAL (SELECT q.relid::oid AS relid FROM pg_partition_tree(r.oid) q UNION SELECT r.oid) AS p
+      JOIN pg_trigger g ON g.tgrelid = p.relid AND g.tgparentid = 0 JOIN pg_proc f ON f.oid = g.tgfoid
+      CROSS JOIN LATERAL (SELECT string_to_array(encode(g.tgargs, 'escape'), '\000') AS arguments) AS a
+    WHERE g.tgname LIKE 'zz\_docpatterns\_%' AND f.pronamespace = (SELECT o.pronamespace FROM pg_proc o WHERE o.oid = '@extschema@.pattern_guard_trigger'::regproc)
+      AND f.proname <> 'pattern_guard_trigger'
+      AND ((g.tgnargs = 3 AND a.arguments[1] IN ('side', 'part') AND a.arguments[2] = ANY (pairs))
+           OR (g.tgnargs = 2 AND f.proname = _derive_drop.pattern || '_trigger' AND g.tgargs = '\x6f6600'::bytea || convert_to(_derive_drop.name, 'UTF8') || '\x00'::bytea))
+  LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s', t.tgname, t.on_table);
+  END LOOP;
+
+  FOR queue IN SELECT u::regclass FROM unnest(tables) u
+               WHERE EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = u AND g.tgfoid = '@extschema@.pattern_guard_trigger'::regproc)
+                 AND EXISTS (SELECT FROM pg_class c WHERE c.oid = u) LOOP
+    EXECUTE format('DROP TABLE %s', queue);
+  END LOOP;
+  PERFORM @extschema@._derive_drop_indexes(u::regclass, pattern, name) FROM unnest(tables || rel::oid) u WHERE EXISTS (SELECT FROM pg_class c WHERE c.oid = u);
+END
+$$;
+COMMENT ON FUNCTION _derive_drop(regclass, text, text) IS
+  'drops the triggers of a declaration on all its tables and partitions, its queue, and the indexes that were made for it; locks the tables';
