@@ -351,31 +351,72 @@ COMMENT ON FUNCTION _pattern_whole_view(regclass) IS 'the view <table>_whole of 
 
 -- Event trigger -----------------------------------------------------------------------------------------------------------
 
--- The triggers for statements of the tables that a partition belongs to, which PostgreSQL does not hand down to it.
+-- The triggers for statements of the tables that a partition belongs to, which PostgreSQL does not hand down to it. Those of a
+-- source ('side') only fire on its partitions ('part').
 CREATE FUNCTION _pattern_join_partition(part regclass) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
 BEGIN
   FOR t IN
-    SELECT DISTINCT p.relid::regclass AS rel, g.tgname, g.tgtype::int AS kind, g.tgfoid::regproc AS function,
-           convert_from(substring(g.tgargs FROM 1 FOR z - 1), 'UTF8') AS first_argument,
-           convert_from(substring(g.tgargs FROM z + 1 FOR length(g.tgargs) - z - 1), 'UTF8') AS second_argument
+    SELECT DISTINCT p.relid::regclass AS rel, g.tgname, g.tgtype::int AS kind, g.tgfoid::regproc AS function, g.tgoldtable, g.tgnewtable,
+           CASE WHEN g.tgnargs = 3 THEN overlay(g.tgargs PLACING 'part'::bytea FROM 1 FOR 4) ELSE g.tgargs END AS arguments
     FROM pg_partition_ancestors(part) a JOIN pg_trigger g ON g.tgrelid = a.relid JOIN pg_proc f ON f.oid = g.tgfoid
-      CROSS JOIN LATERAL position('\x00'::bytea IN g.tgargs) z
       CROSS JOIN pg_partition_tree(part) p
-    WHERE a.relid <> part AND g.tgname LIKE 'zz\_docpatterns\_%' AND g.tgnargs = 2 AND g.tgtype::int & 1 = 0
+    WHERE a.relid <> part AND g.tgname LIKE 'zz\_docpatterns\_%' AND g.tgtype::int & 1 = 0
+      AND (g.tgnargs = 2 OR g.tgnargs = 3 AND substring(g.tgargs FROM 1 FOR 5) = 'side\000'::bytea)
       AND f.pronamespace = (SELECT o.pronamespace FROM pg_proc o WHERE o.oid = '@extschema@.pattern_guard_trigger'::regproc)
   LOOP
-    EXECUTE format('CREATE OR REPLACE TRIGGER %I %s %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION %s(%L, %L)', t.tgname,
+    EXECUTE format('CREATE OR REPLACE TRIGGER %I %s %s ON %s %s FOR EACH STATEMENT EXECUTE FUNCTION %s(%s)', t.tgname,
                    CASE WHEN t.kind & 2 <> 0 THEN 'BEFORE' ELSE 'AFTER' END,
                    concat_ws(' OR ', CASE WHEN t.kind & 4 <> 0 THEN 'INSERT' END, CASE WHEN t.kind & 8 <> 0 THEN 'DELETE' END,
                                      CASE WHEN t.kind & 16 <> 0 THEN 'UPDATE' END, CASE WHEN t.kind & 32 <> 0 THEN 'TRUNCATE' END),
-                   t.rel, t.function, t.first_argument, t.second_argument);
+                   t.rel,
+                   CASE WHEN coalesce(t.tgoldtable, t.tgnewtable) IS NOT NULL
+                        THEN concat_ws(' ', 'REFERENCING', 'OLD TABLE AS ' || quote_ident(t.tgoldtable), 'NEW TABLE AS ' || quote_ident(t.tgnewtable)) ELSE '' END,
+                   t.function, @extschema@._pattern_trigger_arguments(t.arguments));
   END LOOP;
 END
 $$;
 COMMENT ON FUNCTION _pattern_join_partition(regclass) IS 'gives a new partition the triggers for statements that patterns have on the tables above it';
+
+CREATE FUNCTION _pattern_trigger_arguments(arguments bytea) RETURNS text
+LANGUAGE plpgsql IMMUTABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  rest bytea := arguments;
+  result text;
+  z int;
+BEGIN
+  WHILE length(rest) > 0 LOOP
+    z := position('\x00'::bytea IN rest);
+    result := concat_ws(', ', result, quote_literal(convert_from(substring(rest FROM 1 FOR z - 1), 'UTF8')));
+    rest := substring(rest FROM z + 1);
+  END LOOP;
+  RETURN result;
+END
+$$;
+COMMENT ON FUNCTION _pattern_trigger_arguments(bytea) IS 'the arguments of a trigger as pg_trigger has them, written for CREATE TRIGGER';
+
+-- A table that was a partition keeps what was made for it as one; of that nothing is left that it could tell.
+CREATE FUNCTION _pattern_leave_partition(part regclass) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+BEGIN
+  FOR t IN
+    SELECT p.relid::regclass AS rel, g.tgname
+    FROM pg_partition_tree(part) p JOIN pg_trigger g ON g.tgrelid = p.relid JOIN pg_proc f ON f.oid = g.tgfoid
+    WHERE g.tgname LIKE 'zz\_docpatterns\_%' AND g.tgtype::int & 1 = 0 AND g.tgparentid = 0
+      AND f.pronamespace = (SELECT o.pronamespace FROM pg_proc o WHERE o.oid = '@extschema@.pattern_guard_trigger'::regproc)
+      AND (g.tgnargs = 3 AND substring(g.tgargs FROM 1 FOR 5) = 'part\000'::bytea
+           OR g.tgnargs = 2 AND NOT EXISTS (SELECT FROM @extschema@._pattern_declarations(p.relid) d
+                                            WHERE g.tgargs = 'of\000'::bytea || convert_to(d.name, 'UTF8') || '\x00'::bytea))
+  LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s', t.tgname, t.rel);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _pattern_leave_partition(regclass) IS 'takes the triggers for statements away that a table had as a partition';
 
 CREATE FUNCTION _pattern_created() RETURNS event_trigger
   AS 'MODULE_PATHNAME', 'dp_pattern_created' LANGUAGE C;

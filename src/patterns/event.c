@@ -19,6 +19,7 @@
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
+#include "catalog/partition.h"
 #include "catalog/pg_type.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_class.h"
@@ -37,6 +38,7 @@
 
 #include "bson/catalog.h"
 #include "bson/reader.h"
+#include "patterns/change.h"
 #include "patterns/declaration.h"
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
@@ -44,7 +46,11 @@
 static void trigger_created(CreateTrigStmt *stmt);
 static void table_altered(AlterTableStmt *stmt);
 static void columns_altered(Oid relid);
-static void partition_joined(Oid relid);
+static void partition_joined(Oid relid, bool attached);
+static void partition_left(Oid table, Oid partition);
+static bool has_own(Oid relid);
+static bool is_source(Oid relid);
+static void call_with(const char *function, Oid relid);
 static void owner_follow(Oid relid);
 static void view_follow(Oid relid, const char *function, Oid owner);
 static Oid	view_find(Oid relid, const char *function);
@@ -56,6 +62,7 @@ static void depend_side(Oid relid);
 static void depend(Oid class, Oid object, Oid on_class, Oid on, DependencyType type);
 static void pair_lock(const char *pair);
 static bool has_guard(Oid relid);
+static bool is_queue(Oid relid);
 static bool is_ours(Form_pg_trigger form);
 static const char *first_argument(Relation rel, HeapTuple tuple);
 
@@ -78,7 +85,7 @@ dp_pattern_created(PG_FUNCTION_ARGS)
 		CreateStmt *stmt = (CreateStmt *) data->parsetree;
 
 		if (stmt->partbound != NULL)
-			partition_joined(RangeVarGetRelid(stmt->relation, NoLock, true));
+			partition_joined(RangeVarGetRelid(stmt->relation, NoLock, true), false);
 	}
 	else if (IsA(data->parsetree, AlterTableStmt))
 		table_altered((AlterTableStmt *) data->parsetree);
@@ -112,7 +119,10 @@ table_altered(AlterTableStmt *stmt)
 		AlterTableCmd *cmd = lfirst(lc);
 
 		if (cmd->subtype == AT_AttachPartition)
-			partition_joined(RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, true));
+			partition_joined(RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, true), true);
+		else if (cmd->subtype == AT_DetachPartition || cmd->subtype == AT_DetachPartitionFinalize)
+			partition_left(RangeVarGetRelid(stmt->relation, NoLock, true),
+						   RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, true));
 		else if (cmd->subtype == AT_ChangeOwner)
 			owner_follow(RangeVarGetRelid(stmt->relation, NoLock, true));
 		else if (cmd->subtype == AT_AddColumn || cmd->subtype == AT_DropColumn || cmd->subtype == AT_AlterColumnType)
@@ -152,44 +162,105 @@ columns_altered(Oid relid)
 
 /*
  * A table has become a partition.  It got the row triggers of its parent, but
- * nobody gives it those for statements: _pattern_join_partition() does.
+ * nobody gives it those for statements: _pattern_join_partition() does.  If it
+ * had rows, they have come to the tables above it.
  */
 static void
-partition_joined(Oid relid)
+partition_joined(Oid relid, bool attached)
 {
-	Relation	rel;
 	bool		ours = false;
-	int			i;
+	List	   *ancestors;
+	ListCell   *lc;
 
 	if (!OidIsValid(relid))
 		return;
 	CommandCounterIncrement();
-	rel = table_open(relid, AccessShareLock);
+	ancestors = get_partition_ancestors(relid);
+	foreach(lc, ancestors)
+		ours = ours || has_own(lfirst_oid(lc));
+	if (attached && is_source(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a pattern derives data from table %s", dp_relation_name(relid)),
+				 errdetail("As a partition it would be written to without its triggers."),
+				 errhint("Disable the pattern, and declare it on the table above.")));
+	if (!ours)
+		return;
+	call_with("_pattern_join_partition", relid);
+	if (attached && dp_feeds(llast_oid(ancestors)) != NIL)
+		dp_changed_partition(llast_oid(ancestors), relid, true);
+}
+
+/*
+ * A table is no partition any more, and its rows are not in the table above.
+ */
+static void
+partition_left(Oid table, Oid partition)
+{
+	if (!OidIsValid(table) || !OidIsValid(partition))
+		return;
+	CommandCounterIncrement();
+	if (!has_own(table) && !has_own(partition))
+		return;
+	call_with("_pattern_leave_partition", partition);
+	if (dp_feeds(table) != NIL)
+		dp_changed_partition(table, partition, false);
+}
+
+/* Whether a table has triggers of ours. */
+static bool
+has_own(Oid relid)
+{
+	Relation	rel = table_open(relid, AccessShareLock);
+	bool		result = false;
+	int			i;
+
+	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		if (strncmp(rel->trigdesc->triggers[i].tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) == 0)
+			result = true;
+	}
+	table_close(rel, NoLock);
+	return result;
+}
+
+/* Whether a table itself is the source of a declaration. */
+static bool
+is_source(Oid relid)
+{
+	Relation	rel = table_open(relid, AccessShareLock);
+	bool		result = false;
+	int			i;
+
 	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
 	{
 		const Trigger *trigger = &rel->trigdesc->triggers[i];
 
-		if (trigger->tgisclone && strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) == 0)
-			ours = true;
+		if (trigger->tgnargs == 3 && !TRIGGER_FOR_ROW(trigger->tgtype) && !TRIGGER_FOR_BEFORE(trigger->tgtype) &&
+			strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) == 0 &&
+			strcmp(trigger->tgargs[0], "side") == 0)
+			result = true;
 	}
 	table_close(rel, NoLock);
-	if (!ours)
-		return;
+	return result;
+}
 
-	{
-		StringInfoData sql;
-		Oid			type = REGCLASSOID;
-		Datum		value = ObjectIdGetDatum(relid);
+/* Calls one of our SQL functions with a table. */
+static void
+call_with(const char *function, Oid relid)
+{
+	StringInfoData sql;
+	Oid			type = REGCLASSOID;
+	Datum		value = ObjectIdGetDatum(relid);
 
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "SELECT ");
-		dp_sql_own_schema(&sql);
-		appendStringInfoString(&sql, "_pattern_join_partition($1)");
-		SPI_connect();
-		if (SPI_execute_with_args(sql.data, 1, &type, &value, NULL, false, 0) != SPI_OK_SELECT)
-			elog(ERROR, "_pattern_join_partition failed");
-		SPI_finish();
-	}
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "SELECT ");
+	dp_sql_own_schema(&sql);
+	appendStringInfo(&sql, "%s($1)", function);
+	SPI_connect();
+	if (SPI_execute_with_args(sql.data, 1, &type, &value, NULL, false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "%s failed", function);
+	SPI_finish();
 }
 
 /*
@@ -344,7 +415,12 @@ depend_pair(Oid trigger, Oid relid, const char *pair)
 	if (!beneath)
 		depend(TriggerRelationId, trigger, RelationRelationId, side, DEPENDENCY_NORMAL);
 	if (has_guard(side))
+	{
 		depend(RelationRelationId, side, RelationRelationId, relid, beneath ? DEPENDENCY_INTERNAL : DEPENDENCY_NORMAL);
+		/* what was put off is of no use to anybody else */
+		if (is_queue(side))
+			depend(RelationRelationId, side, TriggerRelationId, trigger, DEPENDENCY_AUTO);
+	}
 	depend_triggers(side, pair, relid);
 	if (beneath)
 	{
@@ -534,6 +610,14 @@ has_guard(Oid relid)
 	}
 	table_close(rel, AccessShareLock);
 	return result;
+}
+
+/* Whether a table with a guard is the queue of a declaration. */
+static bool
+is_queue(Oid relid)
+{
+	return get_attnum(relid, "queued_at") != InvalidAttrNumber && get_attnum(relid, "delta") != InvalidAttrNumber &&
+		get_attnum(relid, "key") != InvalidAttrNumber && get_attnum(relid, "id") != InvalidAttrNumber;
 }
 
 /* Whether a trigger has a name of ours and a function of this extension. */
