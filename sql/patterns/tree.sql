@@ -190,7 +190,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT i.indexrelid::regclass
   FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam
   WHERE i.indrelid = $1 AND i.indnatts = 1 AND i.indpred IS NULL AND i.indisvalid AND (i.indisunique AND i.indimmediate OR NOT $2)
-    AND CASE WHEN $4 IS NULL THEN strpos(pg_get_indexdef(i.indexrelid), $3) > 0
+    AND CASE WHEN $4 IS NULL THEN strpos(replace(pg_get_indexdef(i.indexrelid), '''', ''), replace($3, '''', '')) > 0
              ELSE a.amname = 'btree' AND pg_get_indexdef(i.indexrelid, 1, false) IN ($4, '(' || $4 || ')') AND i.indoption[0] & 1 = 0 END
   ORDER BY i.indexrelid LIMIT 1
 $$;
