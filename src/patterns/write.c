@@ -213,6 +213,7 @@ dp_writer_close(DpWriter *w)
 		if (leaf->written != NULL)
 			ExecDropSingleTupleTableSlot(leaf->written);
 	}
+	ExecResetTupleTable(w->estate->es_tupleTable, false);
 	ExecCloseResultRelations(w->estate);
 	foreach(lc, w->leaves)
 		table_close(((Leaf *) lfirst(lc))->rel, NoLock);
