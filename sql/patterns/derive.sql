@@ -153,7 +153,7 @@ BEGIN
   IF twin IS NULL THEN
     EXECUTE format('CREATE %sINDEX %I ON %s (%s)', CASE WHEN is_unique THEN 'UNIQUE ' ELSE '' END, made, rel, array_to_string(columns, ', '));
     EXECUTE format('COMMENT ON INDEX %I.%I IS %L', schema_name, made, line);
-  ELSIF obj_description(twin, 'pg_class') LIKE 'made for the % pattern "%' THEN
+  ELSIF obj_description(twin, 'pg_class') LIKE 'made for the % pattern "%' AND NOT line = ANY (string_to_array(obj_description(twin, 'pg_class'), E'\n')) THEN
     EXECUTE format('COMMENT ON INDEX %s IS %L', twin, obj_description(twin, 'pg_class') || E'\n' || line);
   END IF;
 END

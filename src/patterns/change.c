@@ -34,6 +34,7 @@
 #include "bson/catalog.h"
 #include "bson/reader.h"
 #include "patterns/change.h"
+#include "patterns/derive.h"
 #include "patterns/lookup.h"
 #include "patterns/run.h"
 
@@ -100,6 +101,7 @@ typedef struct FeedsEntry
 
 /* Who handles changes that no trigger tells.  Each looks for the declarations that are its own. */
 static const DpChangesHandler handlers[] = {
+	dp_derive_changes,
 	NULL
 };
 
@@ -116,7 +118,6 @@ static void note_collect(Note *note, TriggerData *trigdata);
 static DpChanges *changes_make(Oid relid, Oid table);
 static void changes_open(DpChanges *changes);
 static bool changes_row(DpChanges *changes, Tuplestorestate *rows, int *pointer, bool first, TupleTableSlot *slot);
-static void handle(DpChanges *changes);
 static Oid	topmost(Oid relid);
 static struct varlena *row_document(TupleTableSlot *row);
 static List *feeds_read(Oid relid);
@@ -402,7 +403,7 @@ dp_changed_wholly(Oid relid, bool emptied)
 
 	changes->wholly = true;
 	changes->emptied = emptied && relid == table;
-	handle(changes);
+	dp_changes_handle(changes);
 }
 
 /*
@@ -422,12 +423,12 @@ dp_changed_partition(Oid table, Oid partition, bool attached)
 		changes->partition = NULL;
 		changes->wholly = true;
 	}
-	handle(changes);
+	dp_changes_handle(changes);
 }
 
-/* Give changes to all who handle them. */
-static void
-handle(DpChanges *changes)
+/* Gives changes to all who handle them, and ends them. */
+void
+dp_changes_handle(DpChanges *changes)
 {
 	Relation	partition = changes->partition;
 	int			i;

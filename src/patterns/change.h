@@ -123,6 +123,9 @@ extern List *dp_feeds(Oid relid);
  */
 typedef void (*DpChangesHandler) (DpChanges *changes);
 
+/* Calls all of them, and dp_changes_end(): what the triggers of these machineries do with changes. */
+extern void dp_changes_handle(DpChanges *changes);
+
 /* All rows of the table are to be looked at again; emptied: there are none left. */
 extern void dp_changed_wholly(Oid relid, bool emptied);
 

@@ -31,6 +31,7 @@
 #include "utils/tuplestore.h"
 
 #include "bson/catalog.h"
+#include "patterns/derive.h"
 #include "patterns/pattern.h"
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
@@ -44,8 +45,6 @@ static const DpPatternMethods *const methods[] = {
 	&dp_outlier_methods,
 	&dp_subset_fields_methods,
 	&dp_approximation_methods,
-	&dp_tree_methods,
-	&dp_tree_attach_methods,
 	NULL
 };
 
@@ -352,6 +351,13 @@ dp_pattern_settle(PG_FUNCTION_ARGS)
 			decl = lfirst(lc);
 	}
 	m = decl != NULL ? dp_pattern_methods(decl->pattern) : NULL;
+	if (decl != NULL && dp_derive_methods(decl->pattern) != NULL)
+	{
+		DpDerivation *d = dp_derivation(decl);
+
+		dp_key_of_argument(decl, fcinfo, 2, &key);
+		PG_RETURN_BOOL(OidIsValid(d->source) && dp_derive_settle(decl->target, d, &key));
+	}
 	if (m == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),

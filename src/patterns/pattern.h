@@ -37,7 +37,5 @@ extern const DpPatternMethods *dp_pattern_methods(const char *pattern);
 extern const DpPatternMethods dp_outlier_methods;
 extern const DpPatternMethods dp_subset_fields_methods;
 extern const DpPatternMethods dp_approximation_methods;
-extern const DpPatternMethods dp_tree_methods;
-extern const DpPatternMethods dp_tree_attach_methods;
 
 #endif							/* DP_PATTERNS_PATTERN_H */

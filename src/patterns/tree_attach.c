@@ -49,6 +49,7 @@ static HeapTuple attach_before(DpTree *attached, TriggerData *trigdata);
 static void attach_after_row(DpTree *attached, TriggerData *trigdata);
 static void attach_settle(DpTree *attached, DpTreeStatement *s);
 static void attach_truncate(TriggerData *trigdata);
+static DpTree *tree_of(DpTree *attached);
 static DpTree *attached_of_pair(const char *pair, Oid relid);
 static List *attached_to(DpTree *tree);
 static void open_all(DpTree *tree, DpTreeFollow **follow);
@@ -161,14 +162,14 @@ attach_before(DpTree *attached, TriggerData *trigdata)
 		doc = has ? given : dp_tree_strip(attached, given);
 	else
 	{
-		DpTree	   *tree = dp_tree_of_attached(attached);
+		DpTree	   *tree = tree_of(attached);
 		Relation	rel = table_open(tree->decl->target, AccessShareLock);
 		Probing		probing = {tree, rel};
 		struct varlena *node = dp_tree_probe(tree, rel, &parent);
 		DpValue    *chain;
 		int			n;
 
-		chain = node != NULL ? dp_tree_chain(tree, node, true, probe_fetch, &probing, &n) : NULL;
+		chain = node != NULL ? dp_tree_chain(tree, node, probe_fetch, &probing, &n) : NULL;
 		doc = chain != NULL ? dp_tree_arrange(attached, given, chain, n, NULL) : dp_tree_strip(attached, given);
 		table_close(rel, NoLock);
 	}
@@ -211,7 +212,7 @@ attach_after_row(DpTree *attached, TriggerData *trigdata)
 static void
 attach_settle(DpTree *attached, DpTreeStatement *s)
 {
-	DpTree	   *tree = dp_tree_of_attached(attached);
+	DpTree	   *tree = tree_of(attached);
 	DpWriter   *nodes = dp_tree_writer(tree);
 	DpWriter   *w = dp_tree_writer(attached);
 	DpTreeReading reading = {tree, nodes};
@@ -257,7 +258,7 @@ attach_settle(DpTree *attached, DpTreeStatement *s)
 			copy = palloc(VARSIZE_ANY(doc));
 			memcpy(copy, doc, VARSIZE_ANY(doc));
 			dp_writer_refresh(nodes);
-			chain = dp_tree_chain(tree, copy, true, dp_tree_fetch, &reading, &n);
+			chain = dp_tree_chain(tree, copy, dp_tree_fetch, &reading, &n);
 			if (chain == NULL)
 				ereport(ERROR,
 						(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
@@ -296,7 +297,7 @@ attach_truncate(TriggerData *trigdata)
 
 	if (attached == NULL || !dp_decl_maintained(attached->decl))
 		return;
-	tree = dp_tree_of_attached(attached);
+	tree = tree_of(attached);
 	SPI_connect();
 	plan = dp_plan(attached->decl, &plan_parents);
 	if (plan == NULL)
@@ -330,8 +331,8 @@ attach_truncate(TriggerData *trigdata)
 }
 
 /* The tree that documents hang on.  Raises UNDEFINED_OBJECT if it is no more. */
-DpTree *
-dp_tree_of_attached(DpTree *attached)
+static DpTree *
+tree_of(DpTree *attached)
 {
 	Oid			relid = dp_pair_side(attached->pair, attached->decl->target);
 

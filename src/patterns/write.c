@@ -213,7 +213,7 @@ dp_writer_close(DpWriter *w)
 		if (leaf->written != NULL)
 			ExecDropSingleTupleTableSlot(leaf->written);
 	}
-	ExecResetTupleTable(w->estate->es_tupleTable, false);
+	ExecResetTupleTable(w->estate->es_tupleTable, false);	/* slots of triggers */
 	ExecCloseResultRelations(w->estate);
 	foreach(lc, w->leaves)
 		table_close(((Leaf *) lfirst(lc))->rel, NoLock);
@@ -265,13 +265,8 @@ dp_writer_next(DpWriter *w)
 
 		if (w->scan != NULL)
 		{
-			MemoryContext old = MemoryContextSwitchTo(w->context);	/* a scan keeps what it allocates */
-			bool		found;
-
 			leaf = w->scan->leaf;
-			found = index_getnext_slot(w->scan->desc, ForwardScanDirection, leaf->found);
-			MemoryContextSwitchTo(old);
-			if (found)
+			if (index_getnext_slot(w->scan->desc, ForwardScanDirection, leaf->found))
 			{
 				current_set(w, leaf);
 				return true;
@@ -288,14 +283,12 @@ dp_writer_next(DpWriter *w)
 		{
 			Snapshot	snapshot = snapshot_of(w);
 			Search	   *scan = scan_of(w, w->lookup, leaf);
-			MemoryContext old = MemoryContextSwitchTo(w->context);
 			int			i;
 
 			for (i = 0; i < scan->nkeys; i++)
 				scan->keys[i].sk_argument = w->values[i];
 			scan->desc->xs_snapshot = snapshot;
 			index_rescan(scan->desc, scan->keys, scan->nkeys, NULL, 0);
-			MemoryContextSwitchTo(old);
 			w->scan = scan;
 		}
 	}

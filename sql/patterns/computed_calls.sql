@@ -1,0 +1,228 @@
+-- The computed pattern: the verbs of all patterns, and refreshing what is deferred.
+
+-- A declaration with its tables.
+CREATE FUNCTION _computed_parts(rel regclass, name text, OUT options bson, OUT source regclass, OUT queue regclass, OUT trigger_oid oid)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  SELECT d.options, d.trigger_oid INTO options, trigger_oid
+    FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'computed' AND d.name = _computed_parts.name;
+  IF options IS NULL THEN
+    RAISE EXCEPTION 'table % has no computed pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
+  END IF;
+  source := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
+  queue := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
+END
+$$;
+COMMENT ON FUNCTION _computed_parts(regclass, text) IS 'options, source and queue of a computed declaration; error 42704';
+
+CREATE FUNCTION _computed_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  target_key text;
+  filter @extschema@.bson;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._computed_parts(rel, name) q;
+  -- what is queued is no violation
+  RETURN QUERY EXECUTE format('SELECT c.key, c.what, c.expected, c.found FROM @extschema@._computed_check_documents($1, $2) c %s',
+    CASE WHEN p.queue IS NULL THEN '' ELSE format('WHERE NOT EXISTS (SELECT FROM %s q WHERE q.key OPERATOR(@extschema@.=) c.link)', p.queue) END)
+    USING rel, name;
+  IF p.source IS NOT NULL AND @extschema@.bson_get_text(p.options, 'create_missing') = 'true' THEN
+    filter := (p.options OPERATOR(@extschema@.->) 'filter'::text)::@extschema@.bson;
+    RETURN QUERY EXECUTE format($q$
+      SELECT g.link, 'document of the group'::text, 'present'::text, 'missing'::text
+      FROM (SELECT DISTINCT d.doc OPERATOR(@extschema@.->) %1$L::text AS link FROM %2$s
+            WHERE (d.doc OPERATOR(@extschema@.->) %1$L::text) OPERATOR(@extschema@.<>) 'null'::@extschema@.bson_value AND ($1 IS NULL OR d.doc OPERATOR(@extschema@.@@) $1)) AS g
+      WHERE NOT EXISTS (SELECT FROM %3$s AS t WHERE %4$s OPERATOR(@extschema@.=) g.link) %5$s
+      $q$, @extschema@.bson_get_text(p.options, 'on_field'), @extschema@._computed_source_documents(p.source, p.options), rel,
+      @extschema@._computed_target_key(rel, p.options),
+      CASE WHEN p.queue IS NULL THEN '' ELSE format('AND NOT EXISTS (SELECT FROM %s q WHERE q.key OPERATOR(@extschema@.=) g.link)', p.queue) END)
+      USING filter;
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _computed_check(regclass, text) IS 'violated invariants of a computed pattern';
+
+-- FROM item d (doc): the documents of the source.
+CREATE FUNCTION _computed_source_documents(source regclass, options bson) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT format('(SELECT %s AS doc FROM %s AS s) AS d',
+    CASE WHEN @extschema@.bson_exists($2, 'source_doc_column')
+         THEN format('s.%I', (SELECT t.doc FROM @extschema@._pattern_table($1, @extschema@._pattern_doc_column($1, @extschema@.bson_get_text($2, 'source_doc_column'))) t))
+         ELSE '@extschema@.row_to_bson(s)' END, $1)
+$$;
+COMMENT ON FUNCTION _computed_source_documents(regclass, bson) IS 'SQL text: the documents of the source of a computed declaration';
+
+CREATE FUNCTION _computed_repair(rel regclass, name text) RETURNS bigint
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE WHEN @extschema@.bson_get_text(p.options, 'mode') = 'on_read' THEN 0 ELSE @extschema@._computed_anew($1, $2) END FROM @extschema@._computed_parts($1, $2) p
+$$;
+COMMENT ON FUNCTION _computed_repair(regclass, text) IS 'pattern_repair of the computed pattern';
+
+CREATE FUNCTION _computed_pending(rel regclass, name text) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT format('SELECT ROW(%s) AS key FROM %s AS t WHERE %I IS NOT NULL AND %s ORDER BY %1$s', t.key_list, t.base, t.doc, CASE WHEN @extschema@.bson_get_text(p.options, 'mode') = 'on_read' THEN 'false' ELSE 'true' END)
+  FROM @extschema@._computed_parts($1, $2) p
+    CROSS JOIN LATERAL @extschema@._pattern_table($1, @extschema@._pattern_doc_column($1, @extschema@.bson_get_text(p.options, 'doc_column'))) t
+$$;
+COMMENT ON FUNCTION _computed_pending(regclass, text) IS 'SQL text: keys of rows that may not be in line with a computed pattern';
+
+CREATE FUNCTION computed_refresh(rel regclass, name text DEFAULT NULL, batch int DEFAULT 1000) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  d record;
+  done bigint := 0;
+  n bigint;
+BEGIN
+  PERFORM @extschema@._pattern_require_owner(rel);
+  IF batch IS NULL OR batch < 1 THEN
+    RAISE EXCEPTION 'batch must be positive' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  FOR d IN SELECT q.name FROM @extschema@._pattern_declarations(rel) q
+           WHERE q.pattern = 'computed' AND (computed_refresh.name IS NULL OR q.name = computed_refresh.name)
+             AND @extschema@.bson_get_text(q.options, 'mode') = 'deferred' ORDER BY q.name LOOP
+    LOOP
+      n := @extschema@._computed_refresh(rel, d.name, batch);
+      done := done + n;
+      EXIT WHEN n = 0;
+    END LOOP;
+  END LOOP;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION computed_refresh(regclass, text, int) IS
+  'brings the documents of deferred computed patterns up to date with what is queued, group by group in the order of their keys; returns the number of groups. '
+  'Leaves entries that somebody else is working off; locks the documents that it writes; error 42501 unless the caller owns the table';
+
+CREATE FUNCTION computed_staleness(rel regclass, name text DEFAULT NULL)
+  RETURNS TABLE (declaration text, key bson_value, entries bigint, oldest timestamptz, lag interval)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+  d record;
+BEGIN
+  PERFORM @extschema@._pattern_require_owner(rel);
+  FOR d IN SELECT q.name, p.queue FROM @extschema@._pattern_declarations(rel) q CROSS JOIN LATERAL @extschema@._computed_parts(rel, q.name) p
+           WHERE q.pattern = 'computed' AND ($2 IS NULL OR q.name = $2) AND p.queue IS NOT NULL ORDER BY 1 LOOP
+    RETURN QUERY EXECUTE format('SELECT $1, q.key, count(*), min(q.queued_at), clock_timestamp() - min(q.queued_at) FROM %s q GROUP BY q.key ORDER BY 4, 2', d.queue)
+      USING d.name;
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION computed_staleness(regclass, text) IS
+  'groups of deferred computed patterns that wait for computed_refresh(), the oldest first; no rows: all is up to date; error 42501 unless the caller owns the table';
+
+-- Changing and ending ------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION _computed_alter(rel regclass, name text, changes bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  c record;
+  o @extschema@.bson;
+  was text;
+  mode text;
+  again boolean := false;
+BEGIN
+  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
+  SELECT q.* INTO p FROM @extschema@._computed_parts(rel, name) q;
+  o := p.options;
+  was := @extschema@.bson_get_text(o, 'mode');
+  IF was = 'on_read' THEN
+    RAISE EXCEPTION 'a computed pattern of mode "on_read" cannot be changed' USING ERRCODE = 'invalid_parameter_value',
+      HINT = 'End it with pattern_disable() and declare it again.';
+  END IF;
+  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', p.source);
+  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
+    IF c.key NOT IN ('mode', 'create_missing', 'fields', 'filter', 'order_by') THEN
+      RAISE EXCEPTION 'option "%" of a computed pattern cannot be changed', c.key
+        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are mode, create_missing, fields, filter and order_by.';
+    END IF;
+    IF c.key IN ('filter', 'order_by') AND @extschema@.bson_typeof(c.value) = 'null' THEN
+      o := @extschema@.bson_unset(o, c.key);
+    ELSIF @extschema@.bson_typeof(c.value) <> (CASE c.key WHEN 'mode' THEN 'string' WHEN 'create_missing' THEN 'bool' ELSE 'object' END) THEN
+      RAISE EXCEPTION 'option "%" cannot be a value of type %', c.key, @extschema@.bson_typeof(c.value) USING ERRCODE = 'invalid_parameter_value';
+    ELSE
+      o := @extschema@.bson_set(o, c.key, c.value);
+    END IF;
+    again := again OR c.key <> 'mode';
+  END LOOP;
+  mode := @extschema@.bson_get_text(o, 'mode');
+  IF mode NOT IN ('immediate', 'deferred') THEN
+    RAISE EXCEPTION 'mode can be changed to "immediate" and "deferred" only' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  PERFORM @extschema@._computed_verify(rel, p.source, o);
+
+  IF was = 'deferred' AND mode = 'immediate' THEN
+    again := true;
+    o := @extschema@.bson_unset(o, 'second_pair');
+  ELSIF was = 'immediate' AND mode = 'deferred' THEN
+    o := @extschema@.bson_set(o, 'second_pair', @extschema@._derive_create_queue(rel, 'computed', name));
+  END IF;
+  IF @extschema@.bson_exists(changes, 'fields') THEN
+    -- fields that are no longer computed go away
+    PERFORM @extschema@._computed_strip_all(rel, p.options, true);
+  END IF;
+  PERFORM @extschema@._computed_create_triggers(rel, o);
+  IF was = 'deferred' AND mode = 'immediate' THEN
+    EXECUTE format('DROP TABLE %s', p.queue);
+  END IF;
+  PERFORM @extschema@._computed_create_indexes(rel, p.source, o);
+  IF again THEN
+    PERFORM @extschema@._computed_anew(rel, name);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _computed_alter(regclass, text, bson) IS 'pattern_alter of the computed pattern';
+
+-- Takes the fields, or their state only, out of all documents.
+CREATE FUNCTION _computed_strip_all(rel regclass, options bson, fields boolean) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  doc text := (SELECT t.doc FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) t);
+  done bigint;
+  maintain text := current_setting('docpatterns.maintain');
+BEGIN
+  -- the pattern's own trigger would put them back
+  PERFORM set_config('docpatterns.maintain', 'off', true);
+  EXECUTE format('UPDATE %1$s SET %2$I = @extschema@._computed_strip(%2$I, $1, $2) '
+                 'WHERE %2$I IS NOT NULL AND @extschema@._computed_strip(%2$I, $1, $2)::bytea <> %2$I::bytea', rel, doc) USING options, fields;
+  GET DIAGNOSTICS done = ROW_COUNT;
+  PERFORM set_config('docpatterns.maintain', maintain, true);
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _computed_strip_all(regclass, bson, boolean) IS 'takes computed fields and their state out of all documents of a table; returns how many were written';
+
+CREATE FUNCTION _computed_disable(rel regclass, name text, how bson) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  done bigint := 0;
+  view_rel regclass;
+  source_rel regclass;
+BEGIN
+  EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
+  SELECT q.* INTO p FROM @extschema@._computed_parts(rel, name) q;
+  IF @extschema@.bson_get_text(p.options, 'mode') = 'on_read' THEN
+    -- whatever it is called now
+    SELECT v.oid::regclass INTO view_rel
+      FROM pg_depend q JOIN pg_rewrite r ON r.oid = q.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
+      WHERE q.classid = 'pg_rewrite'::regclass AND q.refclassid = 'pg_class'::regclass AND q.refobjid = rel
+        AND obj_description(v.oid, 'pg_class') LIKE 'documents of %' AND right(obj_description(v.oid, 'pg_class'), length(name) + 25) = format(' the computed fields "%s"', name) LIMIT 1;
+    IF view_rel IS NOT NULL THEN
+      FOR source_rel IN SELECT DISTINCT q.refobjid::regclass FROM pg_depend q JOIN pg_rewrite r ON r.oid = q.objid
+                        WHERE r.ev_class = view_rel AND q.classid = 'pg_rewrite'::regclass AND q.refclassid = 'pg_class'::regclass AND q.refobjid <> view_rel LOOP
+        PERFORM @extschema@._derive_drop_indexes(source_rel, 'computed', name);
+      END LOOP;
+      EXECUTE format('DROP VIEW %s', view_rel);
+    END IF;
+  END IF;
+  PERFORM @extschema@._derive_drop(rel, 'computed', name);
+  IF @extschema@.bson_get_text(p.options, 'mode') <> 'on_read' THEN
+    done := @extschema@._computed_strip_all(rel, p.options, @extschema@.bson_get_text(how, 'keep_data') IS DISTINCT FROM 'true');
+  END IF;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _computed_disable(regclass, text, bson) IS 'pattern_disable of the computed pattern: the fields go away, or with keep_data stay as they are';

@@ -1,0 +1,45 @@
+/*
+ * derive_run.h
+ *		What the parts of the engine of derived data share: derive.c,
+ *		derive_trigger.c and derive_write.c.
+ */
+#ifndef DP_PATTERNS_DERIVE_RUN_H
+#define DP_PATTERNS_DERIVE_RUN_H
+
+#include "patterns/derive.h"
+#include "patterns/write.h"
+
+/* A run: groups, also found by their keys. */
+struct DpDerive
+{
+	MemoryContext context;
+	DpGroup    *groups;			/* the last one first */
+	uint32		ngroups;
+	uint32		mask;			/* of the table; its size is a power of 2 */
+	DpGroup   **table;
+	DpGroup    *few[16];		/* the table of most runs */
+	List	   *only;			/* settle: the derivations that are meant */
+};
+
+/*
+ * Locks many groups (of DpGroups) in their order, or wholly where they are too
+ * many for single locks.
+ */
+extern void dp_derive_lock_groups(DpGroup **groups, int n, LOCKMODE mode);
+
+/* Orders groups as their locks are taken; for qsort() of DpGroup *. */
+extern int	dp_derive_group_compare(const void *a, const void *b);
+
+/* The group's key in a target row: of its document, or its primary key.  False if it has none. */
+extern bool dp_derive_key_of_row(DpDerivation *d, DpWriter *w, struct varlena *doc, DpValue *key);
+
+/* Computes all rows of the derivations' targets anew (emptied: knowing that the source has no rows). */
+extern int64 dp_derive_whole(List *derivations, bool emptied, bool forced);
+
+/* Computes the rows of a target with these keys (bson_values) anew, for all derivations of the target. */
+extern void dp_derive_late(Oid target, List *keys);
+
+/* Whether the group was computed anew while the statement that is being handled was under way. */
+extern void dp_derive_mark_read(DpDerive *run, Oid source);
+
+#endif							/* DP_PATTERNS_DERIVE_RUN_H */

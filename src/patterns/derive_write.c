@@ -1,0 +1,833 @@
+/*
+ * derive_write.c
+ *		Derived data: the end of a run, where the groups' target rows are found,
+ *		locked in order, and written.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/typcache.h"
+
+#include "bson/builder.h"
+#include "bson/catalog.h"
+#include "bson/compare.h"
+#include "patterns/derive_run.h"
+#include "patterns/run.h"
+#include "patterns/sqlgen.h"
+
+/* A target row and the groups that concern it. */
+typedef struct TargetRow
+{
+	DpRowRef	ref;
+	DpKey		key;
+	DpGroup    *group;
+	uint32		seq;			/* order of finding, for a stable order */
+} TargetRow;
+
+/* How a target's rows are ordered */
+typedef struct KeyOrder
+{
+	int			n;
+	bool		byval[INDEX_MAX_KEYS];
+	int16		len[INDEX_MAX_KEYS];
+	Oid			collation[INDEX_MAX_KEYS];
+	FmgrInfo   *cmp[INDEX_MAX_KEYS];
+} KeyOrder;
+
+/* A target that is being written. */
+typedef struct Target
+{
+	DpDerive   *run;
+	DpWriter   *w;
+	MemoryContext row;			/* reset after each row */
+	KeyOrder	order;
+	bool		ordered;		/* order is filled in */
+	bool		forced;
+} Target;
+
+static int64 target_write(DpDerive *run, DpGroup **groups, int n, bool forced);
+static bool trigger_protects(const Trigger *trigger);
+static void target_single(Target *t, DpGroup *group);
+static void target_many(Target *t, DpGroup **groups, int n);
+static void target_missing(Target *t, DpGroup **groups, int n);
+static bool group_find(Target *t, DpGroup *group);
+static void row_apply(Target *t, DpGroup **groups, int n, const DpRowRef *ref);
+static bool row_concerns(Target *t, DpGroup *group);
+static bool row_locked(Target *t, DpGroup **groups, int n, const DpRowRef *ref);
+static bool unique_row(const DpGroup *group);
+static void order_init(Target *t);
+static int	target_row_compare(const void *a, const void *b, void *arg);
+static int	target_compare(const void *a, const void *b);
+static void rows_groups(DpDerive *run, Oid target, List *derivations, List *keys);
+static bool source_is_void(Oid source);
+static int64 target_whole(List *derivations, bool emptied, bool forced);
+
+/*
+ * Ends a run: writes all targets.  Returns the number of rows that were written.
+ */
+int64
+dp_derive_end(DpDerive *run, bool forced)
+{
+	DpGroup   **groups;
+	DpGroup    *group;
+	int			n = 0;
+	int			i;
+	int64		written = 0;
+	MemoryContext old;
+
+	if (run->groups == NULL)
+	{
+		MemoryContextDelete(run->context);
+		return 0;
+	}
+	old = MemoryContextSwitchTo(run->context);
+	CommandCounterIncrement();	/* rows that this command wrote are found as they are now */
+	SPI_connect();
+	groups = MemoryContextAlloc(run->context, sizeof(DpGroup *) * run->ngroups);
+	for (group = run->groups; group != NULL; group = group->next)
+	{
+		DpDerivation *d = group->derivation;
+
+		if (d->deferred && !forced)
+			d->methods->enqueue(d, group);
+		else if (group->recompute || d->methods->changes == NULL || d->methods->changes(d, group))
+			groups[n++] = group;
+	}
+
+	/* locks of groups, in their order */
+	if (n > 1)
+		qsort(groups, n, sizeof(DpGroup *), dp_derive_group_compare);
+	for (i = 0; i < n; i++)
+	{
+		LOCKMODE	mode = NoLock;
+
+		if (groups[i]->derivation->methods->group_lock != NULL)
+			mode = groups[i]->derivation->methods->group_lock(groups[i]->derivation, groups[i]);
+		if (mode != NoLock)
+			dp_derive_lock_group(groups[i]->derivation, groups[i]->hash, mode);
+	}
+
+	/* target by target */
+	if (n > 1)
+		qsort(groups, n, sizeof(DpGroup *), target_compare);
+	for (i = 0; i < n;)
+	{
+		int			first = i;
+
+		while (i < n && groups[i]->derivation->target == groups[first]->derivation->target)
+			i++;
+		written += target_write(run, groups + first, i - first, forced);
+	}
+	SPI_finish();
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(run->context);
+	return written;
+}
+
+/* Writes the rows of one target. */
+static int64
+target_write(DpDerive *run, DpGroup **groups, int n, bool forced)
+{
+	DpDerivation *d = groups[0]->derivation;
+	Target		t = {0};
+
+	t.run = run;
+	t.forced = forced;
+	t.row = AllocSetContextCreate(run->context, "docpatterns target row", ALLOCSET_DEFAULT_SIZES);
+	t.w = dp_writer_open(d->target, d->methods->main_on_source ? NULL : d->decl->doc_column,
+						 d->guarded ? DP_WRITE_LATEST : 0, NULL);
+	dp_writer_skip(t.w, trigger_protects);
+	if (n == 1)
+		target_single(&t, groups[0]);
+	else
+		target_many(&t, groups, n);
+	return dp_writer_close(t.w);
+}
+
+/*
+ * Whether a trigger only keeps derived fields as they are, which what is
+ * written here need not be told: it locks each row beforehand.
+ */
+static bool
+trigger_protects(const Trigger *trigger)
+{
+	static Oid	known[16];		/* functions of such triggers */
+	static int	nknown = 0;
+	char	   *name;
+	char	   *suffix;
+	int			i;
+
+	if (strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0)
+		return false;
+	for (i = 0; i < nknown; i++)
+	{
+		if (known[i] == trigger->tgfoid)
+			return true;
+	}
+	name = get_func_name(trigger->tgfoid);
+	suffix = name != NULL ? strstr(name, "_trigger") : NULL;
+	if (suffix == NULL || suffix[strlen("_trigger")] != '\0' ||
+		get_func_namespace(trigger->tgfoid) != dp_types()->schema)
+		return false;
+	*suffix = '\0';
+	if (dp_derive_methods(name) == NULL)
+		return false;
+	if (nknown < lengthof(known))
+		known[nknown++] = trigger->tgfoid;
+	return true;
+}
+
+/* One group, as of most statements. */
+static void
+target_single(Target *t, DpGroup *group)
+{
+	DpRowRef	ref;
+
+	if (!unique_row(group))
+	{
+		target_many(t, &group, 1);
+		return;
+	}
+	if (group_find(t, group))
+	{
+		group->found = true;
+		if (row_concerns(t, group))
+		{
+			dp_writer_ref(t->w, &ref);
+			row_apply(t, &group, 1, &ref);
+		}
+	}
+	if (!group->found || group->again)
+		target_missing(t, &group, 1);
+}
+
+/*
+ * Groups of one target: all rows are found, put in order and written; then the
+ * groups that have no row are looked for again.
+ */
+static void
+target_many(Target *t, DpGroup **groups, int n)
+{
+	TargetRow  *rows;
+	int			nrows = 0;
+	int			cap = n + 8;
+	int			missing = 0;
+	DpGroup   **concerned;
+	int			i;
+
+	order_init(t);
+	rows = MemoryContextAllocExtended(t->run->context, sizeof(TargetRow) * cap, MCXT_ALLOC_HUGE);
+	for (i = 0; i < n; i++)
+	{
+		bool		more;
+		int			mine = 0;
+
+		CHECK_FOR_INTERRUPTS();
+		for (more = group_find(t, groups[i]); more;
+			 more = !unique_row(groups[i]) && dp_writer_next(t->w))
+		{
+			DpKey		key;
+			TargetRow  *row;
+			int			k;
+
+			groups[i]->found = true;
+			mine++;
+			if (!row_concerns(t, groups[i]))
+				continue;
+			if (nrows == cap)
+			{
+				cap *= 2;
+				rows = repalloc_huge(rows, sizeof(TargetRow) * cap);
+			}
+			row = &rows[nrows];
+			dp_writer_ref(t->w, &row->ref);
+			dp_writer_key(t->w, &key);
+			row->key.n = key.n;
+			for (k = 0; k < key.n; k++)
+			{
+				MemoryContext old = MemoryContextSwitchTo(t->run->context);
+
+				row->key.values[k] = datumCopy(key.values[k], t->order.byval[k], t->order.len[k]);
+				MemoryContextSwitchTo(old);
+			}
+			row->group = groups[i];
+			row->seq = nrows++;
+		}
+		groups[i]->several = mine > 1;
+	}
+	qsort_arg(rows, nrows, sizeof(TargetRow), target_row_compare, &t->order);
+
+	concerned = MemoryContextAlloc(t->run->context, sizeof(DpGroup *) * n);
+	for (i = 0; i < nrows;)
+	{
+		int			first = i;
+		int			k;
+
+		CHECK_FOR_INTERRUPTS();
+		while (i < nrows && rows[i].ref.relid == rows[first].ref.relid &&
+			   ItemPointerEquals(&rows[i].ref.tid, &rows[first].ref.tid))
+			i++;
+		for (k = first; k < i; k++)
+			concerned[k - first] = rows[k].group;
+		if (dp_writer_fetch(t->w, &rows[first].ref))
+			row_apply(t, concerned, i - first, &rows[first].ref);
+		else
+		{
+			for (k = first; k < i; k++)
+				rows[k].group->again = true;
+		}
+	}
+
+	for (i = 0; i < n; i++)
+	{
+		if (!groups[i]->found || groups[i]->again)
+			concerned[missing++] = groups[i];
+	}
+	if (missing > 0)
+		target_missing(t, concerned, missing);
+}
+
+/*
+ * Groups whose row was not found, or was deleted or given another key before it could
+ * be locked.  With the groups locked, whoever inserts such a row has either
+ * committed, and it is found now, or will read the source when we have.
+ */
+static void
+target_missing(Target *t, DpGroup **groups, int n)
+{
+	LOCKMODE	mode = RowExclusiveLock;
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		if (groups[i]->derivation->create_missing)
+			mode = ExclusiveLock;
+	}
+	dp_derive_lock_groups(groups, n, mode);
+	dp_writer_refresh(t->w);
+	for (i = 0; i < n; i++)
+	{
+		DpGroup    *group = groups[i];
+		List	   *refs = NIL;
+		bool		more;
+		ListCell   *lc;
+
+		/* some of its rows may have been written above */
+		if (group->again && group->several)
+			group->recompute = true;
+		group->again = false;
+		for (more = group_find(t, group); more; more = !unique_row(group) && dp_writer_next(t->w))
+		{
+			DpRowRef   *ref = palloc(sizeof(DpRowRef));
+
+			dp_writer_ref(t->w, ref);
+			refs = lappend(refs, ref);
+		}
+		group->several = list_length(refs) > 1;
+		foreach(lc, refs)
+		{
+			if (dp_writer_fetch(t->w, lfirst(lc)))
+				row_apply(t, &group, 1, lfirst(lc));
+		}
+		if (refs == NIL && group->derivation->create_missing)
+		{
+			struct varlena *doc;
+
+			group->locked = true;
+			doc = group->derivation->methods->create(group->derivation, group);
+			if (doc != NULL)
+				dp_writer_insert(t->w, doc);
+		}
+		list_free_deep(refs);
+	}
+}
+
+/* Makes the group's (first) row current. */
+static bool
+group_find(Target *t, DpGroup *group)
+{
+	DpDerivation *d = group->derivation;
+	MemoryContext old = MemoryContextSwitchTo(t->row);
+	bool		found;
+
+	MemoryContextReset(t->row);
+	if (d->link == NULL && !d->methods->main_on_source)
+	{
+		DpKey		key;
+
+		found = dp_key_of_value(d->decl, &group->key, &key) &&
+			dp_writer_find(t->w, d->lookup, key.values);
+	}
+	else
+	{
+		Datum		value = PointerGetDatum(dp_value_to_varlena(&group->key));
+
+		found = dp_writer_find(t->w, d->lookup, &value);
+	}
+	MemoryContextSwitchTo(old);
+	return found;
+}
+
+/* Whether no other row can have the group's key. */
+static bool
+unique_row(const DpGroup *group)
+{
+	return group->derivation->link == NULL;
+}
+
+/* Whether the row that was found has to be written, as the pattern sees it. */
+static bool
+row_concerns(Target *t, DpGroup *group)
+{
+	DpDerivation *d = group->derivation;
+	struct varlena *doc;
+
+	if (d->methods->concerns == NULL)
+		return true;
+	doc = dp_writer_document(t->w);
+	return doc != NULL && d->methods->concerns(d, group, doc);
+}
+
+/*
+ * Brings the current row up to date with all its groups.
+ */
+static void
+row_apply(Target *t, DpGroup **groups, int n, const DpRowRef *ref)
+{
+	MemoryContext old = MemoryContextSwitchTo(t->row);
+	bool		locked = false;
+	int			i;
+
+	for (;;)
+	{
+		struct varlena *doc = dp_writer_document(t->w);
+		struct varlena *result = doc;
+		bool		need_lock = false;
+		DpWriteResult written;
+
+		if (doc == NULL)
+			break;				/* no document, no fields */
+		for (i = 0; i < n && result != NULL; i++)
+		{
+			DpGroup    *group = groups[i];
+
+			if (group->again)
+				continue;
+			group->locked = locked;
+			group->need_lock = false;
+			result = group->derivation->methods->apply(group->derivation, group, result);
+			need_lock |= group->need_lock;
+			if (result == NULL && !group->derivation->drop_empty)
+				elog(ERROR, "a derivation returned no document");
+		}
+
+		/* nothing to write: that may only be said of a row that is locked */
+		if (!locked && (need_lock || result == doc))
+		{
+			if (!row_locked(t, groups, n, ref))
+				break;
+			locked = true;
+			continue;
+		}
+		if (result == doc)
+			break;
+
+		/* functions of triggers keep things in the memory in which they are called first */
+		MemoryContextSwitchTo(t->run->context);
+		written = result == NULL ? dp_writer_delete(t->w) : dp_writer_update(t->w, result);
+		MemoryContextSwitchTo(t->row);
+		if (written != DP_WRITE_CHANGED)
+			break;
+
+		/* somebody else was faster */
+		if (!dp_writer_fetch(t->w, ref))
+		{
+			for (i = 0; i < n; i++)
+				groups[i]->again = true;
+			break;
+		}
+		if (!row_locked(t, groups, n, ref))
+			break;
+		locked = true;
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(t->row);
+}
+
+/*
+ * Locks the current row.  Groups that it does not belong to any more are to be
+ * looked for again.  Returns whether any are left.
+ */
+static bool
+row_locked(Target *t, DpGroup **groups, int n, const DpRowRef *ref)
+{
+	DpLockResult result = dp_writer_lock(t->w, LockTupleNoKeyExclusive);
+	bool		left = false;
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		if (result == DP_LOCK_GONE)
+			groups[i]->again = true;
+		else if (result == DP_LOCK_CHANGED && !groups[i]->again)
+		{
+			struct varlena *doc = dp_writer_document(t->w);
+			DpValue		key;
+
+			if (!dp_derive_key_of_row(groups[i]->derivation, t->w, doc, &key) ||
+				dp_value_compare(&key, &groups[i]->key) != 0)
+				groups[i]->again = true;
+		}
+		left |= !groups[i]->again;
+	}
+	return left;
+}
+
+/* The group's key in the writer's current row. */
+bool
+dp_derive_key_of_row(DpDerivation *d, DpWriter *w, struct varlena *doc, DpValue *key)
+{
+	if (d->link == NULL && !d->methods->main_on_source)
+	{
+		DpKey		row_key;
+
+		dp_writer_key(w, &row_key);
+		*key = dp_value_of_varlena(dp_key_to_value(d->decl, &row_key));
+		return true;
+	}
+	if (doc == NULL)
+		return false;
+	if (d->link == NULL)
+		return dp_field_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), "_id", 3, key);
+	return dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), d->link, key) &&
+		key->type != DP_TYPE_NULL && key->type != DP_TYPE_UNDEFINED;
+}
+
+/* ---------------------------------------------------------------- computing anew */
+
+/* How many rows are computed anew at a time */
+#define WHOLE_BATCH		1000
+
+/*
+ * Adds the groups of target rows with these keys (bson_values) to the run, to
+ * be computed anew.
+ */
+static void
+rows_groups(DpDerive *run, Oid target, List *derivations, List *keys)
+{
+	DpDerivation *first = linitial(derivations);
+	DpLookup   *primary = first->link == NULL ? first->lookup : dp_lookup_primary(target, run->context);
+	DpWriter   *w = dp_writer_open(target, first->methods->main_on_source ? NULL : first->decl->doc_column, 0, NULL);
+	ListCell   *lc;
+	ListCell   *lc2;
+
+	dp_writer_refresh(w);
+	foreach(lc, keys)
+	{
+		DpValue		value = dp_value_of_varlena(lfirst(lc));
+		DpKey		key;
+		struct varlena *doc;
+
+		CHECK_FOR_INTERRUPTS();
+		if (first->methods->main_on_source)
+			key.values[0] = PointerGetDatum(lfirst(lc));
+		else if (!dp_key_of_value(first->decl, &value, &key))
+			continue;
+		if (!dp_writer_find(w, primary, key.values))
+			continue;
+		doc = dp_writer_document(w);
+		foreach(lc2, derivations)
+		{
+			DpDerivation *d = lfirst(lc2);
+			DpValue		link;
+
+			if (dp_derive_key_of_row(d, w, doc, &link))
+				dp_derive_group(run, d, &link)->recompute = true;
+		}
+	}
+	(void) dp_writer_close(w);
+}
+
+/*
+ * Rows of a target that are new, or have another link.  Those who write to the
+ * source at the same time either see them, or have locked the groups and are waited
+ * for here.
+ */
+void
+dp_derive_late(Oid target, List *keys)
+{
+	List	   *derivations = NIL;
+	DpDerive   *run;
+	DpGroup   **locked;
+	DpGroup    *group;
+	MemoryContext old;
+	ListCell   *lc;
+	int			n = 0;
+
+	foreach(lc, dp_derivations_of_target(target))
+	{
+		DpDerivation *d = lfirst(lc);
+
+		if (!d->guarded && OidIsValid(d->source) && dp_decl_maintained(d->decl))
+			derivations = lappend(derivations, d);
+	}
+	if (derivations == NIL)
+		return;
+
+	run = dp_derive_begin();
+	old = MemoryContextSwitchTo(run->context);
+	rows_groups(run, target, derivations, keys);
+	locked = MemoryContextAllocExtended(run->context, sizeof(DpGroup *) * Max(run->ngroups, 1), MCXT_ALLOC_HUGE);
+	for (group = run->groups; group != NULL; group = group->next)
+	{
+		if (!group->derivation->deferred)
+			locked[n++] = group;
+	}
+	dp_derive_lock_groups(locked, n, ShareLock);
+
+	/* with the groups locked, a source without any rows stays so for them */
+	foreach(lc, derivations)
+	{
+		DpDerivation *d = lfirst(lc);
+
+		if (!source_is_void(d->source))
+			continue;
+		for (group = run->groups; group != NULL; group = group->next)
+		{
+			if (group->derivation == d)
+				group->emptied = true;
+		}
+	}
+	MemoryContextSwitchTo(old);
+	(void) dp_derive_end(run, false);
+}
+
+/* Whether an ordinary table has no pages at all, as when it has not been loaded yet. */
+static bool
+source_is_void(Oid source)
+{
+	Relation	rel;
+	bool		result;
+
+	if (get_rel_relkind(source) != RELKIND_RELATION)
+		return false;
+	rel = RelationIdGetRelation(source);
+	result = RelationGetNumberOfBlocks(rel) == 0;
+	RelationClose(rel);
+	return result;
+}
+
+/*
+ * Computes all rows of the derivations' targets anew, in the order of their
+ * keys.  Returns the number of rows that were written.
+ */
+int64
+dp_derive_whole(List *derivations, bool emptied, bool forced)
+{
+	List	   *done = NIL;
+	int64		written = 0;
+	ListCell   *lc;
+
+	foreach(lc, derivations)
+	{
+		DpDerivation *d = lfirst(lc);
+		List	   *together = NIL;
+		ListCell   *lc2;
+
+		if (list_member_oid(done, d->target))
+			continue;
+		done = lappend_oid(done, d->target);
+		foreach(lc2, derivations)
+		{
+			if (((DpDerivation *) lfirst(lc2))->target == d->target)
+				together = lappend(together, lfirst(lc2));
+		}
+		written += target_whole(together, emptied, forced);
+	}
+	return written;
+}
+
+/* The same for derivations of one target. */
+static int64
+target_whole(List *derivations, bool emptied, bool forced)
+{
+	DpDerivation *d = linitial(derivations);
+	MemoryContext batch = AllocSetContextCreate(CurrentMemoryContext, "docpatterns batch", ALLOCSET_DEFAULT_SIZES);
+	StringInfoData sql;
+	Portal		portal;
+	DpActor		self;
+	int64		written = 0;
+	ListCell   *lc;
+
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "SELECT ");
+	if (d->methods->main_on_source)
+		appendStringInfoString(&sql, "_id");
+	else
+	{
+		dp_sql_own_schema(&sql);
+		appendStringInfoString(&sql, d->decl->nkeys == 1 ? "to_bson(" : "bson_array(");
+		dp_sql_key_list(&sql, d->decl);
+		appendStringInfoChar(&sql, ')');
+	}
+	appendStringInfoString(&sql, " FROM ");
+	dp_sql_table(&sql, d->target);
+	appendStringInfoString(&sql, " ORDER BY ");
+	if (d->methods->main_on_source)
+		appendStringInfoString(&sql, "_id");
+	else
+		dp_sql_key_list(&sql, d->decl);
+
+	SPI_connect();
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetLatestSnapshot());
+	dp_owner_begin(d->decl->owner, &self);
+	portal = SPI_cursor_open_with_args(NULL, sql.data, 0, NULL, NULL, NULL, true, CURSOR_OPT_NO_SCROLL);
+	dp_owner_end(&self);
+	PopActiveSnapshot();
+	for (;;)
+	{
+		List	   *keys = NIL;
+		DpDerive   *run;
+		DpGroup    *group;
+		MemoryContext old;
+		uint64		i;
+
+		dp_owner_begin(d->decl->owner, &self);
+		SPI_cursor_fetch(portal, true, WHOLE_BATCH);
+		dp_owner_end(&self);
+		if (SPI_processed == 0)
+			break;
+		old = MemoryContextSwitchTo(batch);
+		for (i = 0; i < SPI_processed; i++)
+		{
+			bool		isnull;
+
+			keys = lappend(keys, PG_DETOAST_DATUM_COPY(SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull)));
+		}
+		SPI_freetuptable(SPI_tuptable);
+		run = dp_derive_begin();
+		rows_groups(run, d->target, derivations, keys);
+		for (group = run->groups; group != NULL; group = group->next)
+			group->emptied = emptied;
+		written += dp_derive_end(run, forced);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(batch);
+	}
+	SPI_cursor_close(portal);
+	SPI_finish();
+
+	/* groups that have no target row yet */
+	if (!emptied)
+	{
+		DpDerive   *run = dp_derive_begin();
+
+		foreach(lc, derivations)
+		{
+			DpDerivation *other = lfirst(lc);
+
+			if (other->create_missing && other->methods->all_groups != NULL)
+				other->methods->all_groups(other, run);
+		}
+		written += dp_derive_end(run, forced);
+	}
+	MemoryContextDelete(batch);
+	return written;
+}
+
+/*
+ * Computes one row anew.
+ */
+bool
+dp_derive_settle(Oid target, DpDerivation *d, const DpKey *key)
+{
+	List	   *derivations = d != NULL ? list_make1(d) : dp_derivations_of_target(target);
+	DpDerive   *run;
+	List	   *keys;
+
+	if (derivations == NIL)
+		return false;
+	run = dp_derive_begin();
+	keys = list_make1(dp_key_to_value(((DpDerivation *) linitial(derivations))->decl, key));
+	rows_groups(run, target, derivations, keys);
+	return dp_derive_end(run, true) > 0;
+}
+
+/* ---------------------------------------------------------------- order */
+
+/* How the keys of the target are compared. */
+static void
+order_init(Target *t)
+{
+	Relation	rel = dp_writer_relation(t->w);
+	Relation	index;
+	int			i;
+
+	if (t->ordered)
+		return;
+	t->ordered = true;
+	list_free(RelationGetIndexList(rel));
+	if (!OidIsValid(rel->rd_pkindex))
+		return;
+	index = index_open(rel->rd_pkindex, AccessShareLock);
+	t->order.n = IndexRelationGetNumberOfKeyAttributes(index);
+	for (i = 0; i < t->order.n; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), index->rd_index->indkey.values[i] - 1);
+		TypeCacheEntry *type = lookup_type_cache(att->atttypid, TYPECACHE_CMP_PROC_FINFO);
+
+		t->order.byval[i] = att->attbyval;
+		t->order.len[i] = att->attlen;
+		t->order.collation[i] = att->attcollation;
+		t->order.cmp[i] = &type->cmp_proc_finfo;
+	}
+	index_close(index, NoLock);
+}
+
+/* Orders target rows by their keys; arg is a KeyOrder. */
+static int
+target_row_compare(const void *a, const void *b, void *arg)
+{
+	const TargetRow *left = a;
+	const TargetRow *right = b;
+	const KeyOrder *order = arg;
+	int			i;
+
+	for (i = 0; i < order->n; i++)
+	{
+		int			cmp = 0;
+
+		if (OidIsValid(order->cmp[i]->fn_oid))
+			cmp = DatumGetInt32(FunctionCall2Coll(order->cmp[i], order->collation[i], left->key.values[i], right->key.values[i]));
+		if (cmp != 0)
+			return cmp;
+	}
+	if (left->ref.relid != right->ref.relid)
+		return left->ref.relid < right->ref.relid ? -1 : 1;
+	i = ItemPointerCompare((ItemPointer) &left->ref.tid, (ItemPointer) &right->ref.tid);
+	if (i != 0)
+		return i;
+	return left->seq < right->seq ? -1 : 1;
+}
+
+/* Orders groups by target. */
+static int
+target_compare(const void *a, const void *b)
+{
+	const DpGroup *left = *(DpGroup *const *) a;
+	const DpGroup *right = *(DpGroup *const *) b;
+
+	if (left->derivation->target != right->derivation->target)
+		return left->derivation->target < right->derivation->target ? -1 : 1;
+	return dp_derive_group_compare(a, b);
+}
