@@ -32,6 +32,7 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
+#include "bson/builder.h"
 #include "bson/catalog.h"
 #include "bson/reader.h"
 #include "bson/text.h"
@@ -693,6 +694,38 @@ decl_read_doc_column(DpDecl *decl, Relation rel)
 						dp_relation_name(decl->relid), wanted)));
 	decl->doc_column = pstrdup(NameStr(found->attname));
 	decl->doc_attnum = found->attnum;
+}
+
+/*
+ * What declarations know of their table, for a table that need not have any.
+ */
+DpDecl *
+dp_decl_of_table(Oid relid, const char *pattern, const char *name, const char *doc_column,
+				 MemoryContext context)
+{
+	MemoryContext old = MemoryContextSwitchTo(context);
+	Relation	rel = table_open(relid, AccessShareLock);
+	DpDecl	   *decl = palloc0(sizeof(DpDecl));
+	DpBuilder	b;
+
+	decl->context = context;
+	decl->relid = relid;
+	decl->target = relid;
+	decl->owner = rel->rd_rel->relowner;
+	decl->pattern = pstrdup(pattern);
+	decl->name = pstrdup(name);
+	decl->declared = "";
+	dp_builder_init(&b, 0);
+	dp_builder_begin_document(&b);
+	if (doc_column != NULL)
+		dp_builder_append_string(&b, "doc_column", strlen("doc_column"), doc_column, strlen(doc_column));
+	dp_builder_end(&b);
+	decl->options = dp_builder_finish_bson(&b);
+	decl_read_doc_column(decl, rel);
+	decl_read_key(decl, rel);
+	table_close(rel, NoLock);
+	MemoryContextSwitchTo(old);
+	return decl;
 }
 
 /* The option's value; false if it is absent or null. */

@@ -71,6 +71,14 @@ typedef struct DpDecl
 extern List *dp_decls(Oid relid);
 
 /*
+ * Key and document column of any table, as if that pattern were declared on it;
+ * lives in the context.  The column is the named one, or the only one of type
+ * bson.  Raises what dp_decls() raises.  It is not kept in step with the table.
+ */
+extern DpDecl *dp_decl_of_table(Oid relid, const char *pattern, const char *name,
+								const char *doc_column, MemoryContext context);
+
+/*
  * The declaration of that pattern and name, or the only one of that pattern if
  * name is NULL.  Raises UNDEFINED_OBJECT if there is none and
  * INVALID_PARAMETER_VALUE if name is NULL and there are several.

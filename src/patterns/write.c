@@ -128,6 +128,7 @@ static void check_row(DpWriter *w, Leaf *leaf, TupleTableSlot *slot);
 static void all_columns(DpWriter *w);
 static bool same_id(struct varlena *a, struct varlena *b);
 static void defaults_prepare(DpWriter *w);
+static DpWriteResult write_failed(DpWriter *w, TM_Result result);
 static void write_lost(DpWriter *w) pg_attribute_noreturn();
 static void write_suppressed(DpWriter *w) pg_attribute_noreturn();
 
@@ -515,6 +516,7 @@ dp_writer_update_row(DpWriter *w, const Datum *values, const bool *nulls)
 DpWriteResult
 dp_writer_delete(DpWriter *w)
 {
+	MemoryContext old = MemoryContextSwitchTo(w->context);	/* indexes and triggers keep things there */
 	DpActing	saved;
 	DpMark		mark;
 	volatile DpWriteResult result = DP_WRITE_DONE;
@@ -532,6 +534,7 @@ dp_writer_delete(DpWriter *w)
 		dp_act_end(&saved);
 	}
 	PG_END_TRY();
+	MemoryContextSwitchTo(old);
 	ResetPerTupleExprContext(w->estate);
 	current_clear(w);
 	return result;
@@ -605,6 +608,7 @@ dp_writer_insert_row(DpWriter *w, const Datum *values, const bool *nulls)
 static DpWriteResult
 run_update(DpWriter *w, struct varlena *doc)
 {
+	MemoryContext old = MemoryContextSwitchTo(w->context);	/* indexes and triggers keep things there */
 	DpActing	saved;
 	DpMark		mark;
 	volatile DpWriteResult result = DP_WRITE_DONE;
@@ -623,6 +627,7 @@ run_update(DpWriter *w, struct varlena *doc)
 		dp_act_end(&saved);
 	}
 	PG_END_TRY();
+	MemoryContextSwitchTo(old);
 	ResetPerTupleExprContext(w->estate);
 	current_clear(w);
 	return result;
@@ -632,6 +637,7 @@ run_update(DpWriter *w, struct varlena *doc)
 static void
 run_insert(DpWriter *w, struct varlena *doc)
 {
+	MemoryContext old = MemoryContextSwitchTo(w->context);	/* indexes and triggers keep things there */
 	DpActing	saved;
 	DpMark		mark;
 
@@ -649,6 +655,7 @@ run_insert(DpWriter *w, struct varlena *doc)
 		dp_act_end(&saved);
 	}
 	PG_END_TRY();
+	MemoryContextSwitchTo(old);
 	ExecClearTuple(w->root->written);
 	ResetPerTupleExprContext(w->estate);
 }
@@ -701,12 +708,7 @@ write_update(DpWriter *w, Leaf *leaf, struct varlena *doc)
 	result = table_tuple_update(leaf->rel, &tid, slot, GetCurrentCommandId(true), snapshot_of(w),
 								crosscheck_of(w), true, &failure, &mode, &indexes);
 	if (result != TM_Ok)
-	{
-		if (w->locked || (result != TM_Updated && result != TM_Deleted))
-			write_lost(w);
-		w->stale = true;
-		return DP_WRITE_CHANGED;
-	}
+		return write_failed(w, result);
 	w->rows++;
 
 	if (dp_update_needs_indexes(indexes))
@@ -747,12 +749,7 @@ write_delete(DpWriter *w, Leaf *leaf)
 	result = table_tuple_delete(leaf->rel, &tid, GetCurrentCommandId(true), snapshot_of(w),
 								crosscheck_of(w), true, &failure, false);
 	if (result != TM_Ok)
-	{
-		if (w->locked || (result != TM_Updated && result != TM_Deleted))
-			write_lost(w);
-		w->stale = true;
-		return DP_WRITE_CHANGED;
-	}
+		return write_failed(w, result);
 	w->rows++;
 	if ((triggers != NULL && triggers->trig_delete_after_row) || w->capture[CMD_DELETE] != NULL)
 		ExecARDeleteTriggers(w->estate, leaf->info, &tid, NULL, w->capture[CMD_DELETE], false);
@@ -1162,6 +1159,18 @@ leaf_indexes(DpWriter *w, Leaf *leaf)
 	ExecOpenIndices(leaf->info, false);
 	MemoryContextSwitchTo(old);
 	leaf->indexes_open = true;
+}
+
+/* A row that was not locked is no longer what it was, or this command has written it already. */
+static DpWriteResult
+write_failed(DpWriter *w, TM_Result result)
+{
+	if (w->locked || (result != TM_Updated && result != TM_Deleted && result != TM_SelfModified))
+		write_lost(w);
+	if (result == TM_SelfModified)
+		CommandCounterIncrement();
+	w->stale = true;
+	return DP_WRITE_CHANGED;
 }
 
 /* Raises T_R_SERIALIZATION_FAILURE: this transaction does not see what it would write over. */

@@ -1,0 +1,484 @@
+-- The extended reference pattern: documents that carry copies of fields of the documents that they name. What fills the copies in
+-- and keeps them is in src/patterns/reference*.c.
+
+CREATE FUNCTION reference_trigger() RETURNS trigger
+  AS 'MODULE_PATHNAME', 'dp_reference_trigger' LANGUAGE C;
+COMMENT ON FUNCTION reference_trigger() IS 'trigger of tables with the extended reference pattern; made by reference_enable';
+
+CREATE FUNCTION reference_source_trigger() RETURNS trigger
+  AS 'MODULE_PATHNAME', 'dp_reference_source_trigger' LANGUAGE C;
+COMMENT ON FUNCTION reference_source_trigger() IS 'trigger of tables that documents refer to; made by reference_enable';
+
+CREATE FUNCTION reference_array_hashes(doc bson, field text, id_field text) RETURNS bigint[]
+  AS 'MODULE_PATHNAME', 'dp_reference_array_hashes' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION reference_array_hashes(bson, text, text) IS
+  'hashes of the ids that references inside of arrays name, for a GIN index; NULL for a document in which the path meets no array; error 22023 for a bad path';
+
+CREATE FUNCTION reference_differs(a bson, b bson, paths text[]) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_reference_differs' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION reference_differs(bson, bson, text[]) IS
+  'whether one of the fields is not the same in two documents, to the byte; false without paths; the condition of triggers; error 22023 for a bad path';
+
+CREATE FUNCTION _reference_sites(doc bson, field text, id_field text, OUT id bson_value, OUT copy bson_value, OUT bare boolean)
+  RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'dp_reference_sites' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION _reference_sites(bson, text, text) IS 'the references of a document: what they name, and the sub-document (or the bare id) that stands there';
+
+CREATE FUNCTION _reference_wrong(copy bson_value, source bson, live text[]) RETURNS text
+  AS 'MODULE_PATHNAME', 'dp_reference_wrong' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION _reference_wrong(bson_value, bson, text[]) IS 'the first of the live fields that the copy does not have as the source has it; NULL if all is right';
+
+CREATE FUNCTION _reference_refresh(rel regclass, name text, batch bigint, OUT keys bigint, OUT written bigint)
+  AS 'MODULE_PATHNAME', 'dp_reference_refresh' LANGUAGE C STRICT;
+COMMENT ON FUNCTION _reference_refresh(regclass, text, bigint) IS 'applies what is queued, up to so many entries, as the owner of the table; error 42501 unless the caller owns it';
+
+CREATE FUNCTION _reference_forget_missing(rel regclass, name text) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_reference_forget_missing' LANGUAGE C STRICT;
+COMMENT ON FUNCTION _reference_forget_missing(regclass, text) IS 'applies the delete rule to references to what is not there; error 42501 unless the caller owns the table';
+
+-- Declaring ---------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION reference_enable(
+  rel regclass, field text, source regclass, id_field text DEFAULT '_id', live text[] DEFAULT '{}', frozen text[] DEFAULT '{}',
+  on_delete text DEFAULT 'restrict', missing text DEFAULT 'error', refresh text DEFAULT 'immediate', max_staleness interval DEFAULT NULL,
+  name text DEFAULT NULL, doc_column text DEFAULT NULL, source_doc_column text DEFAULT NULL) RETURNS text
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  s record;
+  pair text := replace(gen_random_uuid()::text, '-', '');
+  options @extschema@.bson;
+  clash record;
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
+  PERFORM @extschema@._pattern_require_owner(rel);
+  SELECT p.* INTO s FROM @extschema@._pattern_table(source, source_doc_column) p;
+  PERFORM @extschema@._pattern_require_owner(source);
+  IF s.owner <> t.owner THEN
+    RAISE EXCEPTION 'tables % and % have different owners', t.base, s.base USING ERRCODE = 'insufficient_privilege';
+  END IF;
+  IF EXISTS (SELECT FROM pg_class c WHERE c.oid IN (rel, source) AND c.relispartition) THEN
+    RAISE EXCEPTION 'a partition cannot carry the pattern by itself' USING ERRCODE = 'wrong_object_type', HINT = 'Declare it on the partitioned table.';
+  END IF;
+  name := coalesce(name, field);
+
+  IF field IS NULL OR id_field IS NULL OR live IS NULL OR frozen IS NULL THEN
+    RAISE EXCEPTION 'field, id_field, live and frozen must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'reference' AND d.name = reference_enable.name) THEN
+    RAISE EXCEPTION 'table % has a reference pattern named "%" already', t.base, name USING ERRCODE = 'duplicate_object';
+  END IF;
+  PERFORM @extschema@._reference_check_paths(field, id_field, live, frozen);
+  IF @extschema@._pattern_paths_overlap(field, '_id') THEN
+    RAISE EXCEPTION 'the field must not be _id' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF rel = source AND EXISTS (SELECT FROM unnest(live || frozen) AS p (path) WHERE @extschema@._pattern_paths_overlap(p.path, field)) THEN
+    RAISE EXCEPTION 'documents cannot copy their own copies' USING ERRCODE = 'invalid_parameter_value',
+      DETAIL = format('The field "%s" is copied into itself.', field);
+  END IF;
+  SELECT d.pattern, d.name INTO clash FROM @extschema@._pattern_declarations(rel) d
+    CROSS JOIN (VALUES ('field'), ('flag'), ('count_field'), ('into_field')) AS theirs (option)
+    WHERE coalesce(@extschema@.bson_get_text(d.options, 'doc_column'), t.doc) = t.doc
+      AND @extschema@.bson_typeof(d.options, theirs.option) = 'string'
+      AND @extschema@._pattern_paths_overlap(@extschema@.bson_get_text(d.options, theirs.option), field) LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'the % pattern "%" on table % keeps this field already', clash.pattern, clash.name, t.base
+      USING ERRCODE = CASE WHEN clash.pattern = 'reference' THEN 'invalid_parameter_value' ELSE 'feature_not_supported' END,
+            DETAIL = 'References cannot lie in a part of the document that another pattern keeps or moves elsewhere.';
+  END IF;
+
+  options := @extschema@.bson_build('name', name, 'field', field, 'id_field', id_field, 'live', live, 'frozen', frozen,
+               'on_delete', on_delete, 'missing', missing, 'refresh', refresh, 'pair', pair);
+  IF max_staleness IS NOT NULL THEN
+    options := @extschema@.bson_set(options, 'max_staleness', max_staleness::text);
+  END IF;
+  options := @extschema@.bson_set(options, 'doc_column', t.doc);
+  IF source_doc_column IS NOT NULL THEN
+    options := @extschema@.bson_set(options, 'source_doc_column', source_doc_column);
+  END IF;
+  PERFORM @extschema@._reference_check_options(options);
+
+  PERFORM @extschema@._reference_create_indexes(rel, options);
+  IF refresh = 'deferred' THEN
+    options := @extschema@.bson_set(options, 'second_pair', @extschema@._derive_create_queue(rel, 'reference', name));
+  END IF;
+  PERFORM @extschema@._reference_create_triggers(rel, source, options);
+  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
+    RAISE NOTICE 'table % has rows already', t.base
+      USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in line from now on.', t.base, name);
+  END IF;
+  RETURN name;
+END
+$$;
+COMMENT ON FUNCTION reference_enable(regclass, text, regclass, text, text[], text[], text, text, text, interval, text, text, text) IS
+  'declares the extended reference pattern: documents of rel name documents of source in field and carry copies of their fields. Returns the name of the declaration. '
+  'Locks both tables against writers and builds two indexes; errors 22023 for options that do not fit, 0A000 where another pattern keeps the field, 42710 for a second declaration of the name, 42501 unless the caller owns both tables';
+
+-- Fields of a declaration: paths that lead somewhere, none inside another.
+CREATE FUNCTION _reference_check_paths(field text, id_field text, live text[], frozen text[]) RETURNS void
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  -- a bad path is an error here, and the text goes into SQL as a literal later
+  PERFORM @extschema@._reference_sites('{}'::@extschema@.bson, field, id_field);
+  IF EXISTS (SELECT FROM unnest(live || frozen) AS p (path) WHERE p.path IS NULL) THEN
+    RAISE EXCEPTION 'live and frozen must not hold nulls' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  IF EXISTS (SELECT FROM unnest(live || frozen || id_field) WITH ORDINALITY AS a (path, n), unnest(live || frozen || id_field) WITH ORDINALITY AS b (path, n)
+             WHERE a.n < b.n AND @extschema@._pattern_paths_overlap(a.path, b.path)) THEN
+    RAISE EXCEPTION 'live, frozen and id_field must be different fields, none inside another' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _reference_check_paths(text, text, text[], text[]) IS 'errors 22023 and 22004 unless the fields of a reference pattern fit together';
+
+CREATE FUNCTION _reference_check_options(options bson) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF @extschema@.bson_get_text(options, 'on_delete') IS NULL OR @extschema@.bson_get_text(options, 'on_delete') NOT IN ('restrict', 'cascade', 'unset', 'keep') THEN
+    RAISE EXCEPTION 'on_delete must be "restrict", "cascade", "unset" or "keep"' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF @extschema@.bson_get_text(options, 'missing') IS NULL OR @extschema@.bson_get_text(options, 'missing') NOT IN ('error', 'allow') THEN
+    RAISE EXCEPTION 'missing must be "error" or "allow"' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF @extschema@.bson_get_text(options, 'refresh') IS NULL OR @extschema@.bson_get_text(options, 'refresh') NOT IN ('immediate', 'deferred') THEN
+    RAISE EXCEPTION 'refresh must be "immediate" or "deferred"' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF @extschema@.bson_exists(options, 'max_staleness') THEN
+    IF @extschema@.bson_get_text(options, 'refresh') <> 'deferred' THEN
+      RAISE EXCEPTION 'max_staleness needs refresh => ''deferred''' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF @extschema@.bson_get_text(options, 'max_staleness')::interval < interval '0' THEN
+      RAISE EXCEPTION 'max_staleness must not be negative' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _reference_check_options(bson) IS 'error 22023 unless the options of a reference pattern fit';
+
+-- The elements of an option that is an array of texts.
+CREATE FUNCTION _reference_list(options bson, option text) RETURNS text[]
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT coalesce(array_agg(@extschema@.bson_get_text(@extschema@.bson_build('v', u.v), 'v') ORDER BY u.n), '{}')
+  FROM @extschema@.bson_elements($1 OPERATOR(@extschema@.->) $2) WITH ORDINALITY AS u (v, n)
+$$;
+COMMENT ON FUNCTION _reference_list(bson, text) IS 'an option that is an array of texts';
+
+-- The two indexes, as expressions: references outside of arrays by their id, those inside by the hashes of theirs.
+CREATE FUNCTION _reference_index_parts(rel regclass, options bson, OUT base text, OUT by_id text, OUT by_hash text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  base := t.base;
+  by_id := format('(%I OPERATOR(@extschema@.->) %L::text)', t.doc,
+                  @extschema@.bson_get_text(options, 'field') || '.' || @extschema@.bson_get_text(options, 'id_field'));
+  by_hash := format('@extschema@.reference_array_hashes(%I, %L::text, %L::text)', t.doc,
+                    @extschema@.bson_get_text(options, 'field'), @extschema@.bson_get_text(options, 'id_field'));
+END
+$$;
+COMMENT ON FUNCTION _reference_index_parts(regclass, bson) IS 'expressions of the indexes that a reference pattern needs';
+
+-- Indexes of a table with this expression in the first place.
+CREATE FUNCTION _reference_find_index(rel regclass, expression text, method text) RETURNS SETOF regclass
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT i.indexrelid::regclass
+  FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam
+  WHERE i.indrelid = $1 AND i.indisvalid AND a.amname = $3 AND i.indkey[0] = 0 AND pg_get_indexdef(i.indexrelid, 1, true) = $2
+    AND (i.indpred IS NULL OR $3 = 'gin')
+$$;
+COMMENT ON FUNCTION _reference_find_index(regclass, text, text) IS 'indexes of a table on an expression';
+
+CREATE FUNCTION _reference_create_indexes(rel regclass, options bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  index regclass;
+  name text := @extschema@.bson_get_text(options, 'name');
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._reference_index_parts(rel, options) q;
+  PERFORM @extschema@._derive_create_index(rel, 'reference', name, ARRAY[p.by_id]);
+  IF NOT EXISTS (SELECT FROM @extschema@._reference_find_index(rel, p.by_hash, 'gin')) THEN
+    EXECUTE format('CREATE INDEX ON %s USING gin (%s) WHERE %2$s IS NOT NULL', p.base, p.by_hash);
+    FOR index IN SELECT i FROM @extschema@._reference_find_index(rel, p.by_hash, 'gin') i LOOP
+      EXECUTE format('COMMENT ON INDEX %s IS %L', index, @extschema@._derive_index_line('reference', name));
+    END LOOP;
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _reference_create_indexes(regclass, bson) IS 'makes the indexes that a reference pattern needs, unless they are there';
+
+-- The triggers of both tables, made anew when options change. The main one carries the declaration.
+CREATE FUNCTION _reference_create_triggers(rel regclass, source regclass, options bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  decl_name text := @extschema@.bson_get_text(options, 'name');
+  pair text := @extschema@.bson_get_text(options, 'pair');
+  s record;
+  part record;
+  trigger_name text;
+  moved text;
+BEGIN
+  SELECT p.* INTO s FROM @extschema@._pattern_table(source, @extschema@.bson_get_text(options, 'source_doc_column')) p;
+  PERFORM @extschema@._reference_drop_triggers(rel, source, options);
+  trigger_name := coalesce((SELECT g.tgname FROM pg_trigger g JOIN @extschema@._pattern_declarations(rel) d ON d.trigger_oid = g.oid
+                            WHERE d.pattern = 'reference' AND d.name = decl_name),
+                           @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_30_reference', decl_name, NULL));
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.reference_trigger(%L)',
+                 trigger_name, rel, options::text);
+  -- triggers for statements are not inherited by partitions
+  trigger_name := @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_30_reference', decl_name, 'statement');
+  FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
+    EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.reference_trigger(%L, %L)',
+                   trigger_name, part.relid::regclass, 'of', decl_name);
+  END LOOP;
+
+  -- a source that changes nothing that is copied passes the condition and costs no call
+  SELECT string_agg(format('OLD.%1$I %2$s NEW.%1$I', k, o), ' AND ') INTO moved FROM unnest(s.keys, s.key_ops) AS u (k, o);
+  EXECUTE format('CREATE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (NOT (%s) OR @extschema@.reference_differs(OLD.%I, NEW.%4$I, %L::text[])) '
+                 'EXECUTE FUNCTION @extschema@.reference_source_trigger(%L, %L, %L)',
+                 @extschema@._pattern_trigger_name(source, 'zz_docpatterns_70_reference', decl_name, 'update'), source, moved, s.doc,
+                 @extschema@._reference_list(options, 'live'), 'side', pair, decl_name);
+  IF (SELECT c.relkind = 'p' FROM pg_class c WHERE c.oid = source) THEN
+    EXECUTE format('CREATE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW WHEN (NOT (%s)) EXECUTE FUNCTION @extschema@.reference_source_trigger(%L, %L, %L)',
+                   @extschema@._pattern_trigger_name(source, 'zz_docpatterns_70_reference', decl_name, 'before'), source, moved, 'side', pair, decl_name);
+  END IF;
+  EXECUTE format('CREATE TRIGGER %I AFTER DELETE %s ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.reference_source_trigger(%L, %L, %L)',
+                 @extschema@._pattern_trigger_name(source, 'zz_docpatterns_70_reference', decl_name, 'row'),
+                 -- only where something may wait for it
+                 CASE WHEN @extschema@.bson_get_text(options, 'missing') = 'allow' OR @extschema@.bson_get_text(options, 'on_delete') = 'keep' THEN 'OR INSERT' END,
+                 source, 'side', pair, decl_name);
+  trigger_name := @extschema@._pattern_trigger_name(source, 'zz_docpatterns_70_reference', decl_name, 'statement');
+  FOR part IN SELECT p.relid FROM pg_partition_tree(source) p UNION SELECT source LOOP
+    EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.reference_source_trigger(%L, %L, %L)',
+                   trigger_name, part.relid::regclass, CASE WHEN part.relid = source THEN 'side' ELSE 'part' END, pair, decl_name);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _reference_create_triggers(regclass, regclass, bson) IS 'triggers of the reference pattern on its two tables';
+
+CREATE FUNCTION _reference_drop_triggers(rel regclass, source regclass, options bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  r record;
+  nul bytea := '\x00';
+  name bytea := convert_to(@extschema@.bson_get_text(options, 'name'), 'UTF8');
+  pair bytea := convert_to(@extschema@.bson_get_text(options, 'pair'), 'UTF8');
+BEGIN
+  FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
+           WHERE t.tgfoid = '@extschema@.reference_source_trigger'::regproc AND t.tgparentid = 0
+             AND t.tgrelid IN (SELECT p.relid FROM pg_partition_tree(source) p UNION SELECT source)
+             AND t.tgargs IN ('side'::bytea || nul || pair || nul || name || nul, 'part'::bytea || nul || pair || nul || name || nul) LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.tab);
+  END LOOP;
+  FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
+           WHERE t.tgfoid = '@extschema@.reference_trigger'::regproc AND t.tgparentid = 0
+             AND t.tgrelid IN (SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel)
+             AND t.tgargs = 'of'::bytea || nul || name || nul LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.tab);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _reference_drop_triggers(regclass, regclass, bson) IS 'drops the triggers of a reference pattern, except the main one';
+
+-- Verbs -------------------------------------------------------------------------------------------------------------------
+
+-- Names and options of a declaration, as the verbs below use them in generated SQL: there "b" is a row of the table, "s" one of
+-- the source's.
+CREATE FUNCTION _reference_parts(rel regclass, name text,
+                                 OUT base text, OUT options bson, OUT doc text, OUT key_row text, OUT key_list text, OUT key_value text,
+                                 OUT source regclass, OUT source_doc text, OUT sources text, OUT queue regclass,
+                                 OUT sites text, OUT live text[], OUT frozen text[], OUT by_id text, OUT by_hash text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  s record;
+BEGIN
+  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'reference' AND d.name = _reference_parts.name;
+  IF options IS NULL THEN
+    RAISE EXCEPTION 'table % has no reference pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
+  END IF;
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  base := t.base;
+  doc := format('b.%I', t.doc);
+  SELECT string_agg(format('b.%I', k), ', ' ORDER BY n) INTO key_list FROM unnest(t.keys) WITH ORDINALITY AS u (k, n);
+  key_row := format('ROW(%s)', key_list);
+  key_value := format(CASE WHEN cardinality(t.keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, key_list);
+  source := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
+  IF source IS NULL THEN
+    -- the table was restored alone
+    sources := 'SELECT NULL::@extschema@.bson_value AS id, NULL::@extschema@.bson AS doc WHERE false';
+  ELSE
+    SELECT p.* INTO s FROM @extschema@._pattern_table(source, @extschema@._pattern_doc_column(source, @extschema@.bson_get_text(options, 'source_doc_column'))) p;
+    source_doc := s.doc;
+    sources := format('SELECT %s AS id, %I AS doc FROM %s', s.key_value, s.doc, s.base);
+  END IF;
+  IF @extschema@.bson_exists(options, 'second_pair') THEN
+    queue := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
+  END IF;
+  sites := format('@extschema@._reference_sites(%s, %L, %L)', doc, @extschema@.bson_get_text(options, 'field'), @extschema@.bson_get_text(options, 'id_field'));
+  live := @extschema@._reference_list(options, 'live');
+  frozen := @extschema@._reference_list(options, 'frozen');
+  SELECT q.by_id, q.by_hash INTO by_id, by_hash FROM @extschema@._reference_index_parts(rel, options) q;
+END
+$$;
+COMMENT ON FUNCTION _reference_parts(regclass, text) IS 'names and options of a reference declaration, and pieces of SQL text about them';
+
+CREATE FUNCTION _reference_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  lag interval;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._reference_parts(rel, name) q;
+  IF p.source IS NULL THEN
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'source'::text, 'present'::text, 'missing'::text;
+  END IF;
+  IF NOT EXISTS (SELECT FROM @extschema@._reference_find_index(rel, p.by_id, 'btree')) OR NOT EXISTS (SELECT FROM @extschema@._reference_find_index(rel, p.by_hash, 'gin')) THEN
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'indexes on references'::text, 'present'::text, 'missing'::text;
+  END IF;
+  IF p.source IS NOT NULL THEN
+    RETURN QUERY EXECUTE format($q$
+      SELECT %1$s, v.what, v.expected, v.found
+      FROM %2$s AS b CROSS JOIN LATERAL %3$s AS r LEFT JOIN (%4$s) AS s ON s.id OPERATOR(@extschema@.=) r.id
+        CROSS JOIN LATERAL (
+          SELECT 'reference', 'a document of %5$s', 'none: ' || left(r.id::text, 100) WHERE s.id IS NULL AND %6$L::boolean
+          UNION ALL SELECT 'reference', 'a sub-document', 'a bare id: ' || left(r.id::text, 100) WHERE r.bare
+          UNION ALL SELECT format('copy of "%%s"', w.w), 'the field of ' || left(r.id::text, 100), 'another'
+            FROM (SELECT @extschema@._reference_wrong(r.copy, s.doc, %7$L::text[]) AS w) AS w WHERE NOT r.bare AND w.w IS NOT NULL %8$s
+        ) AS v (what, expected, found)
+      WHERE %9$s IS NOT NULL
+      $q$, p.key_value, p.base, p.sites, p.sources, replace(p.source::text, '''', ''''''),
+      @extschema@.bson_get_text(p.options, 'missing') = 'error' AND @extschema@.bson_get_text(p.options, 'on_delete') <> 'keep', p.live,
+      CASE WHEN p.queue IS NOT NULL THEN format('AND NOT EXISTS (SELECT FROM %s AS q WHERE q.key OPERATOR(@extschema@.=) r.id)', p.queue) ELSE '' END, p.doc);
+  END IF;
+  IF @extschema@.bson_exists(p.options, 'second_pair') AND p.queue IS NULL THEN
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'queue'::text, 'present'::text, 'missing'::text;
+  ELSIF @extschema@.bson_exists(p.options, 'max_staleness') THEN
+    EXECUTE format('SELECT clock_timestamp() - min(q.queued_at) FROM %s AS q', p.queue) INTO lag;
+    IF lag > @extschema@.bson_get_text(p.options, 'max_staleness')::interval THEN
+      RETURN QUERY SELECT NULL::@extschema@.bson_value, 'staleness'::text, 'at most ' || @extschema@.bson_get_text(p.options, 'max_staleness'), lag::text;
+    END IF;
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _reference_check(regclass, text) IS 'violated invariants of a reference pattern';
+
+-- Keys of rows that may have to be settled.
+CREATE FUNCTION _reference_pending(rel regclass, name text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._reference_parts(rel, name) q;
+  RETURN format($q$SELECT %1$s AS key FROM %2$s AS b WHERE %3$s IS NOT NULL AND EXISTS (
+      SELECT FROM %4$s AS r LEFT JOIN (%5$s) AS s ON s.id OPERATOR(@extschema@.=) r.id
+      WHERE r.bare OR @extschema@._reference_wrong(r.copy, s.doc, %6$L::text[]) IS NOT NULL
+        OR (%7$L::boolean AND EXISTS (SELECT FROM unnest(%8$L::text[]) f WHERE @extschema@.bson_exists(s.doc, f) AND NOT @extschema@.bson_exists(r.copy, f))))
+    ORDER BY %9$s$q$,
+    p.key_row, p.base, p.doc, p.sites, p.sources, p.live, p.live = '{}', p.frozen, p.key_list);
+END
+$$;
+COMMENT ON FUNCTION _reference_pending(regclass, text) IS 'SQL text: keys of rows that may not be in line with a reference pattern';
+
+CREATE FUNCTION _reference_repair(rel regclass, name text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  r record;
+  done bigint := 0;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._reference_parts(rel, name) q;
+  IF p.source IS NULL THEN
+    RAISE EXCEPTION 'the source of the reference pattern "%" on table % is missing', name, p.base
+      USING ERRCODE = 'undefined_table', HINT = 'Restore it, or disable the pattern.';
+  END IF;
+  PERFORM @extschema@._reference_create_indexes(rel, p.options);
+  IF @extschema@.bson_exists(p.options, 'second_pair') AND p.queue IS NULL THEN
+    -- what it held is lost, but all rows are looked at below
+    PERFORM @extschema@._reference_create_triggers(rel, p.source,
+              @extschema@.bson_set(p.options, 'second_pair', @extschema@._derive_create_queue(rel, 'reference', name)));
+  END IF;
+  IF @extschema@.bson_get_text(p.options, 'missing') = 'error' AND @extschema@.bson_get_text(p.options, 'on_delete') IN ('cascade', 'unset') THEN
+    PERFORM @extschema@._reference_forget_missing(rel, name);
+  END IF;
+  FOR r IN EXECUTE @extschema@._reference_pending(rel, name) LOOP
+    IF @extschema@._pattern_settle(rel, name, r.key) THEN
+      done := done + 1;
+    END IF;
+  END LOOP;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _reference_repair(regclass, text) IS 'pattern_repair of the reference pattern';
+
+CREATE FUNCTION _reference_alter(rel regclass, name text, changes bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  c record;
+  o @extschema@.bson;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._reference_parts(rel, name) q;
+  IF p.source IS NULL THEN
+    RAISE EXCEPTION 'the source of the reference pattern "%" on table % is missing', name, p.base USING ERRCODE = 'undefined_table';
+  END IF;
+  o := p.options;
+  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
+    IF c.key NOT IN ('live', 'frozen', 'on_delete', 'missing', 'refresh', 'max_staleness') THEN
+      RAISE EXCEPTION 'option "%" of a reference pattern cannot be changed', c.key
+        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are live, frozen, on_delete, missing, refresh and max_staleness.';
+    END IF;
+    IF c.key = 'max_staleness' AND @extschema@.bson_typeof(c.value) = 'null' THEN
+      o := @extschema@.bson_unset(o, c.key);
+      CONTINUE;
+    END IF;
+    IF @extschema@.bson_typeof(c.value) <> (CASE WHEN c.key IN ('live', 'frozen') THEN 'array' ELSE 'string' END) THEN
+      RAISE EXCEPTION 'option "%" cannot be a value of type %', c.key, @extschema@.bson_typeof(c.value) USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    o := @extschema@.bson_set(o, c.key, c.value);
+  END LOOP;
+  IF @extschema@.bson_get_text(o, 'refresh') = 'immediate' THEN
+    o := @extschema@.bson_unset(o, 'max_staleness');
+  END IF;
+  PERFORM @extschema@._reference_check_options(o);
+  PERFORM @extschema@._reference_check_paths(@extschema@.bson_get_text(o, 'field'), @extschema@.bson_get_text(o, 'id_field'),
+            @extschema@._reference_list(o, 'live'), @extschema@._reference_list(o, 'frozen'));
+  IF rel = p.source AND EXISTS (SELECT FROM unnest(@extschema@._reference_list(o, 'live') || @extschema@._reference_list(o, 'frozen')) AS q (path)
+                                WHERE @extschema@._pattern_paths_overlap(q.path, @extschema@.bson_get_text(o, 'field'))) THEN
+    RAISE EXCEPTION 'documents cannot copy their own copies' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+
+  EXECUTE format('LOCK TABLE %s, %s IN SHARE ROW EXCLUSIVE MODE', rel, p.source);
+  IF @extschema@.bson_get_text(o, 'refresh') = 'deferred' AND NOT @extschema@.bson_exists(o, 'second_pair') THEN
+    o := @extschema@.bson_set(o, 'second_pair', @extschema@._derive_create_queue(rel, 'reference', name));
+  ELSIF @extschema@.bson_get_text(o, 'refresh') = 'immediate' AND @extschema@.bson_exists(o, 'second_pair') THEN
+    PERFORM @extschema@.reference_refresh(rel, name);
+    o := @extschema@.bson_unset(o, 'second_pair');
+  END IF;
+  PERFORM @extschema@._reference_create_triggers(rel, p.source, o);
+  IF p.queue IS NOT NULL AND NOT @extschema@.bson_exists(o, 'second_pair') THEN
+    EXECUTE format('DROP TABLE %s', p.queue);
+  END IF;
+  RAISE NOTICE 'CALL pattern_build(%, %) brings documents in line with the new options', quote_literal(p.base), quote_literal(name);
+END
+$$;
+COMMENT ON FUNCTION _reference_alter(regclass, text, bson) IS 'pattern_alter of the reference pattern';
+
+CREATE FUNCTION _reference_disable(rel regclass, name text, how bson) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  done bigint := 0;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._reference_parts(rel, name) q;
+  EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', concat_ws(', ', rel, p.source));
+  -- copies that lag are brought up to date: nobody would know afterwards
+  IF p.queue IS NOT NULL AND @extschema@.bson_get_text(how, 'keep_data') <> 'true' THEN
+    done := @extschema@.reference_refresh(rel, name);
+  END IF;
+  PERFORM @extschema@._derive_drop(rel, 'reference', name);
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _reference_disable(regclass, text, bson) IS 'pattern_disable of the reference pattern';

@@ -1,0 +1,119 @@
+-- What users call of the extended reference pattern.
+
+CREATE FUNCTION reference_refresh(rel regclass, name text DEFAULT NULL, batch bigint DEFAULT 1000) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  d record;
+  r record;
+  done bigint := 0;
+BEGIN
+  PERFORM @extschema@._pattern_require_owner(rel);
+  IF batch IS NULL OR batch < 1 THEN
+    RAISE EXCEPTION 'batch must be positive' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF name IS NOT NULL AND NOT EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) q WHERE q.pattern = 'reference' AND q.name = reference_refresh.name) THEN
+    RAISE EXCEPTION 'table % has no reference pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
+  END IF;
+  FOR d IN SELECT q.name FROM @extschema@._pattern_declarations(rel) q
+           WHERE q.pattern = 'reference' AND @extschema@.bson_exists(q.options, 'second_pair') AND (reference_refresh.name IS NULL OR q.name = reference_refresh.name)
+           ORDER BY q.name LOOP
+    LOOP
+      SELECT f.keys, f.written INTO r FROM @extschema@._reference_refresh(rel, d.name, batch) f;
+      EXIT WHEN r.keys = 0;
+      done := done + r.written;
+    END LOOP;
+  END LOOP;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION reference_refresh(regclass, text, bigint) IS
+  'brings the copies of deferred references up to date and returns the number of documents that were written; batch is how many changes are taken at a time. '
+  'Locks the rows that it writes; leaves out what another refresh is working on; errors 42501 unless the caller owns the table, 42704';
+
+CREATE FUNCTION reference_staleness(rel regclass, name text DEFAULT NULL,
+                                    OUT reference text, OUT sources bigint, OUT copies bigint, OUT oldest timestamptz, OUT lag interval) RETURNS SETOF record
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  d record;
+  p record;
+BEGIN
+  PERFORM @extschema@._pattern_require_owner(rel);
+  FOR d IN SELECT q.name FROM @extschema@._pattern_declarations(rel) q
+           WHERE q.pattern = 'reference' AND @extschema@.bson_exists(q.options, 'second_pair') AND (reference_staleness.name IS NULL OR q.name = reference_staleness.name)
+           ORDER BY q.name LOOP
+    SELECT q.* INTO p FROM @extschema@._reference_parts(rel, d.name) q;
+    CONTINUE WHEN p.queue IS NULL;
+    reference := d.name;
+    EXECUTE format('SELECT count(DISTINCT q.key), min(q.queued_at), clock_timestamp() - min(q.queued_at) FROM %s AS q', p.queue) INTO sources, oldest, lag;
+    CONTINUE WHEN sources = 0;
+    EXECUTE format($q$
+      WITH k AS MATERIALIZED (SELECT DISTINCT q.key FROM %1$s AS q)
+      SELECT count(*)
+      FROM k JOIN (%2$s) AS s ON s.id OPERATOR(@extschema@.=) k.key
+        CROSS JOIN LATERAL (SELECT b.* FROM %3$s AS b WHERE %4$s OPERATOR(@extschema@.=) k.key
+                            UNION ALL SELECT b.* FROM %3$s AS b WHERE %5$s && ARRAY[@extschema@.bson_value_hash_extended(k.key, 0)] AND %5$s IS NOT NULL) AS b
+        CROSS JOIN LATERAL %6$s AS r
+      WHERE r.id OPERATOR(@extschema@.=) k.key AND @extschema@._reference_wrong(r.copy, s.doc, %7$L::text[]) IS NOT NULL
+      $q$, p.queue, p.sources, p.base, p.by_id, p.by_hash, p.sites, p.live) INTO copies;
+    RETURN NEXT;
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION reference_staleness(regclass, text) IS
+  'deferred references that lag behind: of how many sources changes are waiting, how many copies differ from them, and since when; no rows: nothing waits. '
+  'Reads the queue and the rows that name what is queued; error 42501 unless the caller owns the table';
+
+CREATE FUNCTION reference_dangling(rel regclass, name text DEFAULT NULL,
+                                   OUT reference text, OUT key bson_value, OUT id bson_value, OUT written timestamptz, OUT transactions integer) RETURNS SETOF record
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  d record;
+  p record;
+BEGIN
+  PERFORM @extschema@._pattern_require_owner(rel);
+  FOR d IN SELECT q.name FROM @extschema@._pattern_declarations(rel) q
+           WHERE q.pattern = 'reference' AND (reference_dangling.name IS NULL OR q.name = reference_dangling.name)
+           ORDER BY q.name LOOP
+    SELECT q.* INTO p FROM @extschema@._reference_parts(rel, d.name) q;
+    RETURN QUERY EXECUTE format($q$
+      SELECT %1$L::text, %2$s, r.id, %3$s, age(b.xmin)
+      FROM %4$s AS b CROSS JOIN LATERAL %5$s AS r
+      WHERE %6$s IS NOT NULL AND NOT EXISTS (SELECT FROM (%7$s) AS s WHERE s.id OPERATOR(@extschema@.=) r.id)
+      ORDER BY %8$s
+      $q$, d.name, p.key_value,
+      -- only a server that notes when transactions commit can tell
+      CASE WHEN current_setting('track_commit_timestamp') = 'on' THEN 'pg_xact_commit_timestamp(b.xmin)' ELSE 'NULL::timestamptz' END,
+      p.base, p.sites, p.doc, p.sources, p.key_list);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION reference_dangling(regclass, text) IS
+  'references to documents that do not exist: the key of the document, what it names, and the age of its row: when it was last written (NULL unless track_commit_timestamp is on) '
+  'and how many transactions ago. Reads both tables; error 42501 unless the caller owns the table';
+
+CREATE FUNCTION reference_cost(rel regclass, field text, source regclass, id_field text DEFAULT '_id', doc_column text DEFAULT NULL, source_doc_column text DEFAULT NULL,
+                               OUT sources bigint, OUT documents bigint, OUT median bigint, OUT p99 bigint, OUT max bigint)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  s record;
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
+  SELECT p.* INTO s FROM @extschema@._pattern_table(source, source_doc_column) p;
+  IF field IS NULL OR id_field IS NULL THEN
+    RAISE EXCEPTION 'field and id_field must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  EXECUTE format($q$
+    WITH n AS (
+      SELECT r.id, count(*) AS n
+      FROM %1$s AS b CROSS JOIN LATERAL (SELECT DISTINCT r.id FROM @extschema@._reference_sites(b.%2$I, %3$L, %4$L) AS r) AS r
+      WHERE b.%2$I IS NOT NULL GROUP BY r.id)
+    SELECT count(*), coalesce(sum(n.n), 0)::bigint, percentile_disc(0.5) WITHIN GROUP (ORDER BY coalesce(n.n, 0)),
+           percentile_disc(0.99) WITHIN GROUP (ORDER BY coalesce(n.n, 0)), coalesce(max(n.n), 0)
+    FROM (SELECT %5$s AS id FROM %6$s) AS s LEFT JOIN n ON n.id OPERATOR(@extschema@.=) s.id
+    $q$, t.base, t.doc, field, id_field, s.key_value, s.base) INTO sources, documents, median, p99, max;
+END
+$$;
+COMMENT ON FUNCTION reference_cost(regclass, text, regclass, text, text, text) IS
+  'how many documents of rel one change of a document of source would rewrite, over all documents of source: their number, the sum, the median, the 99th percentile and the most. '
+  'Needs no declaration; reads both tables once, with the rights of the caller; error 22023 for a bad path';

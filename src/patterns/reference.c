@@ -1,0 +1,584 @@
+/*
+ * reference.c
+ *		The triggers of the extended reference pattern on the table whose
+ *		documents carry the copies.
+ *
+ * BEFORE INSERT or UPDATE, for each row: fills the copies in from what is
+ * committed, without a lock.  References that stay as they were cost a
+ * comparison of bytes.
+ *
+ * AFTER INSERT or UPDATE, for each statement: locks the sources of references
+ * that are new, in the order of their keys, so that they are not changed
+ * before this transaction ends, and mends the copies of those that have been
+ * changed since they were read.  Here a source must exist, if it must.
+ *
+ * A reference that the row had before needs no lock: whoever changes its
+ * source writes to the row, and therefore waits for us.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "bson/compare.h"
+#include "patterns/reference.h"
+#include "patterns/run.h"
+
+/* A run that a statement's row triggers have begun */
+typedef struct Collecting
+{
+	char	   *pair;
+	bool		of_source;
+	int			depth;
+	int			nestlevel;
+	DpRefRun   *run;
+} Collecting;
+
+static List *collecting = NIL;	/* in TopTransactionContext */
+static bool callbacks_registered = false;
+
+static HeapTuple reference_before(DpReference *ref, TriggerData *trigdata);
+static void reference_after(DpReference *ref);
+static struct varlena *row_document(const DpReference *ref, HeapTuple tuple, TupleDesc desc);
+static struct varlena *reference_fill(DpReference *ref, struct varlena *before, struct varlena *after);
+static bool field_unchanged(const DpReference *ref, struct varlena *before, struct varlena *after);
+static DpRefDelete delete_rule(DpDecl *decl, const char *rule);
+static DpPath **paths_option(DpDecl *decl, const char *option, int *n);
+static void collecting_xact(XactEvent event, void *arg);
+static void collecting_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+
+/*
+ * reference_trigger(): the triggers of the pattern on its table.
+ */
+DP_FUNCTION(dp_reference_trigger);
+Datum
+dp_reference_trigger(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	DpDecl	   *decl;
+	HeapTuple	tuple = NULL;
+
+	if (CALLED_AS_TRIGGER(fcinfo) && TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
+	{
+		if (!TRIGGER_FIRED_BEFORE(trigdata->tg_event) || TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
+			ereport(ERROR,
+					(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+					 errmsg("function \"reference_trigger\" is called by triggers that reference_enable() makes only")));
+		tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+		if (fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
+			return PointerGetDatum(tuple);
+		decl = dp_decl_of_trigger(fcinfo, "reference");
+	}
+	else
+	{
+		/* such a trigger stays behind when a partition is detached */
+		decl = dp_decl_of_trigger_if(fcinfo, "reference");
+		if (decl == NULL)
+			return PointerGetDatum(NULL);
+	}
+	if (!dp_decl_maintained(decl))
+		return PointerGetDatum(tuple);
+	if (tuple != NULL)
+		return PointerGetDatum(reference_before(dp_reference(decl), trigdata));
+	reference_after(dp_reference(decl));
+	return PointerGetDatum(NULL);
+}
+
+/*
+ * The pattern's view of a declaration.
+ */
+DpReference *
+dp_reference(DpDecl *decl)
+{
+	DpReference *ref = decl->state;
+	MemoryContext old;
+	char	   *missing;
+	char	   *refresh;
+
+	if (likely(ref != NULL))
+		return ref;
+	old = MemoryContextSwitchTo(decl->context);
+	ref = palloc0(sizeof(DpReference));
+	ref->decl = decl;
+	ref->field = dp_decl_path(decl, "field");
+	ref->id_field = dp_decl_path(decl, "id_field");
+	ref->live = paths_option(decl, "live", &ref->nlive);
+	ref->frozen = paths_option(decl, "frozen", &ref->nfrozen);
+	ref->on_delete = delete_rule(decl, dp_decl_text(decl, "on_delete"));
+	missing = dp_decl_text(decl, "missing");
+	ref->missing_error = missing == NULL || strcmp(missing, "allow") != 0;
+	refresh = dp_decl_text(decl, "refresh");
+	ref->deferred = refresh != NULL && strcmp(refresh, "deferred") == 0;
+	ref->pair = dp_decl_text(decl, "pair");
+	if (ref->field == NULL || ref->field->nsteps < 1 || ref->id_field == NULL ||
+		ref->id_field->nsteps != 1 || ref->pair == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the reference pattern \"%s\" on table %s is not declared as reference_enable() does",
+						decl->name, dp_relation_name(decl->target))));
+	MemoryContextSwitchTo(old);
+	decl->state = ref;
+	return ref;
+}
+
+/* What on_delete means. */
+static DpRefDelete
+delete_rule(DpDecl *decl, const char *rule)
+{
+	if (rule == NULL || strcmp(rule, "restrict") == 0)
+		return DP_REF_RESTRICT;
+	if (strcmp(rule, "cascade") == 0)
+		return DP_REF_CASCADE;
+	if (strcmp(rule, "unset") == 0)
+		return DP_REF_UNSET;
+	if (strcmp(rule, "keep") == 0)
+		return DP_REF_KEEP;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("option \"on_delete\" of the reference pattern \"%s\" is unknown", decl->name)));
+}
+
+/* An option that is an array of paths, in the current context. */
+static DpPath **
+paths_option(DpDecl *decl, const char *option, int *n)
+{
+	DpValue		array;
+	DpValue		value;
+	DpIter		iter;
+	DpPath	  **paths;
+
+	*n = 0;
+	if (!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), option, strlen(option), &array) ||
+		array.type != DP_TYPE_ARRAY)
+		return NULL;
+	paths = palloc(sizeof(DpPath *) * (dp_document_count(array.data, array.len) + 1));
+	dp_iter_init_value(&iter, &array);
+	while (dp_iter_next_value(&iter, &value))
+	{
+		if (value.type != DP_TYPE_STRING)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("option \"%s\" of the %s pattern is not a list of paths", option, decl->pattern)));
+		paths[(*n)++] = dp_path_parse(DP_STRING_DATA(&value), DP_STRING_LEN(&value));
+	}
+	return paths;
+}
+
+/*
+ * BEFORE INSERT OR UPDATE of a row: the row with its copies filled in.
+ */
+static HeapTuple
+reference_before(DpReference *ref, TriggerData *trigdata)
+{
+	bool		is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
+	HeapTuple	tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	struct varlena *before = NULL;
+	struct varlena *after;
+	struct varlena *filled;
+	Datum		value;
+	bool		isnull = false;
+	int			attnum = ref->decl->doc_attnum;
+
+	if (dp_marked(ref->decl->target, ref->decl->name) == DP_MARK_INTERNAL)
+		return tuple;
+	if (is_update)
+	{
+		Datum		old_doc;
+		Datum		new_doc;
+		bool		old_null;
+
+		/* a document that was not touched may lie outside of its row: it is not fetched */
+		old_doc = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &old_null);
+		new_doc = heap_getattr(tuple, attnum, desc, &isnull);
+		if (isnull)
+			return tuple;
+		if (!old_null && VARSIZE_ANY(DatumGetPointer(old_doc)) == VARSIZE_ANY(DatumGetPointer(new_doc)) &&
+			memcmp(DatumGetPointer(old_doc), DatumGetPointer(new_doc), VARSIZE_ANY(DatumGetPointer(new_doc))) == 0)
+			return tuple;
+		before = row_document(ref, trigdata->tg_trigtuple, desc);
+	}
+	after = row_document(ref, tuple, desc);
+	if (after == NULL || (before != NULL && field_unchanged(ref, before, after)))
+		return tuple;
+
+	filled = reference_fill(ref, before, after);
+	if (filled == after)
+		return tuple;
+	value = PointerGetDatum(filled);
+	isnull = false;
+	return heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
+}
+
+/* The row's document, detoasted, or NULL. */
+static struct varlena *
+row_document(const DpReference *ref, HeapTuple tuple, TupleDesc desc)
+{
+	bool		isnull;
+	Datum		value = heap_getattr(tuple, ref->decl->doc_attnum, desc, &isnull);
+
+	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
+}
+
+/* Whether what the first part of the field's path leads to is the same in both. */
+static bool
+field_unchanged(const DpReference *ref, struct varlena *before, struct varlena *after)
+{
+	const DpPathStep *step = &ref->field->steps[0];
+	DpValue		a;
+	DpValue		b;
+	bool		in_before = dp_document_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), step->name, step->namelen, &a);
+	bool		in_after = dp_document_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), step->name, step->namelen, &b);
+
+	if (!in_before || !in_after)
+		return !in_after;		/* references that go away concern nobody */
+	return dp_value_identical(&a, &b);
+}
+
+/*
+ * The document with its copies filled in; itself if nothing differs.  before
+ * is NULL for a new row.
+ */
+static struct varlena *
+reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
+{
+	DpRefSites	sites;
+	DpRefSites	old_sites;
+	const DpRefSite **match;
+	DpRefRun   *run = NULL;
+	bool		connected = false;
+	bool		differs = false;
+	MemoryContext context = CurrentMemoryContext;
+	struct varlena *result = after;
+	int			i;
+
+	dp_ref_sites(ref->field, ref->id_field, DP_DOC_DATA(after), DP_DOC_SIZE(after), &sites);
+	if (sites.n == 0)
+		return after;
+	if (before != NULL)
+		dp_ref_sites(ref->field, ref->id_field, DP_DOC_DATA(before), DP_DOC_SIZE(before), &old_sites);
+	else
+		memset(&old_sites, 0, sizeof(old_sites));
+	match = dp_ref_match(&sites, &old_sites);
+
+	for (i = 0; i < sites.n; i++)
+	{
+		DpRefSite  *site = &sites.v[i];
+		DpRefFill	fill = {NULL, NULL, match[i], NULL, true};
+		struct varlena *extract = NULL;
+		DpValue		value;
+		bool		is_new = true;
+		int			j;
+
+		if (match[i] != NULL && !match[i]->bare && dp_value_identical(&site->value, &match[i]->value))
+			continue;
+		for (j = 0; j < old_sites.n && is_new; j++)
+			is_new = old_sites.v[j].bare || dp_value_compare(&old_sites.v[j].id, &site->id) != 0;
+		if (match[i] == NULL && i < old_sites.n)
+			fill.displaced = &old_sites.v[i];
+
+		if (!connected && dp_ref_source(ref))
+		{
+			SPI_connect();
+			connected = true;
+		}
+		if (connected && is_new)
+		{
+			DpRefId    *id;
+
+			if (run == NULL)
+				run = dp_ref_collecting(ref->pair, false);
+			id = dp_ref_run_add(run, &site->id);
+			if (!id->read)
+			{
+				MemoryContext old = MemoryContextSwitchTo(run->context);
+
+				id->extract = dp_ref_read(ref, &site->id, DP_REF_READ);
+				id->read = true;
+				MemoryContextSwitchTo(old);
+			}
+			extract = id->extract;
+		}
+		else if (connected)
+		{
+			MemoryContext old = MemoryContextSwitchTo(context);
+
+			extract = dp_ref_read(ref, &site->id, DP_REF_READ);
+			MemoryContextSwitchTo(old);
+		}
+		if (extract != NULL)
+		{
+			value = dp_value_of_document(extract);
+			fill.extract = &value;
+		}
+		{
+			MemoryContext old = MemoryContextSwitchTo(context);
+
+			differs |= dp_ref_fill(ref, site, &fill);
+			MemoryContextSwitchTo(old);
+		}
+	}
+	if (connected)
+		SPI_finish();
+	if (differs)
+		result = dp_ref_rebuild(ref, DP_DOC_DATA(after), DP_DOC_SIZE(after), &sites);
+	return result;
+}
+
+/*
+ * AFTER INSERT OR UPDATE: locks the sources of new references, and mends what
+ * has changed since they were read.
+ */
+static void
+reference_after(DpReference *ref)
+{
+	DpRefRun   *run = dp_ref_collected(ref->pair, false);
+	DpRefRun   *changed = NULL;
+	int			i;
+
+	if (run == NULL)
+		return;
+	dp_ref_run_sort(run);
+	SPI_connect();
+	for (i = 0; i < run->n; i++)
+	{
+		DpRefId    *id = run->ids[i];
+		struct varlena *now;
+		DpRefId    *entry;
+
+		CHECK_FOR_INTERRUPTS();
+		now = dp_ref_read(ref, &id->id, ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY);
+		if (now == NULL)
+		{
+			/* a row that was not stored after all (ON CONFLICT) names nobody */
+			if (ref->missing_error && dp_ref_named(ref, &id->id))
+				dp_ref_missing(ref, &id->id);
+			continue;
+		}
+		if (id->extract != NULL && VARSIZE_ANY(now) == VARSIZE_ANY(id->extract) &&
+			memcmp(VARDATA_ANY(now), VARDATA_ANY(id->extract), VARSIZE_ANY_EXHDR(now)) == 0 &&
+			VARSIZE_ANY_EXHDR(now) == VARSIZE_ANY_EXHDR(id->extract))
+			continue;
+		if (changed == NULL)
+			changed = dp_ref_run_make();
+		entry = dp_ref_run_add(changed, &id->id);
+		entry->extract = now;
+		entry->appeared = id->extract == NULL;
+	}
+	if (changed != NULL)
+	{
+		dp_ref_pass(ref, changed);
+		dp_ref_run_free(changed);
+	}
+	SPI_finish();
+	dp_ref_run_free(run);
+}
+
+/*
+ * Runs of ids.
+ */
+DpRefRun *
+dp_ref_run_make(void)
+{
+	MemoryContext context = AllocSetContextCreate(TopTransactionContext, "docpatterns references",
+												  ALLOCSET_SMALL_SIZES);
+	DpRefRun   *run = MemoryContextAllocZero(context, sizeof(DpRefRun));
+
+	run->context = context;
+	return run;
+}
+
+void
+dp_ref_run_free(DpRefRun *run)
+{
+	MemoryContextDelete(run->context);
+}
+
+/* Where the id is in the hash table, or where it would be. */
+static int
+run_bucket(const DpRefRun *run, const DpValue *id, uint64 hash)
+{
+	int			at = hash & (run->nbuckets - 1);
+
+	while (run->buckets[at] != 0)
+	{
+		const DpRefId *entry = run->ids[run->buckets[at] - 1];
+
+		if (entry->hash == hash && dp_value_compare(&entry->id, id) == 0)
+			break;
+		at = (at + 1) & (run->nbuckets - 1);
+	}
+	return at;
+}
+
+DpRefId *
+dp_ref_run_find(DpRefRun *run, const DpValue *id)
+{
+	int			at;
+
+	if (run->n == 0)
+		return NULL;
+	at = run_bucket(run, id, dp_value_hash(id, 0));
+	return run->buckets[at] == 0 ? NULL : run->ids[run->buckets[at] - 1];
+}
+
+/* The entry of an id, made when it is missing. */
+DpRefId *
+dp_ref_run_add(DpRefRun *run, const DpValue *id)
+{
+	uint64		hash = dp_value_hash(id, 0);
+	MemoryContext old = MemoryContextSwitchTo(run->context);
+	DpRefId    *entry;
+	uint8	   *copy;
+	int			at;
+	int			i;
+
+	if (run->n * 2 >= run->nbuckets)
+	{
+		run->nbuckets = run->nbuckets == 0 ? 16 : run->nbuckets * 2;
+		if (run->buckets != NULL)
+			pfree(run->buckets);
+		run->buckets = MemoryContextAllocHuge(run->context, sizeof(int) * run->nbuckets);
+		memset(run->buckets, 0, sizeof(int) * run->nbuckets);
+		for (i = 0; i < run->n; i++)
+			run->buckets[run_bucket(run, &run->ids[i]->id, run->ids[i]->hash)] = i + 1;
+	}
+	at = run_bucket(run, id, hash);
+	if (run->buckets[at] != 0)
+	{
+		MemoryContextSwitchTo(old);
+		return run->ids[run->buckets[at] - 1];
+	}
+
+	if (run->n == run->cap)
+	{
+		run->cap = run->cap == 0 ? 8 : run->cap * 2;
+		run->ids = run->ids == NULL ? palloc(sizeof(DpRefId *) * run->cap) :
+			repalloc_huge(run->ids, sizeof(DpRefId *) * run->cap);
+	}
+	entry = palloc0(sizeof(DpRefId));
+	copy = palloc(Max(id->len, 1));
+	memcpy(copy, id->data, id->len);
+	entry->id = *id;
+	entry->id.data = copy;
+	entry->hash = hash;
+	run->ids[run->n++] = entry;
+	run->buckets[at] = run->n;
+	MemoryContextSwitchTo(old);
+	return entry;
+}
+
+static int
+id_compare(const void *a, const void *b)
+{
+	return dp_value_compare(&(*(DpRefId *const *) a)->id, &(*(DpRefId *const *) b)->id);
+}
+
+/* Put the ids in order; entries can still be found afterwards. */
+void
+dp_ref_run_sort(DpRefRun *run)
+{
+	int			i;
+
+	if (run->n < 2)
+		return;
+	qsort(run->ids, run->n, sizeof(DpRefId *), id_compare);
+	memset(run->buckets, 0, sizeof(int) * run->nbuckets);
+	for (i = 0; i < run->n; i++)
+		run->buckets[run_bucket(run, &run->ids[i]->id, run->ids[i]->hash)] = i + 1;
+}
+
+DpRefRun *
+dp_ref_collecting(const char *pair, bool of_source)
+{
+	int			depth = dp_trigger_depth();
+	MemoryContext old;
+	Collecting *c;
+	ListCell   *lc;
+
+	foreach(lc, collecting)
+	{
+		c = lfirst(lc);
+		if (c->depth == depth && c->of_source == of_source && strcmp(c->pair, pair) == 0 &&
+			c->nestlevel == GetCurrentTransactionNestLevel())
+			return c->run;
+	}
+	if (!callbacks_registered)
+	{
+		RegisterXactCallback(collecting_xact, NULL);
+		RegisterSubXactCallback(collecting_subxact, NULL);
+		callbacks_registered = true;
+	}
+	old = MemoryContextSwitchTo(TopTransactionContext);
+	c = palloc(sizeof(Collecting));
+	c->pair = pstrdup(pair);
+	c->of_source = of_source;
+	c->depth = depth;
+	c->nestlevel = GetCurrentTransactionNestLevel();
+	c->run = dp_ref_run_make();
+	collecting = lappend(collecting, c);
+	MemoryContextSwitchTo(old);
+	return c->run;
+}
+
+DpRefRun *
+dp_ref_collected(const char *pair, bool of_source)
+{
+	int			depth;
+	ListCell   *lc;
+
+	if (collecting == NIL)
+		return NULL;
+	depth = dp_trigger_depth();
+	foreach(lc, collecting)
+	{
+		Collecting *c = lfirst(lc);
+
+		if (c->depth == depth && c->of_source == of_source && strcmp(c->pair, pair) == 0 &&
+			c->nestlevel == GetCurrentTransactionNestLevel())
+		{
+			DpRefRun   *run = c->run;
+
+			collecting = foreach_delete_current(collecting, lc);
+			pfree(c->pair);
+			pfree(c);
+			return run;
+		}
+	}
+	return NULL;
+}
+
+/* At the end of a transaction nothing is collected any more; its memory goes with it. */
+static void
+collecting_xact(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
+		collecting = NIL;
+}
+
+/* What a subtransaction collected is void when it is rolled back. */
+static void
+collecting_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
+{
+	int			level = GetCurrentTransactionNestLevel();
+	ListCell   *lc;
+
+	if (event != SUBXACT_EVENT_ABORT_SUB)
+		return;
+	foreach(lc, collecting)
+	{
+		Collecting *c = lfirst(lc);
+
+		if (c->nestlevel >= level)
+		{
+			dp_ref_run_free(c->run);
+			collecting = foreach_delete_current(collecting, lc);
+		}
+	}
+}

@@ -1,0 +1,210 @@
+/*
+ * reference.h
+ *		The extended reference pattern: what its parts share.
+ *
+ * Documents of a table (the target) name documents of another table or of the
+ * same (the source) by key, and carry copies of some of their fields.  A place
+ * where a document names a source is a site:
+ *
+ *		customer: {_id: 123, name: "...", address: {...}}		a sub-document
+ *		items: [{_id: 1, ...}, {_id: 2, ...}]					an array of them
+ *		comments: [{text: "...", author: {id: 7, ...}}]			a path through arrays
+ *		customer: 123											a bare id, which is expanded
+ *
+ * Live copies follow the source, frozen ones keep the value that they were
+ * written with.  What is copied of a source is kept in one small document, its
+ * extract: the live and the frozen fields that it has, in the order of the
+ * declaration.
+ *
+ * reference_fill.c changes documents and reads no table, reference.c has the
+ * triggers of the target, reference_source.c those of the source and what
+ * reads it, reference_pass.c brings the rows that name a source in line,
+ * reference_calls.c has the functions for indexes, checks and verbs.
+ */
+#ifndef DP_PATTERNS_REFERENCE_H
+#define DP_PATTERNS_REFERENCE_H
+
+#include "bson/path.h"
+#include "bson/reader.h"
+#include "patterns/declaration.h"
+#include "patterns/rowkey.h"
+#include "patterns/write.h"
+
+typedef enum DpRefDelete
+{
+	DP_REF_RESTRICT,
+	DP_REF_CASCADE,
+	DP_REF_UNSET,
+	DP_REF_KEEP
+} DpRefDelete;
+
+typedef struct DpReference
+{
+	DpDecl	   *decl;			/* of the target */
+	DpPath	   *field;			/* where sites are; parts are names, arrays are passed through */
+	DpPath	   *id_field;		/* of one part */
+	DpPath	  **live;
+	int			nlive;
+	DpPath	  **frozen;
+	int			nfrozen;
+	DpRefDelete on_delete;
+	bool		missing_error;
+	bool		deferred;
+	char	   *pair;
+	DpDecl	   *source;			/* key and document column of the source; NULL until it is looked for */
+	DpLookup   *source_key;
+	DpLookup   *by_id;			/* target rows by the id of a site outside of arrays */
+} DpReference;
+
+/* What is to become of a site */
+typedef enum DpRefAction
+{
+	DP_REF_LEAVE,
+	DP_REF_REPLACE,				/* by replacement */
+	DP_REF_REMOVE				/* the field, or the element of the innermost array */
+} DpRefAction;
+
+/*
+ * A site that names a source: where the path ends, in a document that must
+ * outlive this.
+ */
+typedef struct DpRefSite
+{
+	DpValue		value;			/* a document, or the bare id */
+	DpValue		id;
+	bool		bare;
+	int			depth;			/* containers around value */
+	const uint8 *element;		/* the innermost array element around or at it (its value's bytes), or NULL */
+	bool		is_element;		/* value is that element itself */
+	DpRefAction action;
+	bool		element_goes;	/* with DP_REF_REMOVE: the whole element */
+	DpValue		replacement;
+} DpRefSite;
+
+typedef struct DpRefSites
+{
+	DpRefSite  *v;
+	int			n;
+	int			cap;
+	bool		met_array;		/* the path has passed through or ended at an array */
+} DpRefSites;
+
+/* The pattern's view of a declaration. */
+extern DpReference *dp_reference(DpDecl *decl);
+
+/* reference_fill.c */
+
+/* Sites of a document that name a source, in their order; palloc'd. */
+extern void dp_ref_sites(const DpPath *field, const DpPath *id_field, const uint8 *doc, uint32 size,
+						 DpRefSites *sites);
+
+/* What is copied of a source's document: a new bson. */
+extern struct varlena *dp_ref_extract(const DpReference *ref, const uint8 *doc, uint32 size);
+
+/* How a site is filled in */
+typedef struct DpRefFill
+{
+	const DpValue *extract;		/* of the source, NULL if there is none: then copies stay */
+	const DpValue *id;			/* the id to be written, or NULL for the one that is there */
+	const DpRefSite *before;	/* the same reference in the old document, or NULL: the reference is new */
+	const DpRefSite *displaced; /* what stood there before another reference, or NULL */
+	bool		freeze;			/* fill frozen fields in that are absent */
+} DpRefFill;
+
+/* Notes in the site what has to be written; returns whether anything has. */
+extern bool dp_ref_fill(const DpReference *ref, DpRefSite *site, const DpRefFill *fill);
+
+/* The first live copy of a site that is not the source's, or NULL. */
+extern const DpPath *dp_ref_wrong(const DpReference *ref, const DpRefSite *site, const DpValue *extract);
+
+/* The document with what the sites' actions say; a new bson. */
+extern struct varlena *dp_ref_rebuild(const DpReference *ref, const uint8 *doc, uint32 size,
+									  DpRefSites *sites);
+
+/*
+ * Pairs the sites of a new document with those of the old one that name the
+ * same source: before[i] is the old site of new site i, or NULL.  Each old
+ * site is used once; one at the same place comes first.
+ */
+extern const DpRefSite **dp_ref_match(const DpRefSites *after, const DpRefSites *before);
+
+/*
+ * reference_source.c
+ */
+
+typedef enum DpRefLock
+{
+	DP_REF_READ,				/* the latest committed version, without a lock */
+	DP_REF_LOCK,				/* waits for whoever is changing it, and keeps it from being changed */
+	DP_REF_LOCK_KEY				/* keeps it from being deleted only */
+} DpRefLock;
+
+/* The source's table, found; false if it is gone (the target was restored alone). */
+extern bool dp_ref_source(DpReference *ref);
+
+/*
+ * The extract of the source with that id, in the current context; NULL if
+ * there is none.  Called inside SPI_connect().
+ */
+extern struct varlena *dp_ref_read(DpReference *ref, const DpValue *id, DpRefLock lock);
+
+/*
+ * Ids that a statement concerns, collected by row triggers until the
+ * statement's own trigger takes them.
+ */
+typedef struct DpRefId
+{
+	DpValue		id;
+	uint64		hash;
+	bool		read;			/* target: extract is what was read */
+	bool		changed;		/* source: the row has other live fields */
+	bool		gone;			/* source: the row was deleted or has another key */
+	bool		appeared;		/* source: there is a new row */
+	DpValue    *becomes;		/* source: the key that the row has now */
+	struct varlena *extract;	/* NULL: there is no such source */
+} DpRefId;
+
+typedef struct DpRefRun
+{
+	MemoryContext context;
+	DpRefId   **ids;
+	int			n;
+	int			cap;
+	int		   *buckets;		/* hash table of positions + 1 */
+	int			nbuckets;
+} DpRefRun;
+
+extern DpRefRun *dp_ref_run_make(void);
+extern DpRefId *dp_ref_run_find(DpRefRun *run, const DpValue *id);
+extern DpRefId *dp_ref_run_add(DpRefRun *run, const DpValue *id);
+extern void dp_ref_run_sort(DpRefRun *run);
+extern void dp_ref_run_free(DpRefRun *run);
+
+/* The run of the statement whose triggers are being called, made when it is missing; and taking it (NULL if there is none). */
+extern DpRefRun *dp_ref_collecting(const char *pair, bool of_source);
+extern DpRefRun *dp_ref_collected(const char *pair, bool of_source);
+
+/*
+ * reference_pass.c
+ *
+ * All rows of the target that name one of the ids are brought in line, in the
+ * order of their keys: what exists is copied, an id that has become another
+ * one is changed, and to one that is gone the delete rule is applied.  Ids
+ * without an extract that are not gone are left alone.  Returns the number of
+ * rows that were written.  Called inside SPI_connect().
+ */
+extern int64 dp_ref_pass(DpReference *ref, DpRefRun *run);
+
+/* The same for all ids that the target names and the source does not have: it was truncated. */
+extern void dp_ref_truncated(DpReference *ref);
+
+/* Whether a row of the target names the id. */
+extern bool dp_ref_named(DpReference *ref, const DpValue *id);
+
+/* Raises FOREIGN_KEY_VIOLATION: there is no such source. */
+extern void dp_ref_missing(DpReference *ref, const DpValue *id) pg_attribute_noreturn();
+
+/* An id as text for messages, cut. */
+extern char *dp_ref_id_text(const DpValue *id);
+
+#endif							/* DP_PATTERNS_REFERENCE_H */

@@ -1,0 +1,535 @@
+/*
+ * reference_pass.c
+ *		Bringing the rows that name a source in line, in one pass.
+ *
+ * Rows that name an id outside of arrays are found by the btree index on
+ * (document -> 'field.id'), those that name it inside of arrays by the GIN index on
+ * reference_array_hashes().  They are put in the order of their primary keys and
+ * written one after the other, each once for all ids of the pass.  Rows are not
+ * locked before they are written: where somebody else was faster the row is
+ * looked at again.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/typcache.h"
+
+#include "bson/catalog.h"
+#include "bson/compare.h"
+#include "patterns/reference.h"
+#include "patterns/run.h"
+#include "patterns/sqlgen.h"
+
+static const char plan_arrays, plan_all;
+
+/* A row that may have to be written */
+typedef struct FoundRow
+{
+	DpRowRef	ref;
+	uint64		abbreviated;	/* of a key that is one bson_value; else 0 */
+	DpKey	   *key;
+} FoundRow;
+
+typedef struct Pass
+{
+	DpReference *ref;
+	DpRefRun   *run;
+	DpWriter   *w;
+	MemoryContext rows_context;
+	MemoryContext row_context;	/* reset after each row */
+	FoundRow   *rows;
+	int64		n;
+	int64		cap;
+	FmgrInfo	cmp[INDEX_MAX_KEYS];
+	int16		typlen[INDEX_MAX_KEYS];
+	bool		typbyval[INDEX_MAX_KEYS];
+	bool		abbreviates;
+	bool		look_again;		/* a row was not where it was found */
+} Pass;
+
+/* What is to become of a row */
+typedef enum RowFate
+{
+	ROW_SAME,
+	ROW_WRITTEN,
+	ROW_DELETED
+} RowFate;
+
+static void pass_begin(Pass *p, DpReference *ref, DpRefRun *run);
+static void pass_end(Pass *p);
+static void pass_find(Pass *p);
+static void pass_find_arrays(Pass *p);
+static void pass_add(Pass *p);
+static int	row_compare(const void *a, const void *b, void *arg);
+static void pass_row(Pass *p, const FoundRow *row, int64 *written);
+static RowFate row_change(Pass *p, struct varlena *doc, struct varlena **changed);
+static bool row_names(Pass *p, struct varlena *doc);
+static bool skip_trigger(const Trigger *trigger);
+static void referenced(DpReference *ref, const DpValue *id) pg_attribute_noreturn();
+
+int64
+dp_ref_pass(DpReference *ref, DpRefRun *run)
+{
+	Pass		p;
+	int64		written = 0;
+	int64		i;
+
+	check_stack_depth();
+	pass_begin(&p, ref, run);
+	do
+	{
+		p.look_again = false;
+		pass_find(&p);
+		for (i = 0; i < p.n; i++)
+		{
+			CHECK_FOR_INTERRUPTS();
+			/* a row may have been found by several ids */
+			if (i > 0 && p.rows[i].ref.relid == p.rows[i - 1].ref.relid &&
+				ItemPointerEquals(&p.rows[i].ref.tid, &p.rows[i - 1].ref.tid))
+				continue;
+			pass_row(&p, &p.rows[i], &written);
+		}
+	} while (p.look_again);
+	pass_end(&p);
+	return written;
+}
+
+/*
+ * Whether a row of the target names the id.
+ */
+bool
+dp_ref_named(DpReference *ref, const DpValue *id)
+{
+	DpRefRun   *run = dp_ref_run_make();
+	Pass		p;
+	bool		named = false;
+	int64		i;
+
+	dp_ref_run_add(run, id);
+	pass_begin(&p, ref, run);
+	pass_find(&p);
+	for (i = 0; i < p.n && !named; i++)
+	{
+		if (dp_writer_fetch(p.w, &p.rows[i].ref))
+		{
+			struct varlena *doc = dp_writer_document(p.w);
+
+			named = doc != NULL && row_names(&p, doc);
+		}
+	}
+	pass_end(&p);
+	dp_ref_run_free(run);
+	return named;
+}
+
+/*
+ * The source was truncated, or a partition of it: apply the delete rule to all
+ * ids that it does not have any more.
+ */
+void
+dp_ref_truncated(DpReference *ref)
+{
+	DpRefRun   *all = dp_ref_run_make();
+	DpRefRun   *gone = dp_ref_run_make();
+	SPIPlanPtr	plan = dp_plan(ref->decl, &plan_all);
+	Portal		portal;
+	DpActor		self;
+	int			i;
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(ref->decl->doc_column));
+		dp_sql_table(&sql, ref->decl->target);
+		appendStringInfo(&sql, " WHERE %s IS NOT NULL", quote_identifier(ref->decl->doc_column));
+		plan = dp_plan_make(ref->decl, &plan_all, sql.data, 0, NULL);
+	}
+	dp_owner_begin(ref->decl->owner, &self);
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetLatestSnapshot());
+	portal = SPI_cursor_open(NULL, plan, NULL, NULL, true);
+	for (;;)
+	{
+		uint64		row;
+
+		CHECK_FOR_INTERRUPTS();
+		SPI_cursor_fetch(portal, true, 100);
+		if (SPI_processed == 0)
+			break;
+		for (row = 0; row < SPI_processed; row++)
+		{
+			bool		isnull;
+			struct varlena *doc = (struct varlena *) DatumGetPointer(dp_result(row, 1, &isnull));
+			DpRefSites	sites;
+
+			dp_ref_sites(ref->field, ref->id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
+			for (i = 0; i < sites.n; i++)
+				dp_ref_run_add(all, &sites.v[i].id);
+		}
+		SPI_freetuptable(SPI_tuptable);
+	}
+	SPI_cursor_close(portal);
+	PopActiveSnapshot();
+	dp_owner_end(&self);
+
+	for (i = 0; i < all->n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (dp_ref_read(ref, &all->ids[i]->id, DP_REF_READ) == NULL)
+			dp_ref_run_add(gone, &all->ids[i]->id)->gone = true;
+	}
+	dp_ref_run_free(all);
+	if (gone->n > 0)
+		dp_ref_pass(ref, gone);
+	dp_ref_run_free(gone);
+}
+
+/* Open the target. */
+static void
+pass_begin(Pass *p, DpReference *ref, DpRefRun *run)
+{
+	int			i;
+
+	memset(p, 0, sizeof(*p));
+	p->ref = ref;
+	p->run = run;
+	p->rows_context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns referring rows", ALLOCSET_DEFAULT_SIZES);
+	p->row_context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns referring row", ALLOCSET_DEFAULT_SIZES);
+	for (i = 0; i < ref->decl->nkeys; i++)
+	{
+		TypeCacheEntry *type = lookup_type_cache(ref->decl->keys[i].type, TYPECACHE_CMP_PROC_FINFO);
+
+		fmgr_info_copy(&p->cmp[i], &type->cmp_proc_finfo, CurrentMemoryContext);
+		p->typlen[i] = type->typlen;
+		p->typbyval[i] = type->typbyval;
+	}
+	p->abbreviates = ref->decl->nkeys == 1 && ref->decl->keys[0].type == dp_types()->bson_value;
+	if (ref->by_id == NULL)
+	{
+		/* as it is written in the index */
+		char	   *path = psprintf("%s.%s", dp_decl_text(ref->decl, "field"), dp_decl_text(ref->decl, "id_field"));
+
+		ref->by_id = dp_lookup_path(ref->decl->target, ref->decl->doc_column, path, ref->decl->context);
+		pfree(path);
+	}
+	p->w = dp_writer_open(ref->decl->target, ref->decl->doc_column, 0, ref->decl->name);
+	dp_writer_skip(p->w, skip_trigger);
+	dp_writer_refresh(p->w);
+}
+
+/* Close it, which fires what is left to fire. */
+static void
+pass_end(Pass *p)
+{
+	dp_writer_close(p->w);
+	MemoryContextDelete(p->row_context);
+	MemoryContextDelete(p->rows_context);
+}
+
+/*
+ * Triggers that have nothing to do in a row of which copies only are written:
+ * our own, and that of collections, whose key stays.
+ */
+static bool
+skip_trigger(const Trigger *trigger)
+{
+	char	   *name = get_func_name(trigger->tgfoid);
+
+	return name != NULL && get_func_namespace(trigger->tgfoid) == dp_types()->schema &&
+		(strcmp(name, "reference_trigger") == 0 || strcmp(name, "collection_set_id") == 0);
+}
+
+/* The rows that name an id of the run, in the order of their keys. */
+static void
+pass_find(Pass *p)
+{
+	int			i;
+
+	if (p->n > 0)
+	{
+		MemoryContextReset(p->rows_context);
+		dp_writer_refresh(p->w);
+	}
+	p->rows = NULL;
+	p->n = p->cap = 0;
+	for (i = 0; i < p->run->n; i++)
+	{
+		Datum		id = PointerGetDatum(dp_value_to_varlena(&p->run->ids[i]->id));
+		bool		found;
+
+		CHECK_FOR_INTERRUPTS();
+		for (found = dp_writer_find(p->w, p->ref->by_id, &id); found; found = dp_writer_next(p->w))
+			pass_add(p);
+		pfree(DatumGetPointer(id));
+	}
+	pass_find_arrays(p);
+	if (p->n > 1)
+		qsort_arg(p->rows, p->n, sizeof(FoundRow), row_compare, p);
+}
+
+/* Add the rows that name an id inside of arrays. */
+static void
+pass_find_arrays(Pass *p)
+{
+	DpDecl	   *decl = p->ref->decl;
+	SPIPlanPtr	plan = dp_plan(decl, &plan_arrays);
+	Oid			type = INT8ARRAYOID;
+	Datum	   *hashes;
+	Datum		array;
+	uint64		rows;
+	uint64		row;
+	int			i;
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		StringInfoData call;
+
+		/* as it is written in the index */
+		initStringInfo(&call);
+		dp_sql_own_schema(&call);
+		appendStringInfo(&call, "reference_array_hashes(%s, %s::pg_catalog.text, %s::pg_catalog.text)",
+						 quote_identifier(decl->doc_column), quote_literal_cstr(dp_decl_text(decl, "field")),
+						 quote_literal_cstr(dp_decl_text(decl, "id_field")));
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "SELECT tableoid, ctid FROM ");
+		dp_sql_table(&sql, decl->target);
+		appendStringInfo(&sql, " WHERE %s OPERATOR(pg_catalog.&&) $1 AND %s IS NOT NULL", call.data, call.data);
+		plan = dp_plan_make(decl, &plan_arrays, sql.data, 1, &type);
+	}
+
+	hashes = palloc(sizeof(Datum) * Max(p->run->n, 1));
+	for (i = 0; i < p->run->n; i++)
+		hashes[i] = Int64GetDatum((int64) p->run->ids[i]->hash);
+	array = PointerGetDatum(construct_array(hashes, p->run->n, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+	rows = dp_run(decl, plan, &array, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT);
+	for (row = 0; row < rows; row++)
+	{
+		DpRowRef	ref = {0};
+		bool		isnull;
+
+		ref.relid = DatumGetObjectId(dp_result(row, 1, &isnull));
+		ref.tid = *(ItemPointer) DatumGetPointer(dp_result(row, 2, &isnull));
+		CHECK_FOR_INTERRUPTS();
+		if (dp_writer_fetch(p->w, &ref))
+			pass_add(p);
+		else
+			p->look_again = true;
+	}
+	SPI_freetuptable(SPI_tuptable);
+}
+
+/* Remember the current row. */
+static void
+pass_add(Pass *p)
+{
+	MemoryContext old = MemoryContextSwitchTo(p->rows_context);
+	FoundRow   *row;
+	DpKey		key;
+	int			i;
+
+	if (p->n == p->cap)
+	{
+		p->cap = p->cap == 0 ? 64 : p->cap * 2;
+		p->rows = p->rows == NULL ? palloc(sizeof(FoundRow) * p->cap) :
+			repalloc_huge(p->rows, sizeof(FoundRow) * p->cap);
+	}
+	row = &p->rows[p->n++];
+	dp_writer_ref(p->w, &row->ref);
+	dp_writer_key(p->w, &key);
+	row->key = palloc(offsetof(DpKey, values) + sizeof(Datum) * key.n);
+	row->key->n = key.n;
+	for (i = 0; i < key.n; i++)
+		row->key->values[i] = datumCopy(key.values[i], p->typbyval[i], p->typlen[i]);
+	row->abbreviated = 0;
+	if (p->abbreviates)
+	{
+		DpValue		value = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(row->key->values[0]));
+
+		row->abbreviated = dp_value_abbreviate(&value);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/* The order in which rows are written. */
+static int
+row_compare(const void *a, const void *b, void *arg)
+{
+	Pass	   *p = arg;
+	const FoundRow *left = a;
+	const FoundRow *right = b;
+	int			i;
+
+	if (left->abbreviated != right->abbreviated)
+		return left->abbreviated < right->abbreviated ? -1 : 1;
+	for (i = 0; i < left->key->n; i++)
+	{
+		int			cmp = DatumGetInt32(FunctionCall2Coll(&p->cmp[i], p->ref->decl->keys[i].collation,
+														  left->key->values[i], right->key->values[i]));
+
+		if (cmp != 0)
+			return cmp;
+	}
+	return 0;
+}
+
+/*
+ * Bring one row in line.
+ */
+static void
+pass_row(Pass *p, const FoundRow *row, int64 *written)
+{
+	bool		there = dp_writer_fetch(p->w, &row->ref);
+	DpLookup   *primary = NULL;
+
+	for (;;)
+	{
+		MemoryContext old;
+		struct varlena *doc;
+		struct varlena *changed;
+		DpWriteResult result = DP_WRITE_SAME;
+
+		if (!there)
+		{
+			/* it has another version, or key, or is deleted */
+			if (primary == NULL)
+				primary = dp_lookup_primary(p->ref->decl->target, p->rows_context);
+			dp_writer_refresh(p->w);
+			there = dp_writer_find(p->w, primary, row->key->values);
+			if (!there)
+			{
+				p->look_again = true;
+				return;
+			}
+		}
+		old = MemoryContextSwitchTo(p->row_context);
+		doc = dp_writer_document(p->w);
+		switch (doc == NULL ? ROW_SAME : row_change(p, doc, &changed))
+		{
+			case ROW_SAME:
+				break;
+			case ROW_WRITTEN:
+				result = dp_writer_update(p->w, changed);
+				break;
+			case ROW_DELETED:
+				result = dp_writer_delete(p->w);
+				break;
+		}
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(p->row_context);
+		if (result == DP_WRITE_DONE)
+			(*written)++;
+		if (result != DP_WRITE_CHANGED)
+			return;
+		there = false;
+	}
+}
+
+/* What the run says about a document.  Raises FOREIGN_KEY_VIOLATION if it names an id that may not go. */
+static RowFate
+row_change(Pass *p, struct varlena *doc, struct varlena **changed)
+{
+	DpReference *ref = p->ref;
+	DpRefSites	sites;
+	bool		differs = false;
+	int			i;
+
+	dp_ref_sites(ref->field, ref->id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
+	for (i = 0; i < sites.n; i++)
+	{
+		DpRefSite  *site = &sites.v[i];
+		DpRefId    *id = dp_ref_run_find(p->run, &site->id);
+		DpRefFill	fill = {NULL, NULL, NULL, NULL, false};
+		DpValue		extract;
+
+		if (id == NULL)
+			continue;
+		if (id->extract != NULL)
+		{
+			extract = dp_value_of_document(id->extract);
+			fill.extract = &extract;
+			fill.id = id->becomes;
+			fill.freeze = id->appeared;
+			differs |= dp_ref_fill(ref, site, &fill);
+		}
+		else if (id->gone)
+		{
+			switch (ref->on_delete)
+			{
+				case DP_REF_KEEP:
+					continue;
+				case DP_REF_RESTRICT:
+					/* whoever is changing the row may be taking the reference away */
+					switch (dp_writer_lock(p->w, LockTupleKeyShare))
+					{
+						case DP_LOCK_OK:
+							referenced(ref, &site->id);
+							break;
+						case DP_LOCK_CHANGED:
+							doc = dp_writer_document(p->w);
+							if (doc != NULL && row_names(p, doc))
+								referenced(ref, &site->id);
+							break;
+						default:
+							break;
+					}
+					p->look_again = true;
+					return ROW_SAME;
+				case DP_REF_CASCADE:
+					if (site->element == NULL)
+						return ROW_DELETED;
+					site->element_goes = true;
+					break;
+				case DP_REF_UNSET:
+					break;
+			}
+			site->action = DP_REF_REMOVE;
+			differs = true;
+		}
+	}
+	if (!differs)
+		return ROW_SAME;
+	*changed = dp_ref_rebuild(ref, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
+	return ROW_WRITTEN;
+}
+
+/* Whether a document names an id of the run. */
+static bool
+row_names(Pass *p, struct varlena *doc)
+{
+	DpRefSites	sites;
+	int			i;
+
+	dp_ref_sites(p->ref->field, p->ref->id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
+	for (i = 0; i < sites.n; i++)
+	{
+		if (dp_ref_run_find(p->run, &sites.v[i].id) != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* Raises FOREIGN_KEY_VIOLATION. */
+static void
+referenced(DpReference *ref, const DpValue *id)
+{
+	StringInfoData field;
+
+	initStringInfo(&field);
+	dp_path_to_text(&field, ref->field);
+	ereport(ERROR,
+			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+			 errmsg("a document of table %s cannot go: documents of table %s refer to it",
+					dp_relation_name(ref->source->relid), dp_relation_name(ref->decl->target)),
+			 errdetail("Its key %s is named by their field \"%s\".", dp_ref_id_text(id), field.data)));
+}

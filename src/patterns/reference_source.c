@@ -1,0 +1,370 @@
+/*
+ * reference_source.c
+ *		The extended reference pattern at the table that documents refer to:
+ *		reading and locking its rows, and its triggers.
+ *
+ * AFTER INSERT, UPDATE or DELETE, for each row: notes the keys of rows whose
+ * live fields or keys have changed (a condition of the trigger lets others
+ * pass), that are gone, or that are new.
+ *
+ * BEFORE UPDATE, for each row of a partitioned source whose key changes: the
+ * same, because a row that moves to another partition is deleted and inserted
+ * as far as AFTER triggers know.
+ *
+ * AFTER INSERT, UPDATE, DELETE or TRUNCATE, for each statement: looks at what
+ * there is now under the keys that were noted, and brings the rows that name
+ * them in line.  Deferred, changes go to the queue.
+ *
+ * Everything is read as the owner, so that writers need no rights on the
+ * source.  They see of it what the declaration copies and nothing else.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "bson/text.h"
+#include "patterns/queue.h"
+#include "patterns/reference.h"
+#include "patterns/run.h"
+#include "patterns/sqlgen.h"
+
+static const char plan_read;
+
+static SPIPlanPtr source_plan(DpReference *ref);
+static struct varlena *source_document(DpReference *ref, const DpKey *key, DpRefLock lock);
+static DpValue row_id(DpReference *ref, Relation rel, HeapTuple tuple);
+static void source_changed(DpReference *ref, DpRefRun *run);
+
+/*
+ * The source's table; false if there is none: the target was restored alone.
+ */
+bool
+dp_ref_source(DpReference *ref)
+{
+	Oid			relid;
+	MemoryContext context = ref->decl->context;
+
+	if (likely(ref->source != NULL))
+		return true;
+	relid = dp_pair_side(ref->pair, ref->decl->target);
+	if (!OidIsValid(relid))
+	{
+		relid = dp_pair_foreign(ref->pair, false, ref->decl->target);
+		if (OidIsValid(relid))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("table %s and table %s, to which it refers, have different owners",
+							dp_relation_name(ref->decl->target), dp_relation_name(relid)),
+					 errhint("Give both the same owner.")));
+		return false;
+	}
+	ref->source_key = dp_lookup_primary(relid, context);
+	ref->source = dp_decl_of_table(relid, "reference", ref->decl->name,
+								   dp_decl_text(ref->decl, "source_doc_column"), context);
+	return true;
+}
+
+/*
+ * The extract of the source with that id, or NULL.
+ */
+struct varlena *
+dp_ref_read(DpReference *ref, const DpValue *id, DpRefLock lock)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	struct varlena *doc = NULL;
+	struct varlena *extract = NULL;
+	DpKey		key;
+
+	if (!dp_ref_source(ref))
+		return NULL;
+	(void) source_plan(ref);	/* looks at the table anew if it has changed */
+	if (dp_key_of_value(ref->source, id, &key))
+		doc = source_document(ref, &key, lock);
+	MemoryContextSwitchTo(caller);
+	if (doc != NULL)
+	{
+		extract = dp_ref_extract(ref, DP_DOC_DATA(doc), DP_DOC_SIZE(doc));
+		if (lock != DP_REF_READ)
+			pfree(doc);
+	}
+	return extract;
+}
+
+/* The statement that reads a row of the source.  With it, what is known of the source is made anew after changes of the table. */
+static SPIPlanPtr
+source_plan(DpReference *ref)
+{
+	SPIPlanPtr	plan = dp_plan(ref->decl, &plan_read);
+	StringInfoData sql;
+	Oid			types[INDEX_MAX_KEYS];
+
+	if (likely(plan != NULL))
+		return plan;
+	ref->source = dp_decl_of_table(ref->source->relid, "reference", ref->decl->name,
+								   dp_decl_text(ref->decl, "source_doc_column"), ref->decl->context);
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(ref->source->doc_column));
+	dp_sql_table(&sql, ref->source->relid);
+	appendStringInfoString(&sql, " WHERE ");
+	dp_sql_key_match(&sql, ref->source, 1);
+	dp_sql_key_types(ref->source, types);
+	return dp_plan_make(ref->decl, &plan_read, sql.data, ref->source->nkeys, types);
+}
+
+/* The document of a row of the source; NULL if there is none (or it is null). */
+static struct varlena *
+source_document(DpReference *ref, const DpKey *key, DpRefLock lock)
+{
+	struct varlena *doc = NULL;
+	bool		isnull;
+
+	if (lock == DP_REF_READ)
+	{
+		if (dp_run(ref->decl, source_plan(ref), (Datum *) key->values, NULL,
+				   DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) == 1)
+			doc = (struct varlena *) DatumGetPointer(dp_result(0, 1, &isnull));
+	}
+	else
+	{
+		/* a row whose key has changed meanwhile is not the one that is meant: it is looked for again */
+		DpWriter   *w = dp_writer_open(ref->source->relid, ref->source->doc_column, 0, ref->decl->name);
+		DpLockResult locked = DP_LOCK_GONE;
+
+		dp_writer_refresh(w);
+		while (locked == DP_LOCK_GONE && dp_writer_find(w, ref->source_key, key->values))
+		{
+			DpKey		now;
+
+			CHECK_FOR_INTERRUPTS();
+			locked = dp_writer_lock(w, lock == DP_REF_LOCK ? LockTupleShare : LockTupleKeyShare);
+			if (locked == DP_LOCK_CHANGED)
+			{
+				dp_writer_key(w, &now);
+				if (!dp_key_identical(ref->source, key, &now))
+					locked = DP_LOCK_GONE;
+			}
+			if (locked == DP_LOCK_GONE)
+				dp_writer_refresh(w);
+		}
+		if (locked != DP_LOCK_GONE)
+		{
+			doc = dp_writer_document(w);
+			if (doc != NULL)
+				doc = dp_document_to_varlena(DP_DOC_DATA(doc), DP_DOC_SIZE(doc));
+		}
+		dp_writer_close(w);
+	}
+	return doc;
+}
+
+/*
+ * reference_source_trigger(): the triggers of the pattern on the source.
+ */
+DP_FUNCTION(dp_reference_source_trigger);
+Datum
+dp_reference_source_trigger(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	Oid			relid;
+	Oid			target;
+	const char *pair;
+	DpReference *ref;
+	DpRefRun   *run;
+	Datum		result = PointerGetDatum(NULL);
+
+	if (!CALLED_AS_TRIGGER(fcinfo) || trigdata->tg_trigger->tgnargs != 3 ||
+		(!TRIGGER_FIRED_AFTER(trigdata->tg_event) &&
+		 !(TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"reference_source_trigger\" is called by triggers of the reference pattern only")));
+	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
+		result = PointerGetDatum(trigdata->tg_newtuple);
+	relid = RelationGetRelid(trigdata->tg_relation);
+	pair = trigdata->tg_trigger->tgargs[1];
+
+	target = dp_pair_main(pair, relid);
+	if (OidIsValid(target))
+	{
+		/* as by any writer to the table, so that the declaration stays as it is until we are done */
+		LockRelationOid(target, RowExclusiveLock);
+		target = dp_pair_main(pair, relid);
+	}
+	if (!OidIsValid(target))
+		return result;	/* the source was restored alone */
+	ref = dp_reference(dp_decl_find(target, "reference", trigdata->tg_trigger->tgargs[2]));
+	if (strcmp(ref->pair, pair) != 0 || !dp_decl_maintained(ref->decl) || !dp_ref_source(ref))
+		return result;
+
+	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
+	{
+		DpValue		id;
+		DpValue		now;
+
+		run = dp_ref_collecting(pair, true);
+		id = row_id(ref, trigdata->tg_relation, trigdata->tg_trigtuple);
+		if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+			dp_ref_run_add(run, &id)->appeared = true;
+		else if (TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
+			dp_ref_run_add(run, &id)->gone = true;
+		else
+		{
+			now = row_id(ref, trigdata->tg_relation, trigdata->tg_newtuple);
+			if (dp_value_identical(&id, &now))
+				dp_ref_run_add(run, &id)->changed = true;
+			else
+			{
+				DpRefId    *entry = dp_ref_run_add(run, &id);
+				DpRefId    *other;
+
+				entry->gone = true;
+				entry->becomes = MemoryContextAlloc(run->context, sizeof(DpValue));
+				other = dp_ref_run_add(run, &now);
+				other->appeared = true;
+				*entry->becomes = other->id;
+			}
+		}
+		return result;
+	}
+
+	SPI_connect();
+	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
+	{
+		if (ref->on_delete != DP_REF_KEEP)
+			dp_ref_truncated(ref);
+	}
+	run = dp_ref_collected(pair, true);
+	if (run != NULL)
+	{
+		dp_ref_run_sort(run);
+		source_changed(ref, run);
+		dp_ref_run_free(run);
+	}
+	SPI_finish();
+	return result;
+}
+
+/*
+ * Handle what a statement has done to the ids of the run.  What counts is what
+ * there is now.
+ */
+static void
+source_changed(DpReference *ref, DpRefRun *run)
+{
+	DpRefRun   *pass = dp_ref_run_make();
+	DpQueue    *queue = NULL;
+	int			i;
+
+	for (i = 0; i < run->n; i++)
+	{
+		DpRefId    *id = run->ids[i];
+		MemoryContext old = MemoryContextSwitchTo(pass->context);
+		struct varlena *extract = dp_ref_read(ref, &id->id, DP_REF_READ);
+		struct varlena *moved = extract == NULL && id->becomes != NULL ?
+			dp_ref_read(ref, id->becomes, DP_REF_READ) : NULL;
+		DpRefId    *entry = NULL;
+
+		MemoryContextSwitchTo(old);
+		CHECK_FOR_INTERRUPTS();
+		if (id->becomes != NULL && extract != NULL)
+		{
+			/* two rows have changed places: references follow the row */
+			old = MemoryContextSwitchTo(pass->context);
+			moved = dp_ref_read(ref, id->becomes, DP_REF_READ);
+			MemoryContextSwitchTo(old);
+		}
+		if (moved != NULL)
+		{
+			entry = dp_ref_run_add(pass, &id->id);
+			entry->extract = moved;
+			entry->becomes = MemoryContextAlloc(pass->context, sizeof(DpValue));
+			*entry->becomes = *id->becomes;
+		}
+		else if (extract == NULL)
+		{
+			if (id->gone && ref->on_delete != DP_REF_KEEP)
+				dp_ref_run_add(pass, &id->id)->gone = true;
+		}
+		else if (ref->deferred && !id->appeared)
+		{
+			if (queue == NULL)
+				queue = dp_queue_open(ref->decl, "second_pair");
+			dp_queue_add(queue, &id->id, NULL);
+		}
+		else
+		{
+			entry = dp_ref_run_add(pass, &id->id);
+			entry->extract = extract;
+			entry->appeared = id->appeared;
+		}
+	}
+	if (queue != NULL)
+		dp_queue_close(queue);
+	if (pass->n > 0)
+		dp_ref_pass(ref, pass);
+	dp_ref_run_free(pass);
+}
+
+/* The id of a row of the source, or of a partition of it. */
+static DpValue
+row_id(DpReference *ref, Relation rel, HeapTuple tuple)
+{
+	DpKey		key;
+	int			i;
+
+	key.n = ref->source->nkeys;
+	for (i = 0; i < key.n; i++)
+	{
+		const DpKeyColumn *column = &ref->source->keys[i];
+		AttrNumber	attnum = RelationGetRelid(rel) == ref->source->relid ? column->attnum :
+			get_attnum(RelationGetRelid(rel), column->name);
+		bool		isnull;
+
+		key.values[i] = heap_getattr(tuple, attnum, RelationGetDescr(rel), &isnull);
+		if (isnull)
+			ereport(ERROR,
+					(errcode(ERRCODE_NOT_NULL_VIOLATION),
+					 errmsg("null value in column \"%s\" of the primary key of table %s",
+							column->name, dp_relation_name(ref->source->relid))));
+	}
+	return dp_value_of_varlena(dp_key_to_value(ref->source, &key));
+}
+
+char *
+dp_ref_id_text(const DpValue *id)
+{
+	StringInfoData buf;
+	int			len;
+
+	initStringInfo(&buf);
+	dp_value_to_text(&buf, id, DP_TEXT_RELAXED, -1);
+	len = pg_mbcliplen(buf.data, buf.len, 100);
+	if (len < buf.len)
+		return psprintf("%.*s...", len, buf.data);
+	return buf.data;
+}
+
+void
+dp_ref_missing(DpReference *ref, const DpValue *id)
+{
+	StringInfoData field;
+
+	initStringInfo(&field);
+	dp_path_to_text(&field, ref->field);
+	ereport(ERROR,
+			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+			 errmsg("a document of table %s refers to a document that does not exist",
+					dp_relation_name(ref->decl->target)),
+			 errdetail("Its field \"%s\" names %s, which is no key of table %s.", field.data, dp_ref_id_text(id),
+					   ref->source != NULL ? dp_relation_name(ref->source->relid) : "that is gone")));
+}
