@@ -5,7 +5,7 @@ SET max_parallel_workers_per_gather = 0;
 SET jit = off;
 SET synchronous_commit = off;
 SET work_mem = '256MB';
-SELECT set_config('bench.rounds', :'rounds', false), set_config('bench.only', :'only', false)
+SELECT set_config('bench.rounds', :'rounds', false), set_config('bench.only', :'only', false), set_config('bench.scale', :'scale', false)
   \g /dev/null
 
 -- CPU time of this backend so far, in milliseconds.

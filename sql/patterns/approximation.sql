@@ -336,4 +336,4 @@ COMMENT ON FUNCTION approximation_read(regclass, "any", text) IS
 CREATE FUNCTION approximation_sync(rel regclass, name text DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_approximation_sync' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION approximation_sync(regclass, text) IS
-  'folds slots that nobody is adding to into their documents and returns how many documents were written; does nothing in the other forms. Locks these rows until the transaction ends; error 42501 unless the caller owns the table';
+  'folds slots that nobody is adding to into documents that nobody is writing, and returns how many these are; does nothing in the other forms. Waits for nobody; locks these rows until the transaction ends; error 42501 unless the caller owns the table';

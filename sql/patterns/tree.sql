@@ -190,7 +190,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT i.indexrelid::regclass
   FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam
   WHERE i.indrelid = $1 AND i.indnatts = 1 AND i.indpred IS NULL AND i.indisvalid AND (i.indisunique AND i.indimmediate OR NOT $2)
-    AND CASE WHEN $4 IS NULL THEN strpos(pg_get_indexdef(i.indexrelid), $3) > 0
+    AND CASE WHEN $4 IS NULL THEN strpos(replace(pg_get_indexdef(i.indexrelid), '''', ''), replace($3, '''', '')) > 0
              ELSE a.amname = 'btree' AND pg_get_indexdef(i.indexrelid, 1, false) IN ($4, '(' || $4 || ')') AND i.indoption[0] & 1 = 0 END
   ORDER BY i.indexrelid LIMIT 1
 $$;
@@ -200,12 +200,240 @@ CREATE FUNCTION _tree_create_indexes(rel regclass, pattern text, name text) RETU
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   i record;
+  made text[] := '{}';
+  o @extschema@.bson;
 BEGIN
   FOR i IN SELECT x.* FROM @extschema@._tree_indexes(rel, pattern, name) x LOOP
     IF @extschema@._tree_index_find(rel, i.is_unique, i.definition, i.shown) IS NULL THEN
       EXECUTE format('CREATE %sINDEX ON %s %s', CASE WHEN i.is_unique THEN 'UNIQUE ' ELSE '' END, rel, i.definition);
+      made := made || i.kind;
     END IF;
   END LOOP;
+  -- the declaration remembers which ones it has made
+  IF made <> '{}' THEN
+    SELECT d.options INTO o FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = _tree_create_indexes.pattern AND d.name = _tree_create_indexes.name;
+    made := ARRAY(SELECT e::text FROM @extschema@.bson_elements(o OPERATOR(@extschema@.->) 'made'::text) e UNION SELECT unnest(made) ORDER BY 1);
+    o := @extschema@.bson_set(o, 'made', made);
+    IF pattern = 'tree' THEN
+      PERFORM @extschema@._tree_create_triggers(rel, o);
+    ELSE
+      PERFORM @extschema@._tree_attach_create_triggers(rel, o);
+    END IF;
+  END IF;
 END
 $$;
 COMMENT ON FUNCTION _tree_create_indexes(regclass, text, text) IS 'makes the indexes of a tree declaration that are not there yet';
+
+-- Verbs -------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION _tree_node(rel regclass, pattern text, name text, doc bson, OUT id bson_value, OUT parent bson_value)
+  AS 'MODULE_PATHNAME', 'dp_tree_node' LANGUAGE C STABLE STRICT COST 10;
+COMMENT ON FUNCTION _tree_node(regclass, text, text, bson) IS 'the id of a node and of its parent, by the form that is written by hand';
+
+CREATE FUNCTION _tree_faults(rel regclass, pattern text, name text, doc bson, chain bson_value, children bson_value, OUT what text, OUT expected text, OUT found text)
+  RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'dp_tree_faults' LANGUAGE C STABLE COST 20 ROWS 1;
+COMMENT ON FUNCTION _tree_faults(regclass, text, text, bson, bson_value, bson_value) IS
+  'forms of a document that are not as they follow from the ids above it (an array, root first; NULL: it hangs on nothing) and of its children';
+
+-- Common table expressions over a tree: "rows" (key, key_row, id, parent, doc), "walk" (id, chain: the ids above it) and "kids" (parent, children).
+CREATE FUNCTION _tree_walk_sql(rel regclass, name text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  o @extschema@.bson;
+  key_list text;
+  order_by text;
+BEGIN
+  SELECT d.options INTO o FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'tree' AND d.name = _tree_walk_sql.name;
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) p;
+  SELECT string_agg(format('b.%I', k), ', ' ORDER BY n) INTO key_list FROM unnest(t.keys) WITH ORDINALITY u (k, n);
+  order_by := CASE WHEN @extschema@.bson_exists(o, 'order_by')
+    THEN format('coalesce(r.doc OPERATOR(@extschema@.->) %L::text, ''null''::@extschema@.bson_value), ', @extschema@.bson_get_text(o, 'order_by')) ELSE '' END;
+  RETURN format($q$
+    WITH RECURSIVE found AS MATERIALIZED (
+      SELECT %1$s AS key, ROW(%2$s) AS key_row, n.id, n.parent, b.%3$I AS doc
+      FROM %4$s AS b CROSS JOIN LATERAL @extschema@._tree_node(%5$L::regclass, 'tree', %6$L, b.%3$I) n WHERE b.%3$I IS NOT NULL),
+    listed AS (
+      SELECT f.id AS parent, e AS child FROM found f CROSS JOIN LATERAL @extschema@.bson_elements(f.doc OPERATOR(@extschema@.->) %7$L::text) e
+      WHERE %8$L::boolean AND @extschema@.bson_typeof(f.doc, %7$L) OPERATOR(pg_catalog.=) 'array'),
+    rows AS MATERIALIZED (
+      SELECT f.key, f.key_row, f.id, f.doc, CASE WHEN %8$L::boolean THEN l.parent ELSE f.parent END AS parent
+      FROM found f LEFT JOIN (SELECT DISTINCT ON (child) * FROM listed) l ON l.child OPERATOR(@extschema@.=) f.id),
+    walk (id, chain) AS (
+      SELECT r.id, @extschema@.bson_array() FROM rows r WHERE r.parent IS NULL AND r.id IS NOT NULL
+      UNION ALL SELECT r.id, @extschema@.bson_concat(w.chain, p.id) FROM walk w JOIN rows r ON r.parent OPERATOR(@extschema@.=) w.id
+        CROSS JOIN LATERAL (SELECT w.id) p),
+    kids AS (
+      SELECT r.parent, @extschema@.bson_agg(r.id ORDER BY %9$s r.id) AS children FROM rows r WHERE r.parent IS NOT NULL AND r.id IS NOT NULL AND NOT %8$L::boolean GROUP BY r.parent)
+    $q$, format(CASE WHEN cardinality(t.keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, key_list), key_list, t.doc, t.base,
+    rel::oid, name, coalesce(@extschema@.bson_get_text(o, 'children'), '_id'), @extschema@.bson_get_text(o, 'truth') = 'children', order_by);
+END
+$$;
+COMMENT ON FUNCTION _tree_walk_sql(regclass, text) IS 'SQL text: common table expressions that compute a tree anew from the form that is written by hand';
+
+-- What a node of "rows" should look like beside what it does.
+CREATE FUNCTION _tree_faults_sql(rel regclass, name text) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT format($q$FROM rows r LEFT JOIN walk w ON w.id OPERATOR(@extschema@.=) r.id LEFT JOIN kids k ON k.parent OPERATOR(@extschema@.=) r.id
+      CROSS JOIN LATERAL @extschema@._tree_faults(%L::regclass, 'tree', %L, r.doc, w.chain, %s) f
+    WHERE w.id IS NOT NULL$q$, $1::oid, $2,
+    CASE WHEN (SELECT @extschema@.bson_exists(d.options, 'children') AND @extschema@.bson_get_text(d.options, 'truth') <> 'children'
+               FROM @extschema@._pattern_declarations($1) d WHERE d.pattern = 'tree' AND d.name = $2)
+         THEN 'coalesce(k.children, @extschema@.bson_array())' ELSE 'NULL' END)
+$$;
+COMMENT ON FUNCTION _tree_faults_sql(regclass, text) IS 'SQL text: the faults of the nodes of a tree';
+
+CREATE FUNCTION _tree_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN QUERY EXECUTE @extschema@._tree_walk_sql(rel, name) || $q$
+    SELECT r.key, 'node id'::text, 'present'::text, 'absent'::text FROM rows r WHERE r.id IS NULL
+    UNION ALL SELECT r.key, 'node id', 'unique', r.id::text FROM (SELECT r.*, count(*) OVER (PARTITION BY r.id) AS n FROM rows r WHERE r.id IS NOT NULL) r WHERE r.n > 1
+    UNION ALL SELECT r.key, 'parent', 'a node', r.parent::text FROM rows r
+      WHERE r.parent IS NOT NULL AND NOT EXISTS (SELECT FROM rows p WHERE p.id OPERATOR(@extschema@.=) r.parent)
+    UNION ALL SELECT r.key, 'way to the root', 'without a cycle', 'a cycle, or a parent that is missing' FROM rows r
+      WHERE r.id IS NOT NULL AND NOT EXISTS (SELECT FROM walk w WHERE w.id OPERATOR(@extschema@.=) r.id)
+    UNION ALL SELECT f.key, 'child', 'a node', l.child::text FROM listed l JOIN rows f ON f.id OPERATOR(@extschema@.=) l.parent
+      WHERE NOT EXISTS (SELECT FROM rows p WHERE p.id OPERATOR(@extschema@.=) l.child)
+    UNION ALL SELECT f.key, 'child', 'listed once', l.child::text FROM (SELECT l.*, count(*) OVER (PARTITION BY l.child) AS n FROM listed l) l
+      JOIN rows f ON f.id OPERATOR(@extschema@.=) l.parent WHERE l.n > 1
+    UNION ALL SELECT r.key, f.what, f.expected, f.found $q$ || @extschema@._tree_faults_sql(rel, name);
+  RETURN QUERY SELECT NULL::@extschema@.bson_value, 'index'::text, i.definition, 'missing'::text
+    FROM @extschema@._tree_indexes(rel, 'tree', name) i WHERE @extschema@._tree_index_find(rel, i.is_unique, i.definition, i.shown) IS NULL;
+END
+$$;
+COMMENT ON FUNCTION _tree_check(regclass, text) IS 'violated invariants of a tree';
+
+-- Keys of rows that may have to be settled. With children as the truth a row brings first its children's parents and then itself in line.
+CREATE FUNCTION _tree_pending(rel regclass, name text) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._tree_walk_sql($1, $2) || CASE
+    WHEN (SELECT @extschema@.bson_get_text(d.options, 'truth') = 'children' FROM @extschema@._pattern_declarations($1) d WHERE d.pattern = 'tree' AND d.name = $2)
+    THEN 'SELECT r.key_row AS key FROM rows r CROSS JOIN generate_series(1, 2) AS pass ORDER BY pass'
+    ELSE 'SELECT r.key_row AS key FROM rows r WHERE NOT EXISTS (SELECT FROM walk w WHERE w.id OPERATOR(@extschema@.=) r.id) '
+         'UNION ALL SELECT s.key_row FROM (SELECT DISTINCT ON (r.id) r.key_row ' || @extschema@._tree_faults_sql($1, $2) || ') s' END
+$$;
+COMMENT ON FUNCTION _tree_pending(regclass, text) IS 'SQL text: keys of rows that may not be in line with a tree declaration';
+
+CREATE FUNCTION _tree_settle_all(rel regclass, pattern text, name text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  r record;
+  done bigint := 0;
+BEGIN
+  FOR r IN SELECT k.key FROM @extschema@._pattern_pending_keys(rel, pattern, name) AS k (key record) LOOP
+    IF @extschema@._pattern_settle(rel, name, r.key) THEN
+      done := done + 1;
+    END IF;
+  END LOOP;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _tree_settle_all(regclass, text, text) IS 'brings all rows of a tree declaration in line and returns how many had to be written';
+
+CREATE FUNCTION _tree_repair(rel regclass, name text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM @extschema@._tree_create_indexes(rel, 'tree', name);
+  RETURN @extschema@._tree_settle_all(rel, 'tree', name);
+END
+$$;
+COMMENT ON FUNCTION _tree_repair(regclass, text) IS 'pattern_repair of the tree pattern';
+
+-- Changes options of a declaration, those of the list only, and returns all of them.
+CREATE FUNCTION _tree_merge(options bson, changes bson, changeable text[]) RETURNS bson
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  c record;
+BEGIN
+  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
+    IF c.key <> ALL (changeable) THEN
+      RAISE EXCEPTION 'option "%" of a tree cannot be changed', c.key
+        USING ERRCODE = 'invalid_parameter_value', HINT = format('Options that can be changed are %s.', array_to_string(changeable, ', '));
+    END IF;
+    IF @extschema@.bson_typeof(c.value) <> (CASE WHEN c.key IN ('path_self', 'path_lead', 'search_index') THEN 'bool' ELSE 'string' END)
+       AND NOT (@extschema@.bson_typeof(c.value) = 'null' AND c.key IN ('ancestors', 'path', 'children', 'depth', 'order_by')) THEN
+      RAISE EXCEPTION 'option "%" cannot be a value of type %', c.key, @extschema@.bson_typeof(c.value) USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    options := CASE WHEN @extschema@.bson_typeof(c.value) = 'null' THEN @extschema@.bson_unset(options, c.key) ELSE @extschema@.bson_set(options, c.key, c.value) END;
+  END LOOP;
+  RETURN options;
+END
+$$;
+COMMENT ON FUNCTION _tree_merge(bson, bson, text[]) IS 'options of a declaration with changes; error 22023 for one that cannot be changed';
+
+CREATE FUNCTION _tree_alter(rel regclass, name text, changes bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  o @extschema@.bson;
+  old @extschema@.bson;
+BEGIN
+  SELECT d.options INTO old FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'tree' AND d.name = _tree_alter.name;
+  o := @extschema@._tree_merge(old, changes, '{ancestors,ancestors_order,path,separator,path_self,path_lead,children,depth,on_delete,order_by,search_index}');
+  IF NOT @extschema@.bson_exists(o, @extschema@.bson_get_text(o, 'truth')) THEN
+    RAISE EXCEPTION 'the form that is written by hand cannot be given up' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF @extschema@.bson_get_text(o, 'on_delete') NOT IN ('restrict', 'cascade', 'reparent') THEN
+    RAISE EXCEPTION 'on_delete must be "restrict", "cascade" or "reparent"' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  PERFORM @extschema@._tree_check_forms(@extschema@.bson_get_text(o, 'parent'), @extschema@.bson_get_text(o, 'ancestors'), coalesce(@extschema@.bson_get_text(o, 'ancestors_order'), 'root_first'),
+    @extschema@.bson_get_text(o, 'path'), coalesce(@extschema@.bson_get_text(o, 'separator'), '.'), coalesce(@extschema@.bson_get_text(o, 'path_self')::boolean, false),
+    coalesce(@extschema@.bson_get_text(o, 'path_lead')::boolean, true), @extschema@.bson_get_text(o, 'children'), @extschema@.bson_get_text(o, 'depth'), @extschema@.bson_get_text(o, 'node_id'));
+  IF @extschema@.bson_exists(o, 'path') AND NOT @extschema@.bson_exists(o, 'separator') THEN
+    o := @extschema@.bson_set(o, 'separator', '.');
+  END IF;
+  IF @extschema@.bson_exists(o, 'path') AND NOT @extschema@.bson_exists(o, 'path_lead') THEN
+    o := @extschema@.bson_set(o, 'path_lead', true);
+  END IF;
+  PERFORM @extschema@._tree_create_triggers(rel, o);
+  PERFORM @extschema@._tree_create_indexes(rel, 'tree', name);
+  IF EXISTS (SELECT FROM @extschema@.bson_keys(changes) k WHERE k NOT IN ('on_delete', 'search_index')) THEN
+    RAISE NOTICE 'CALL pattern_build(%, %) brings documents in line with the new options', quote_literal(rel), quote_literal(name);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _tree_alter(regclass, text, bson) IS 'pattern_alter of the tree pattern';
+
+CREATE FUNCTION _tree_drop_triggers(rel regclass, pattern text, name text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  r record;
+BEGIN
+  FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
+           WHERE t.tgfoid = format('@extschema@.%I', pattern || '_trigger')::regproc AND t.tgparentid = 0
+             AND t.tgrelid IN (SELECT pt.relid FROM pg_partition_tree(rel) pt UNION SELECT rel)
+             AND (t.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = _tree_drop_triggers.pattern AND d.name = _tree_drop_triggers.name)
+                  OR t.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to(name, 'UTF8') || '\x00'::bytea)
+           ORDER BY t.tgnargs DESC LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.tab);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _tree_drop_triggers(regclass, text, text) IS 'drops the triggers of a tree declaration';
+
+CREATE FUNCTION _tree_disable(rel regclass, name text, how bson) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  i record;
+BEGIN
+  EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(NULL) d
+             WHERE d.pattern = 'tree_attach' AND @extschema@.bson_get_text(d.options, 'tree_name') = _tree_disable.name
+               AND @extschema@._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), d.rel) = _tree_disable.rel) THEN
+    RAISE EXCEPTION 'documents of other tables hang on the tree "%" of table %', name, rel
+      USING ERRCODE = 'dependent_objects_still_exist', HINT = 'End their patterns first: pattern_list() shows those of the kind tree_attach.';
+  END IF;
+  -- indexes that the declaration has made go with it
+  FOR i IN SELECT @extschema@._tree_index_find(rel, x.is_unique, x.definition, x.shown) AS index FROM @extschema@._tree_indexes(rel, 'tree', name) x
+           WHERE x.kind = ANY (ARRAY(SELECT e::text FROM @extschema@._pattern_declarations(rel) d CROSS JOIN LATERAL @extschema@.bson_elements(d.options OPERATOR(@extschema@.->) 'made'::text) e
+                                     WHERE d.pattern = 'tree' AND d.name = _tree_disable.name)) LOOP
+    IF i.index IS NOT NULL THEN
+      EXECUTE format('DROP INDEX %s', i.index);
+    END IF;
+  END LOOP;
+  PERFORM @extschema@._tree_drop_triggers(rel, 'tree', name);
+  RETURN 0;
+END
+$$;
+COMMENT ON FUNCTION _tree_disable(regclass, text, bson) IS 'pattern_disable of the tree pattern: the documents stay as they are';

@@ -88,3 +88,109 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION _tree_attach_create_triggers(regclass, bson) IS 'triggers of a table whose documents hang on nodes of a tree';
+
+-- Verbs -------------------------------------------------------------------------------------------------------------------
+
+-- Documents beside the nodes that they hang on, as SQL text: "a" (key, key_row, parent, doc) and the node's "walk".
+CREATE FUNCTION _tree_attach_sql(rel regclass, name text, result text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  o @extschema@.bson;
+  key_list text;
+  tree regclass;
+BEGIN
+  SELECT d.options INTO o FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'tree_attach' AND d.name = _tree_attach_sql.name;
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) p;
+  tree := @extschema@._pattern_side(@extschema@.bson_get_text(o, 'pair'), rel);
+  IF tree IS NULL THEN
+    RAISE EXCEPTION 'the tree that documents of table % hang on does not exist', t.base USING ERRCODE = 'undefined_object';
+  END IF;
+  SELECT string_agg(format('b.%I', k), ', ' ORDER BY n) INTO key_list FROM unnest(t.keys) WITH ORDINALITY u (k, n);
+  RETURN @extschema@._tree_walk_sql(tree, @extschema@.bson_get_text(o, 'tree_name')) || format($q$,
+    a AS (SELECT %1$s AS key, ROW(%2$s) AS key_row, n.parent, b.%3$I AS doc
+      FROM %4$s AS b CROSS JOIN LATERAL @extschema@._tree_node(%5$L::regclass, 'tree_attach', %6$L, b.%3$I) n WHERE b.%3$I IS NOT NULL),
+    f AS (SELECT a.key, a.key_row, 'parent'::text AS what, 'a node'::text AS expected, a.parent::text AS found FROM a
+        WHERE a.parent IS NOT NULL AND NOT EXISTS (SELECT FROM walk w WHERE w.id OPERATOR(@extschema@.=) a.parent)
+      UNION ALL SELECT a.key, a.key_row, f.what, f.expected, f.found
+      FROM a LEFT JOIN walk w ON w.id OPERATOR(@extschema@.=) a.parent
+        CROSS JOIN LATERAL @extschema@._tree_faults(%5$L::regclass, 'tree_attach', %6$L, a.doc, @extschema@.bson_concat(w.chain, w.id), NULL) f
+      WHERE a.parent IS NULL OR w.id IS NOT NULL)
+    $q$, format(CASE WHEN cardinality(t.keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, key_list), key_list, t.doc, t.base, rel::oid, name) || result;
+END
+$$;
+COMMENT ON FUNCTION _tree_attach_sql(regclass, text, text) IS 'SQL text about documents that hang on nodes of a tree, and what is wrong with them (f)';
+
+CREATE FUNCTION _tree_attach_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN QUERY EXECUTE @extschema@._tree_attach_sql(rel, name, 'SELECT f.key, f.what, f.expected, f.found FROM f');
+  RETURN QUERY SELECT NULL::@extschema@.bson_value, 'index'::text, i.definition, 'missing'::text
+    FROM @extschema@._tree_indexes(rel, 'tree_attach', name) i WHERE @extschema@._tree_index_find(rel, i.is_unique, i.definition, i.shown) IS NULL;
+END
+$$;
+COMMENT ON FUNCTION _tree_attach_check(regclass, text) IS 'violated invariants of documents that hang on nodes of a tree';
+
+CREATE FUNCTION _tree_attach_pending(rel regclass, name text) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._tree_attach_sql($1, $2, 'SELECT s.key_row AS key FROM (SELECT DISTINCT ON (f.key) f.key_row FROM f) s')
+$$;
+COMMENT ON FUNCTION _tree_attach_pending(regclass, text) IS 'SQL text: keys of documents that may not be in line with the nodes that they hang on';
+
+CREATE FUNCTION _tree_attach_repair(rel regclass, name text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM @extschema@._tree_create_indexes(rel, 'tree_attach', name);
+  RETURN @extschema@._tree_settle_all(rel, 'tree_attach', name);
+END
+$$;
+COMMENT ON FUNCTION _tree_attach_repair(regclass, text) IS 'pattern_repair of documents that hang on nodes of a tree';
+
+CREATE FUNCTION _tree_attach_alter(rel regclass, name text, changes bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  o @extschema@.bson;
+BEGIN
+  SELECT d.options INTO o FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'tree_attach' AND d.name = _tree_attach_alter.name;
+  o := @extschema@._tree_merge(o, changes, '{ancestors,ancestors_order,path,separator,path_lead,depth,search_index}');
+  PERFORM @extschema@._tree_check_forms(@extschema@.bson_get_text(o, 'parent'), @extschema@.bson_get_text(o, 'ancestors'), coalesce(@extschema@.bson_get_text(o, 'ancestors_order'), 'root_first'),
+    @extschema@.bson_get_text(o, 'path'), coalesce(@extschema@.bson_get_text(o, 'separator'), '.'), false,
+    coalesce(@extschema@.bson_get_text(o, 'path_lead')::boolean, true), NULL, @extschema@.bson_get_text(o, 'depth'), NULL);
+  IF @extschema@.bson_exists(o, 'path') AND NOT @extschema@.bson_exists(o, 'path_lead') THEN
+    o := @extschema@.bson_set(o, 'path_lead', true);
+  END IF;
+  PERFORM @extschema@._tree_attach_create_triggers(rel, o);
+  PERFORM @extschema@._tree_create_indexes(rel, 'tree_attach', name);
+  IF EXISTS (SELECT FROM @extschema@.bson_keys(changes) k WHERE k <> 'search_index') THEN
+    RAISE NOTICE 'CALL pattern_build(%, %) brings documents in line with the new options', quote_literal(rel), quote_literal(name);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _tree_attach_alter(regclass, text, bson) IS 'pattern_alter of documents that hang on nodes of a tree';
+
+CREATE FUNCTION _tree_attach_disable(rel regclass, name text, how bson) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  o @extschema@.bson;
+  i record;
+  tree regclass;
+BEGIN
+  EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
+  SELECT d.options INTO o FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'tree_attach' AND d.name = _tree_attach_disable.name;
+  FOR i IN SELECT @extschema@._tree_index_find(rel, x.is_unique, x.definition, x.shown) AS index FROM @extschema@._tree_indexes(rel, 'tree_attach', name) x
+           WHERE x.kind = ANY (ARRAY(SELECT e::text FROM @extschema@.bson_elements(o OPERATOR(@extschema@.->) 'made'::text) e)) LOOP
+    IF i.index IS NOT NULL THEN
+      EXECUTE format('DROP INDEX %s', i.index);
+    END IF;
+  END LOOP;
+  tree := @extschema@._pattern_side(@extschema@.bson_get_text(o, 'pair'), rel);
+  FOR i IN SELECT t.tgname FROM pg_trigger t
+           WHERE t.tgrelid = tree AND t.tgargs = convert_to('side', 'UTF8') || '\x00'::bytea || convert_to(@extschema@.bson_get_text(o, 'pair'), 'UTF8') || '\x00'::bytea
+                                               || convert_to(name, 'UTF8') || '\x00'::bytea LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s', i.tgname, tree);
+  END LOOP;
+  PERFORM @extschema@._tree_drop_triggers(rel, 'tree_attach', name);
+  RETURN 0;
+END
+$$;
+COMMENT ON FUNCTION _tree_attach_disable(regclass, text, bson) IS 'pattern_disable of documents that hang on nodes of a tree: they stay as they are';

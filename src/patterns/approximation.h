@@ -57,6 +57,7 @@ typedef struct Approximation
 	Numeric		threshold_exact;
 	bool		relative;		/* it is a fraction */
 	int			slots;
+	struct DpLookup *lookup;	/* of the row, by its key; made when it is wanted */
 	Oid			side;			/* the table of slots, InvalidOid if it is missing */
 } Approximation;
 

@@ -33,7 +33,7 @@
 #include "patterns/slots.h"
 #include "patterns/sqlgen.h"
 
-static const char plan_hold, plan_lock, plan_exists, plan_orphans, plan_keys;
+static const char plan_hold, plan_lock, plan_lock_free, plan_exists, plan_orphans, plan_keys;
 
 /* A row whose key changes */
 typedef struct Move
@@ -60,6 +60,7 @@ typedef struct Held
 static void hold_row(void *arg);
 static bool run_key(Approximation *a, const void *id, const char *before, const char *after,
 					const DpKey *key, int flags);
+static bool fold(Approximation *a, const DpKey *key, bool wait);
 static Oid	slots_table(Approximation *a);
 static void drop_orphans(Approximation *a);
 static void move_note(Approximation *a, const DpKey *from, const DpKey *to, bool announced);
@@ -145,7 +146,7 @@ dp_approximation_sync(PG_FUNCTION_ARGS)
 
 				key.values[k] = SPI_getbinval(keys->vals[i], keys->tupdesc, k + 1, &isnull);
 			}
-			done += method_settle(decl, &key) ? 1 : 0;
+			done += fold(a, &key, false) ? 1 : 0;
 		}
 		SPI_freetuptable(keys);
 	}
@@ -537,18 +538,28 @@ method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, str
 	return dp_document_set(DP_DOC_DATA(new_whole), DP_DOC_SIZE(new_whole), a->field, &is.value);
 }
 
-/*
- * Folds the slots of a key that nobody has into its document.  Called inside
- * SPI_connect(), as the owner.
- */
+/* Folds the slots of a key that nobody has into its document.  Inside SPI_connect(), as the owner. */
 static bool
 method_settle(DpDecl *decl, const DpKey *key)
 {
 	Approximation *a = dp_approximation(decl);
+
+	return a->form == DP_APPROXIMATION_SLOTS && dp_decl_maintained(decl) && fold(a, key, true);
+}
+
+/*
+ * The same.  Without wait a document that somebody has locked is left for the
+ * next time: who folds many takes their locks as they come, and must not be
+ * waited for by those who wait for him.
+ */
+static bool
+fold(Approximation *a, const DpKey *key, bool wait)
+{
+	DpDecl	   *decl = a->decl;
 	DpAmount	sum;
 
-	if (a->form != DP_APPROXIMATION_SLOTS || !dp_decl_maintained(decl) ||
-		!run_key(a, &plan_lock, "SELECT 1 FROM ", " FOR NO KEY UPDATE", key, DP_RUN_AS_OWNER))
+	if (!(wait ? run_key(a, &plan_lock, "SELECT 1 FROM ", " FOR NO KEY UPDATE", key, DP_RUN_AS_OWNER)
+		  : run_key(a, &plan_lock_free, "SELECT 1 FROM ", " FOR NO KEY UPDATE SKIP LOCKED", key, DP_RUN_AS_OWNER)))
 		return false;
 	dp_amount_set_int(&sum, 0, false);
 	if (dp_slots_take(slots_table(a), key->values, false, &sum) == 0)

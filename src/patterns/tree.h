@@ -101,6 +101,7 @@ typedef struct DpTree
 	Oid			id_index;		/* tree_rows.c: InvalidOid until it is looked for */
 	struct DpLookup *by_id;
 	struct DpLookup *by_parent;
+	struct DpLookup *by_key;
 	List	   *attached;		/* tree_attach.c */
 	bool		attached_known;
 	char	   *pair;			/* tree_attach: leads to the tree */

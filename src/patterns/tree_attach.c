@@ -49,7 +49,6 @@ static HeapTuple attach_before(DpTree *attached, TriggerData *trigdata);
 static void attach_after_row(DpTree *attached, TriggerData *trigdata);
 static void attach_settle(DpTree *attached, DpTreeStatement *s);
 static void attach_truncate(TriggerData *trigdata);
-static DpTree *tree_of(DpTree *attached);
 static DpTree *attached_of_pair(const char *pair, Oid relid);
 static List *attached_to(DpTree *tree);
 static void open_all(DpTree *tree, DpTreeFollow **follow);
@@ -162,14 +161,14 @@ attach_before(DpTree *attached, TriggerData *trigdata)
 		doc = has ? given : dp_tree_strip(attached, given);
 	else
 	{
-		DpTree	   *tree = tree_of(attached);
+		DpTree	   *tree = dp_tree_of_attached(attached);
 		Relation	rel = table_open(tree->decl->target, AccessShareLock);
 		Probing		probing = {tree, rel};
 		struct varlena *node = dp_tree_probe(tree, rel, &parent);
 		DpValue    *chain;
 		int			n;
 
-		chain = node != NULL ? dp_tree_chain(tree, node, probe_fetch, &probing, &n) : NULL;
+		chain = node != NULL ? dp_tree_chain(tree, node, true, probe_fetch, &probing, &n) : NULL;
 		doc = chain != NULL ? dp_tree_arrange(attached, given, chain, n, NULL) : dp_tree_strip(attached, given);
 		table_close(rel, NoLock);
 	}
@@ -212,7 +211,7 @@ attach_after_row(DpTree *attached, TriggerData *trigdata)
 static void
 attach_settle(DpTree *attached, DpTreeStatement *s)
 {
-	DpTree	   *tree = tree_of(attached);
+	DpTree	   *tree = dp_tree_of_attached(attached);
 	DpWriter   *nodes = dp_tree_writer(tree);
 	DpWriter   *w = dp_tree_writer(attached);
 	DpTreeReading reading = {tree, nodes};
@@ -258,7 +257,7 @@ attach_settle(DpTree *attached, DpTreeStatement *s)
 			copy = palloc(VARSIZE_ANY(doc));
 			memcpy(copy, doc, VARSIZE_ANY(doc));
 			dp_writer_refresh(nodes);
-			chain = dp_tree_chain(tree, copy, dp_tree_fetch, &reading, &n);
+			chain = dp_tree_chain(tree, copy, true, dp_tree_fetch, &reading, &n);
 			if (chain == NULL)
 				ereport(ERROR,
 						(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
@@ -297,7 +296,7 @@ attach_truncate(TriggerData *trigdata)
 
 	if (attached == NULL || !dp_decl_maintained(attached->decl))
 		return;
-	tree = tree_of(attached);
+	tree = dp_tree_of_attached(attached);
 	SPI_connect();
 	plan = dp_plan(attached->decl, &plan_parents);
 	if (plan == NULL)
@@ -331,8 +330,8 @@ attach_truncate(TriggerData *trigdata)
 }
 
 /* The tree that documents hang on.  Raises UNDEFINED_OBJECT if it is no more. */
-static DpTree *
-tree_of(DpTree *attached)
+DpTree *
+dp_tree_of_attached(DpTree *attached)
 {
 	Oid			relid = dp_pair_side(attached->pair, attached->decl->target);
 

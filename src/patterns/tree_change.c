@@ -99,7 +99,6 @@ static bool write_node(Change *c, TreeNode *node);
 static bool has_chained_form(const DpTree *tree, struct varlena *doc);
 static void walk(Change *c, List *level);
 static void write_children(Change *c);
-static DpValue *children_of(Change *c, TreeNode *node);
 static DpValue *children_edited(Change *c, struct varlena *doc);
 static void missing_parent(Change *c, const DpValue *id) pg_attribute_noreturn();
 
@@ -863,7 +862,7 @@ write_node(Change *c, TreeNode *node)
 	old = MemoryContextSwitchTo(c->scratch);
 	if (node->dirty && c->tree->truth != DP_TREE_CHILDREN)
 	{
-		children = children_of(c, node);
+		children = dp_tree_children(c->tree, c->w, &node->id);
 		node->dirty = false;
 	}
 	for (;;)
@@ -1050,7 +1049,7 @@ write_children(Change *c)
 		MemoryContextReset(c->scratch);
 		old = MemoryContextSwitchTo(c->scratch);
 		if (c->tree->truth != DP_TREE_CHILDREN)
-			children = children_of(c, node);
+			children = dp_tree_children(c->tree, c->w, &node->id);
 		while (dp_tree_find_id(c->tree, c->w, &node->id))
 		{
 			struct varlena *doc = dp_writer_document(c->w);
@@ -1073,68 +1072,6 @@ write_children(Change *c)
 		}
 		MemoryContextSwitchTo(old);
 	}
-}
-
-/* A child, as it is sorted among its siblings */
-typedef struct Sibling
-{
-	DpValue		order;
-	DpValue		id;
-} Sibling;
-
-static int
-compare_siblings(const void *a, const void *b)
-{
-	const Sibling *x = a;
-	const Sibling *y = b;
-	int			cmp = dp_value_compare(&x->order, &y->order);
-
-	return cmp != 0 ? cmp : dp_value_compare(&x->id, &y->id);
-}
-
-/* The array of children as it should be, from their own rows; in the current context. */
-static DpValue *
-children_of(Change *c, TreeNode *node)
-{
-	int			size = 16;
-	int			n = 0;
-	Sibling    *siblings = palloc(sizeof(Sibling) * size);
-	DpBuilder  *b = palloc(sizeof(DpBuilder));
-	DpValue    *result = palloc(sizeof(DpValue));
-	bool		found;
-	int			i;
-
-	for (found = dp_tree_find_children(c->tree, c->w, &node->id); found; found = dp_writer_next(c->w))
-	{
-		struct varlena *doc = dp_writer_document(c->w);
-		DpValue		value;
-
-		if (doc == NULL || !dp_tree_id(c->tree, doc, &value))
-			continue;
-		if (n == size)
-		{
-			size *= 2;
-			siblings = repalloc_huge(siblings, sizeof(Sibling) * size);
-		}
-		siblings[n].id = dp_tree_copy_value(CurrentMemoryContext, &value);
-		if (c->tree->order_by != NULL && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), c->tree->order_by, &value))
-			siblings[n].order = dp_tree_copy_value(CurrentMemoryContext, &value);
-		else
-		{
-			siblings[n].order.type = DP_TYPE_NULL;
-			siblings[n].order.data = (const uint8 *) "";
-			siblings[n].order.len = 0;
-		}
-		n++;
-	}
-	qsort(siblings, n, sizeof(Sibling), compare_siblings);
-	dp_builder_init_value(b, 0);
-	dp_builder_begin_array(b);
-	for (i = 0; i < n; i++)
-		dp_builder_append_value(b, NULL, 0, &siblings[i].id);
-	dp_builder_end(b);
-	*result = dp_builder_view(b, DP_TYPE_ARRAY);
-	return result;
 }
 
 /*

@@ -37,11 +37,11 @@ typedef struct varlena *(*DpTreeFetch) (void *arg, const DpValue *id);
 
 /*
  * The ids from the root to the node itself, of which only the document is at
- * hand: from the ancestors in it, or upwards by fetch().  palloc'd, *n of
+ * hand: from the ancestors in it (if they are to be trusted), or upwards by fetch().  palloc'd, *n of
  * them.  NULL if they cannot be told, because a parent is missing or a cycle
  * is there.
  */
-extern DpValue *dp_tree_chain(const DpTree *tree, struct varlena *doc, DpTreeFetch fetch, void *arg, int *n);
+extern DpValue *dp_tree_chain(const DpTree *tree, struct varlena *doc, bool trust, DpTreeFetch fetch, void *arg, int *n);
 
 /* Writers on the table of a declaration, and how they find rows. */
 extern DpWriter *dp_tree_writer(DpTree *tree);
@@ -62,6 +62,9 @@ extern HeapTuple dp_tree_with_document(DpTree *tree, HeapTuple tuple, TupleDesc 
 
 /* The document of a row, NULL for a null; detoasted, not a copy if it was not toasted. */
 extern struct varlena *dp_tree_document(DpTree *tree, HeapTuple tuple, TupleDesc desc);
+
+/* The array of a node's children as their rows have it, in the order of siblings; in the current context. */
+extern DpValue *dp_tree_children(DpTree *tree, DpWriter *w, const DpValue *id);
 
 /* tree_collect.c: what a statement has done, row by row */
 
@@ -137,6 +140,9 @@ extern void dp_tree_lock_moves(DpTree *tree);
 /* tree_attach.c: documents of other tables that hang on nodes */
 
 typedef struct DpTreeFollow DpTreeFollow;
+
+/* The tree that documents hang on.  Raises UNDEFINED_OBJECT if it is no more. */
+extern DpTree *dp_tree_of_attached(DpTree *attached);
 
 /* Whether there are any. */
 extern bool dp_tree_has_attached(DpTree *tree);

@@ -130,7 +130,7 @@ is_field_of(const Node *expr, AttrNumber doc, const char *path)
 }
 
 DpValue *
-dp_tree_chain(const DpTree *tree, struct varlena *doc, DpTreeFetch fetch, void *arg, int *n)
+dp_tree_chain(const DpTree *tree, struct varlena *doc, bool trust, DpTreeFetch fetch, void *arg, int *n)
 {
 	DpValue		own;
 	DpValue    *chain;
@@ -139,7 +139,7 @@ dp_tree_chain(const DpTree *tree, struct varlena *doc, DpTreeFetch fetch, void *
 
 	if (!dp_tree_id(tree, doc, &own))
 		return NULL;
-	chain = dp_tree_ancestors(tree, doc, n);
+	chain = trust ? dp_tree_ancestors(tree, doc, n) : NULL;
 	if (chain != NULL)
 	{
 		DpValue		parent;
@@ -254,6 +254,67 @@ dp_tree_fetch(void *arg, const DpValue *id)
 	copy = palloc(VARSIZE_ANY(doc));
 	memcpy(copy, doc, VARSIZE_ANY(doc));
 	return copy;
+}
+
+/* A child, as it is sorted among its siblings */
+typedef struct Sibling
+{
+	DpValue		order;
+	DpValue		id;
+} Sibling;
+
+static int
+compare_siblings(const void *a, const void *b)
+{
+	const Sibling *x = a;
+	const Sibling *y = b;
+	int			cmp = dp_value_compare(&x->order, &y->order);
+
+	return cmp != 0 ? cmp : dp_value_compare(&x->id, &y->id);
+}
+
+DpValue *
+dp_tree_children(DpTree *tree, DpWriter *w, const DpValue *id)
+{
+	int			size = 16;
+	int			n = 0;
+	Sibling    *siblings = palloc(sizeof(Sibling) * size);
+	DpBuilder  *b = palloc(sizeof(DpBuilder));
+	DpValue    *result = palloc(sizeof(DpValue));
+	bool		found;
+	int			i;
+
+	for (found = dp_tree_find_children(tree, w, id); found; found = dp_writer_next(w))
+	{
+		struct varlena *doc = dp_writer_document(w);
+		DpValue		value;
+
+		if (doc == NULL || !dp_tree_id(tree, doc, &value))
+			continue;
+		if (n == size)
+		{
+			size *= 2;
+			siblings = repalloc_huge(siblings, sizeof(Sibling) * size);
+		}
+		siblings[n].id = dp_tree_copy_value(CurrentMemoryContext, &value);
+		if (tree->order_by != NULL && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->order_by, &value))
+			siblings[n].order = dp_tree_copy_value(CurrentMemoryContext, &value);
+		else
+		{
+			siblings[n].order.type = DP_TYPE_NULL;
+			siblings[n].order.data = (const uint8 *) "";
+			siblings[n].order.len = 0;
+		}
+		n++;
+	}
+	qsort(siblings, n, sizeof(Sibling), compare_siblings);
+	dp_builder_init_value(b, 0);
+	dp_builder_begin_array(b);
+	for (i = 0; i < n; i++)
+		dp_builder_append_value(b, NULL, 0, &siblings[i].id);
+	dp_builder_end(b);
+	*result = dp_builder_view(b, DP_TYPE_ARRAY);
+	return result;
 }
 
 HeapTuple

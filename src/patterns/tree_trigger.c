@@ -191,7 +191,7 @@ tree_place(DpTree *tree, Relation rel, struct varlena *doc, const DpValue *id)
 	if (!probing_pays(tree, false, true))
 		return dp_tree_strip(tree, doc);
 	above = dp_tree_probe(tree, rel, &parent);
-	chain = above != NULL ? dp_tree_chain(tree, above, probe_fetch, &probing, &n) : NULL;
+	chain = above != NULL ? dp_tree_chain(tree, above, true, probe_fetch, &probing, &n) : NULL;
 	(void) probing_pays(tree, chain != NULL, false);
 	if (chain == NULL)
 		return dp_tree_strip(tree, doc);

@@ -266,8 +266,13 @@ dp_writer_next(DpWriter *w)
 
 		if (w->scan != NULL)
 		{
+			MemoryContext old = MemoryContextSwitchTo(w->context);	/* a scan keeps what it allocates */
+			bool		found;
+
 			leaf = w->scan->leaf;
-			if (index_getnext_slot(w->scan->desc, ForwardScanDirection, leaf->found))
+			found = index_getnext_slot(w->scan->desc, ForwardScanDirection, leaf->found);
+			MemoryContextSwitchTo(old);
+			if (found)
 			{
 				current_set(w, leaf);
 				return true;
@@ -284,12 +289,14 @@ dp_writer_next(DpWriter *w)
 		{
 			Snapshot	snapshot = snapshot_of(w);
 			Search	   *scan = scan_of(w, w->lookup, leaf);
+			MemoryContext old = MemoryContextSwitchTo(w->context);
 			int			i;
 
 			for (i = 0; i < scan->nkeys; i++)
 				scan->keys[i].sk_argument = w->values[i];
 			scan->desc->xs_snapshot = snapshot;
 			index_rescan(scan->desc, scan->keys, scan->nkeys, NULL, 0);
+			MemoryContextSwitchTo(old);
 			w->scan = scan;
 		}
 	}
