@@ -96,6 +96,13 @@ BEGIN
       USING ERRCODE = 'invalid_parameter_value', HINT = 'Each needs a field, a flag and a count_field of its own.';
   END IF;
 
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d CROSS JOIN (VALUES (field), (flag), (count_field)) AS ours (path)
+             WHERE d.pattern = 'reference' AND @extschema@.bson_get_text(d.options, 'doc_column') = t.doc
+               AND @extschema@._pattern_paths_overlap(@extschema@.bson_get_text(d.options, 'field'), ours.path)) THEN
+    RAISE EXCEPTION 'a reference pattern on table % keeps one of these fields', t.base
+      USING ERRCODE = 'feature_not_supported', DETAIL = 'References must stay in their documents, where those who change what they name look for them.';
+  END IF;
+
   options := @extschema@.bson_build('name', name, 'field', field, 'threshold', threshold, 'keep', keep, 'chunk', chunk, 'flag', flag,
                'stay', stay, 'is_set', is_set, 'mode', mode, 'index_elements', index_elements, 'pair', pair);
   IF count_field IS NOT NULL THEN
