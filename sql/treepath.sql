@@ -227,62 +227,62 @@ COMMENT ON OPERATOR || (treepath, anynonarray) IS 'the path of a child with this
 CREATE FUNCTION treepath_contains(treepath, text) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION treepath_contains(treepath, text) IS 'whether the node is on the path';
-CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = text, FUNCTION = treepath_contains, RESTRICT = contsel, JOIN = contjoinsel);
+CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = text, FUNCTION = treepath_contains, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ? (treepath, text) IS 'whether the node is on the path; a GIN index answers it';
 CREATE FUNCTION treepath_contains(treepath, int8) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION treepath_contains(treepath, int8) IS 'whether the node is on the path';
-CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = int8, FUNCTION = treepath_contains, RESTRICT = contsel, JOIN = contjoinsel);
+CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = int8, FUNCTION = treepath_contains, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ? (treepath, int8) IS 'whether the node is on the path; a GIN index answers it';
 CREATE FUNCTION treepath_contains(treepath, objectid) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION treepath_contains(treepath, objectid) IS 'whether the node is on the path';
-CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = objectid, FUNCTION = treepath_contains, RESTRICT = contsel, JOIN = contjoinsel);
+CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = objectid, FUNCTION = treepath_contains, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ? (treepath, objectid) IS 'whether the node is on the path; a GIN index answers it';
 CREATE FUNCTION treepath_contains(treepath, bson_value) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION treepath_contains(treepath, bson_value) IS 'whether the node is on the path';
-CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = bson_value, FUNCTION = treepath_contains, RESTRICT = contsel, JOIN = contjoinsel);
+CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = bson_value, FUNCTION = treepath_contains, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ? (treepath, bson_value) IS 'whether the node is on the path; a GIN index answers it';
 CREATE FUNCTION treepath_contains_any(treepath, text[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION treepath_contains_any(treepath, text[]) IS 'whether one of the nodes is on the path';
-CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = text[], FUNCTION = treepath_contains_any, RESTRICT = contsel, JOIN = contjoinsel);
+CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = text[], FUNCTION = treepath_contains_any, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?| (treepath, text[]) IS 'whether one of the nodes is on the path; a GIN index answers it';
 CREATE FUNCTION treepath_contains_any(treepath, int8[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION treepath_contains_any(treepath, int8[]) IS 'whether one of the nodes is on the path';
-CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = int8[], FUNCTION = treepath_contains_any, RESTRICT = contsel, JOIN = contjoinsel);
+CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = int8[], FUNCTION = treepath_contains_any, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?| (treepath, int8[]) IS 'whether one of the nodes is on the path; a GIN index answers it';
 CREATE FUNCTION treepath_contains_any(treepath, objectid[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION treepath_contains_any(treepath, objectid[]) IS 'whether one of the nodes is on the path';
-CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = objectid[], FUNCTION = treepath_contains_any, RESTRICT = contsel, JOIN = contjoinsel);
+CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = objectid[], FUNCTION = treepath_contains_any, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?| (treepath, objectid[]) IS 'whether one of the nodes is on the path; a GIN index answers it';
 CREATE FUNCTION treepath_contains_any(treepath, bson_value[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION treepath_contains_any(treepath, bson_value[]) IS 'whether one of the nodes is on the path';
-CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = bson_value[], FUNCTION = treepath_contains_any, RESTRICT = contsel, JOIN = contjoinsel);
+CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = bson_value[], FUNCTION = treepath_contains_any, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?| (treepath, bson_value[]) IS 'whether one of the nodes is on the path; a GIN index answers it';
 CREATE FUNCTION treepath_contains_all(treepath, text[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION treepath_contains_all(treepath, text[]) IS 'whether all of the nodes are on the path';
-CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = text[], FUNCTION = treepath_contains_all, RESTRICT = contsel, JOIN = contjoinsel);
+CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = text[], FUNCTION = treepath_contains_all, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?& (treepath, text[]) IS 'whether all of the nodes are on the path; a GIN index answers it';
 CREATE FUNCTION treepath_contains_all(treepath, int8[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION treepath_contains_all(treepath, int8[]) IS 'whether all of the nodes are on the path';
-CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = int8[], FUNCTION = treepath_contains_all, RESTRICT = contsel, JOIN = contjoinsel);
+CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = int8[], FUNCTION = treepath_contains_all, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?& (treepath, int8[]) IS 'whether all of the nodes are on the path; a GIN index answers it';
 CREATE FUNCTION treepath_contains_all(treepath, objectid[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION treepath_contains_all(treepath, objectid[]) IS 'whether all of the nodes are on the path';
-CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = objectid[], FUNCTION = treepath_contains_all, RESTRICT = contsel, JOIN = contjoinsel);
+CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = objectid[], FUNCTION = treepath_contains_all, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?& (treepath, objectid[]) IS 'whether all of the nodes are on the path; a GIN index answers it';
 CREATE FUNCTION treepath_contains_all(treepath, bson_value[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION treepath_contains_all(treepath, bson_value[]) IS 'whether all of the nodes are on the path';
-CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = bson_value[], FUNCTION = treepath_contains_all, RESTRICT = contsel, JOIN = contjoinsel);
+CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = bson_value[], FUNCTION = treepath_contains_all, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?& (treepath, bson_value[]) IS 'whether all of the nodes are on the path; a GIN index answers it';
 
 CREATE FUNCTION treepath_gin_extract_value(treepath, internal) RETURNS internal

@@ -7,16 +7,26 @@
 
 #include "common/hashfn.h"
 #include "port/pg_bswap.h"
+#include "utils/lsyscache.h"
 #include "utils/sortsupport.h"
 
 #include "tree/treepath_fn.h"
+
+/* An argument; paths in indexes are seldom compressed and never elsewhere, so nothing is called for most. */
+static inline struct varlena *
+argument(FunctionCallInfo fcinfo, int n)
+{
+	struct varlena *v = (struct varlena *) DatumGetPointer(PG_GETARG_DATUM(n));
+
+	return unlikely(VARATT_IS_EXTERNAL(v) || VARATT_IS_COMPRESSED(v)) ? DP_GETARG_VARLENA(n) : v;
+}
 
 /* The order of the two arguments of a function */
 static inline int
 arguments_compare(FunctionCallInfo fcinfo)
 {
-	struct varlena *a = DP_GETARG_VARLENA(0);
-	struct varlena *b = DP_GETARG_VARLENA(1);
+	struct varlena *a = argument(fcinfo, 0);
+	struct varlena *b = argument(fcinfo, 1);
 	int			result = dp_treepath_compare(DP_TREEPATH_DATA(a), DP_TREEPATH_SIZE(a),
 											 DP_TREEPATH_DATA(b), DP_TREEPATH_SIZE(b));
 
@@ -155,8 +165,8 @@ DP_FUNCTION(dp_treepath_is_above);
 Datum
 dp_treepath_is_above(PG_FUNCTION_ARGS)
 {
-	struct varlena *a = DP_GETARG_VARLENA(0);
-	struct varlena *b = DP_GETARG_VARLENA(1);
+	struct varlena *a = argument(fcinfo, 0);
+	struct varlena *b = argument(fcinfo, 1);
 
 	PG_RETURN_BOOL(dp_treepath_covers(DP_TREEPATH_DATA(a), DP_TREEPATH_SIZE(a),
 									  DP_TREEPATH_DATA(b), DP_TREEPATH_SIZE(b)));
@@ -169,8 +179,8 @@ DP_FUNCTION(dp_treepath_is_below);
 Datum
 dp_treepath_is_below(PG_FUNCTION_ARGS)
 {
-	struct varlena *a = DP_GETARG_VARLENA(0);
-	struct varlena *b = DP_GETARG_VARLENA(1);
+	struct varlena *a = argument(fcinfo, 0);
+	struct varlena *b = argument(fcinfo, 1);
 
 	PG_RETURN_BOOL(dp_treepath_covers(DP_TREEPATH_DATA(b), DP_TREEPATH_SIZE(b),
 									  DP_TREEPATH_DATA(a), DP_TREEPATH_SIZE(a)));
@@ -206,9 +216,19 @@ dp_treepath_contains(PG_FUNCTION_ARGS)
 	DpTreepathBuilder b;
 	struct varlena *id;
 	bool		result;
+	Oid			type = get_fn_expr_argtype(fcinfo->flinfo, 1);
 
+	/* estimates call it without an expression */
+	if (!OidIsValid(type))
+	{
+		Oid		   *types;
+		int			n;
+
+		(void) get_func_signature(fcinfo->flinfo->fn_oid, &types, &n);
+		type = types[1];
+	}
 	dp_treepath_begin(&b);
-	dp_treepath_append_datum(&b, PG_GETARG_DATUM(1), get_fn_expr_argtype(fcinfo->flinfo, 1));
+	dp_treepath_append_datum(&b, PG_GETARG_DATUM(1), type);
 	id = dp_treepath_finish(&b);
 	result = path_has(DP_GETARG_VARLENA(0), id);
 	pfree(id);

@@ -1,6 +1,6 @@
 -- The contract of the type treepath, and seeded random paths against a model of arrays.
 BEGIN;
-SELECT plan(62);
+SELECT plan(66);
 SET client_min_messages = warning;
 SET LOCAL jit = off;  -- plans with a node that is disabled look expensive
 
@@ -111,5 +111,15 @@ SELECT is(pg_temp.answers('path <@ $1'), 0::bigint, 'below, from the index');
 SELECT is(pg_temp.answers('path @> $1'), 0::bigint, 'above, from the index');
 SELECT is(pg_temp.answers('path ? $2[1]'), 0::bigint, 'on the path, from the index');
 SELECT is(pg_temp.answers('path ?| $2 AND path ?& $2'), 0::bigint, 'any and all, from the index');
+
+-- estimates come from the paths that statistics have sampled
+CREATE TABLE many AS SELECT ARRAY['r', 'n' || i % 4, 'm' || i % 50, 'l' || i]::treepath AS path FROM generate_series(1, 20000) i;
+ANALYZE many;
+CREATE FUNCTION pg_temp.estimate(condition text) RETURNS float8 LANGUAGE plpgsql AS $f$
+DECLARE p json; BEGIN EXECUTE 'EXPLAIN (FORMAT json) SELECT FROM many WHERE ' || condition INTO p; RETURN p -> 0 -> 'Plan' ->> 'Plan Rows'; END $f$;
+SELECT ok(pg_temp.estimate($$path ? 'n1'$$) BETWEEN 3000 AND 7000, 'a quarter leads through the node');
+SELECT ok(pg_temp.estimate($$path ?| '{n1,n2}'::text[]$$) BETWEEN 7000 AND 13000, 'a half through one of two');
+SELECT ok(pg_temp.estimate($$path ?& '{r,n3}'::text[]$$) BETWEEN 3000 AND 7000, 'a quarter through both');
+SELECT ok(pg_temp.estimate($$path ? 'nowhere'$$) < 50 AND pg_temp.estimate($$path ? 5$$) < 50 AND pg_temp.estimate($$path ? '"nowhere"'::bson_value$$) < 50, 'next to none through a node that is not sampled');
 SELECT * FROM finish();
 ROLLBACK;
