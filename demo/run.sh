@@ -1,7 +1,7 @@
 #!/bin/bash
-# The guided tour: Debian's package catalogue as documents in a private cluster, the outlier pattern and indexes on it, and
-# measurements of this machine's processes, taken while you watch, in buckets. What it shows is what the database answers;
-# nothing is written down beforehand. The cluster keeps running afterwards.
+# The guided tour: Debian's package catalogue as documents in a private cluster, the outlier pattern and indexes on it,
+# measurements of this machine's processes, taken while you watch, in buckets, directories as a tree, and packages as a graph.
+# What it shows is what the database answers; nothing is written down beforehand. The cluster keeps running afterwards.
 set -eu
 cd "$(dirname "$0")/.."
 export CLUSTER=demo LC_ALL=C.UTF-8 PGTZ=UTC
@@ -26,13 +26,14 @@ started=1
 "$cluster" start
 echo "$("$cluster" run postgres --version), which nobody else uses."
 "$cluster" psql -q -v ON_ERROR_STOP=1 -c 'SET client_min_messages = warning' -c 'DROP EXTENSION IF EXISTS docpatterns CASCADE' \
-  -c 'DROP TABLE IF EXISTS packages, plain_processes CASCADE' -c 'CREATE EXTENSION docpatterns'
+  -c 'DROP TABLE IF EXISTS packages, plain_processes, directories CASCADE' -c 'CREATE EXTENSION docpatterns'
 
 . demo/load.sh
 . demo/outlier.sh
 . demo/queries.sh
 . demo/indexes.sh
 . demo/bucket.sh
+. demo/tree.sh
 
 title 'See for yourself'
 say "The cluster keeps running. To open psql there:"
