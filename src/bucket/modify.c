@@ -38,6 +38,7 @@
 #include "bucket/pack.h"
 #include "bucket/slot.h"
 #include "bucket/store.h"
+#include "patterns/change.h"
 #include "patterns/sqlgen.h"
 
 /* A statement that writes to a relation */
@@ -364,7 +365,7 @@ row_mark(RangeTblEntry *rte, LockClauseStrength strength)
 
 /*
  * TRUNCATE of relations, whose owner then is the one who empties the tables
- * beneath.
+ * beneath.  What is derived from them is told.
  */
 static void
 truncate_rows(List *rels, DropBehavior behavior, bool restart_seqs)
@@ -385,6 +386,9 @@ truncate_rows(List *rels, DropBehavior behavior, bool restart_seqs)
 			appendStringInfoString(&sql, " RESTART IDENTITY");
 
 		dp_bucket_run_beneath(rel, sql.data, (Datum) 0);
+
+		/* before PostgreSQL 16 foreign tables have no TRUNCATE triggers */
+		dp_changed_wholly(rel->relid, true);
 	}
 }
 
