@@ -405,7 +405,7 @@ DECLARE
 BEGIN
   FOR t IN
     SELECT p.relid::regclass AS rel, g.tgname
-    FROM pg_partition_tree(part) p JOIN pg_trigger g ON g.tgrelid = p.relid JOIN pg_proc f ON f.oid = g.tgfoid
+    FROM (SELECT q.relid FROM pg_partition_tree(part) q UNION SELECT part) p JOIN pg_trigger g ON g.tgrelid = p.relid JOIN pg_proc f ON f.oid = g.tgfoid
     WHERE g.tgname LIKE 'zz\_docpatterns\_%' AND g.tgtype::int & 1 = 0 AND g.tgparentid = 0
       AND f.pronamespace = (SELECT o.pronamespace FROM pg_proc o WHERE o.oid = '@extschema@.pattern_guard_trigger'::regproc)
       AND (g.tgnargs = 3 AND substring(g.tgargs FROM 1 FOR 5) = 'part\000'::bytea

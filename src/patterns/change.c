@@ -608,6 +608,7 @@ row_document(TupleTableSlot *row)
 
 	slot_getallattrs(row);
 	dp_builder_init(&b, 0);
+	dp_builder_begin_document(&b);
 	for (i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
@@ -620,6 +621,7 @@ row_document(TupleTableSlot *row)
 		else
 			dp_builder_append_datum(&b, name, strlen(name), row->tts_values[i], false, att->atttypid);
 	}
+	dp_builder_end(&b);
 	return dp_builder_finish_bson(&b);
 }
 
