@@ -14,14 +14,14 @@ CREATE FUNCTION bson_value_avg_final(internal) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_avg_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 
 CREATE AGGREGATE sum(bson_value) (
-  SFUNC = bson_value_sum_step, STYPE = internal, SSPACE = 64, FINALFUNC = bson_value_sum_final,
+  SFUNC = bson_value_sum_step, STYPE = internal, SSPACE = 160, FINALFUNC = bson_value_sum_final,
   COMBINEFUNC = bson_value_sum_combine, SERIALFUNC = bson_value_sum_serialize,
   DESERIALFUNC = bson_value_sum_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE sum(bson_value) IS 'sum of the numbers among the values, others being passed over; NULL if there are none; int32, int64, double or decimal128 as MongoDB''s $sum';
 
 CREATE AGGREGATE avg(bson_value) (
-  SFUNC = bson_value_sum_step, STYPE = internal, SSPACE = 64, FINALFUNC = bson_value_avg_final,
+  SFUNC = bson_value_sum_step, STYPE = internal, SSPACE = 160, FINALFUNC = bson_value_avg_final,
   COMBINEFUNC = bson_value_sum_combine, SERIALFUNC = bson_value_sum_serialize,
   DESERIALFUNC = bson_value_sum_deserialize, PARALLEL = SAFE
 );

@@ -22,7 +22,7 @@ dp_accumulation_make(const DpAccumulators *acc)
 	g->context = CurrentMemoryContext;
 	g->delta = (DpSlotState *) (g + 1);
 	for (int i = 0; i < acc->nslots; i++)
-		dp_slot_init(g, &g->delta[i]);
+		dp_slot_init(g, &acc->slots[i], &g->delta[i]);
 	return g;
 }
 
@@ -62,7 +62,7 @@ whole_begin(DpAccumulation *g)
 
 		g->whole = palloc0(sizeof(DpSlotState) * acc->nslots);
 		for (int i = 0; i < acc->nslots; i++)
-			dp_slot_init(g, &g->whole[i]);
+			dp_slot_init(g, &acc->slots[i], &g->whole[i]);
 		g->results = palloc0(sizeof(DpValue) * acc->nfields);
 		g->rooms = palloc0(DP_SUM_RESULT_SIZE * acc->nfields);
 		g->built = palloc0(sizeof(struct varlena *) * acc->nfields);
@@ -230,18 +230,18 @@ deviation_add(DpSlotState *s, const DpValue *v, int sign)
 	{
 		int64		i = v->type == DP_TYPE_INT32 ? dp_get_int32(v->data) : dp_get_int64(v->data);
 
-		dp_big_add_int64(&s->total, i, sign);
-		dp_big_add_int64_square(&s->squares, i, sign);
+		dp_big_add_int64(&s->deviation.total, i, sign);
+		dp_big_add_int64_square(&s->deviation.squares, i, sign);
 	}
 	else if (!value_as_double(v, &d))
 		return;
 	else if (isfinite(d))
 	{
-		dp_big_add_double(&s->total, d, sign);
-		dp_big_add_double_square(&s->squares, d, sign);
+		dp_big_add_double(&s->deviation.total, d, sign);
+		dp_big_add_double_square(&s->deviation.squares, d, sign);
 	}
 	else
-		s->special += sign;
+		s->deviation.special += sign;
 	s->n += sign;
 }
 
@@ -274,7 +274,7 @@ dp_accumulation_row(DpAccumulation *g, const DpValue *doc, const char *key, uint
 				break;
 			case DP_SLOT_MEDIAN:
 				if (value_as_double(row_value(&row, slot->expr), &d) && !isnan(d))
-					numbers_add(g, sign > 0 ? &s->numbers_in : &s->numbers_out, d);
+					numbers_add(g, sign > 0 ? &s->median.in : &s->median.out, d);
 				break;
 			case DP_SLOT_LIST:
 				if (row_candidate(&row, slot, &c))
@@ -336,10 +336,10 @@ dp_accumulation_changes(const DpAccumulation *g)
 				same = dp_exact_sum_is_zero(&s->sum);
 				break;
 			case DP_SLOT_DEVIATION:
-				same = s->n == 0 && s->special == 0 && dp_big_is_zero(&s->total) && dp_big_is_zero(&s->squares);
+				same = s->n == 0 && s->deviation.special == 0 && dp_big_is_zero(&s->deviation.total) && dp_big_is_zero(&s->deviation.squares);
 				break;
 			case DP_SLOT_MEDIAN:
-				same = s->numbers_in.n == 0 && s->numbers_out.n == 0;
+				same = s->median.in.n == 0 && s->median.out.n == 0;
 				break;
 			case DP_SLOT_LIST:
 				same = dp_list_cancels(slot, &s->in, &s->out);
@@ -367,8 +367,8 @@ double_order(const void *a, const void *b)
 static bool
 median_of_numbers(DpSlotState *whole, DpSlotState *delta)
 {
-	DpNumbers  *in = &delta->numbers_in;
-	DpNumbers  *out = &delta->numbers_out;
+	DpNumbers  *in = &delta->median.in;
+	DpNumbers  *out = &delta->median.out;
 	int64		rank = (in->n - out->n - 1) / 2;
 	int64		k = 0;
 
@@ -384,7 +384,7 @@ median_of_numbers(DpSlotState *whole, DpSlotState *delta)
 		if (k < out->n && out->d[k] == in->d[i])
 			k++;
 		else if (i - k == rank)
-			whole->median = in->d[i];
+			whole->median.value = in->d[i];
 	}
 	return k == out->n;
 }
@@ -416,9 +416,9 @@ whole_finish(DpAccumulation *g)
 			case DP_SLOT_MEDIAN:
 				if (s->n == 0)
 					s->search = !median_of_numbers(s, delta);
-				else if (delta->numbers_in.n > 0 || delta->numbers_out.n > 0)
+				else if (delta->median.in.n > 0 || delta->median.out.n > 0)
 				{
-					s->n += delta->numbers_in.n - delta->numbers_out.n;
+					s->n += delta->median.in.n - delta->median.out.n;
 					s->search = s->n != 0;
 				}
 				break;
@@ -441,8 +441,12 @@ whole_is_possible(const DpAccumulation *g)
 	{
 		const DpSlotState *s = &g->whole[i];
 
-		if (s->n < 0 || s->special < 0 || s->sum.nint64 < 0 || s->sum.ndouble < 0 || s->sum.ndecimal < 0 ||
-			(g->acc->slots[i].count && s->sum.n < 0))
+		const DpSlot *slot = &g->acc->slots[i];
+
+		if (s->n < 0 || (slot->kind == DP_SLOT_DEVIATION && s->deviation.special < 0))
+			return false;
+		if (slot->kind == DP_SLOT_SUM &&
+			(s->sum.nint64 < 0 || s->sum.ndouble < 0 || s->sum.ndecimal < 0 || (slot->count && s->sum.n < 0)))
 			return false;
 	}
 	return true;
@@ -505,8 +509,10 @@ dp_accumulation_found(DpAccumulation *g, int field, const DpValue *doc, const ch
 
 	if (!s->searching)
 	{
-		dp_list_reset(&s->in);
-		s->seen = 0;
+		if (slot->kind == DP_SLOT_MEDIAN)
+			s->median.seen = 0;
+		else
+			dp_list_reset(&s->in);
 		s->searching = true;
 	}
 	row_begin(&row, g->acc, doc, key, keylen);
@@ -514,8 +520,8 @@ dp_accumulation_found(DpAccumulation *g, int field, const DpValue *doc, const ch
 	{
 		if (!value_as_double(row_value(&row, slot->expr), &d) || isnan(d))
 			return true;
-		s->median = d;
-		return s->seen++ < (s->n - 1) / 2;
+		s->median.value = d;
+		return s->median.seen++ < (s->n - 1) / 2;
 	}
 	if (!row_candidate(&row, slot, &c))
 		return true;
@@ -532,16 +538,14 @@ dp_accumulation_found_all(DpAccumulation *g, int field)
 	const DpSlot *slot = &g->acc->slots[i];
 	DpSlotState *s = &g->whole[i];
 
-	if (!s->searching)
-		dp_list_reset(&s->in);
-	if (slot->kind == DP_SLOT_MEDIAN)
+	if (slot->kind == DP_SLOT_LIST)
 	{
-		/* fewer numbers than were counted cannot be: then those that were seen count */
 		if (!s->searching)
-			s->n = 0;
-	}
-	else
+			dp_list_reset(&s->in);
 		dp_list_truncate(slot, &s->in);
+	}
+	else if (!s->searching)
+		s->n = 0;				/* cannot be, as numbers were counted */
 	s->search = s->searching = false;
 }
 
@@ -681,8 +685,8 @@ dp_accumulation_show(DpAccumulation *g)
 			case DP_SHOW_DEVIATION_POP:
 			case DP_SHOW_DEVIATION_SAMP:
 				if (s->n > less)
-					show_double(v, room, s->special > 0 ? NAN :
-								dp_big_deviation(s->n, &s->total, &s->squares, less));
+					show_double(v, room, s->deviation.special > 0 ? NAN :
+								dp_big_deviation(s->n, &s->deviation.total, &s->deviation.squares, less));
 				break;
 			case DP_SHOW_FIRST:
 				if (s->in.n > 0)
@@ -695,7 +699,7 @@ dp_accumulation_show(DpAccumulation *g)
 				break;
 			case DP_SHOW_MEDIAN:
 				if (s->n > 0)
-					show_double(v, room, s->median);
+					show_double(v, room, s->median.value);
 				break;
 		}
 	}

@@ -125,16 +125,28 @@ typedef struct DpNumbers
 typedef struct DpSlotState
 {
 	int64		n;				/* rows; numbers of deviations and medians */
-	int64		special;		/* deviations: NaNs and infinities among them */
-	DpExactSum	sum;
-	DpBigSum	total;			/* deviations */
-	DpBigSum	squares;
-	DpList		in;				/* lists; in whole: the list */
-	DpList		out;
-	DpNumbers	numbers_in;		/* medians */
-	DpNumbers	numbers_out;
-	double		median;			/* in whole, if there are numbers */
-	int64		seen;			/* medians that are searched for */
+	union
+	{
+		DpExactSum	sum;
+		struct
+		{
+			int64		special;	/* NaNs and infinities among the numbers */
+			DpBigSum	total;
+			DpBigSum	squares;
+		}			deviation;
+		struct
+		{
+			DpList		in;		/* in whole: the list */
+			DpList		out;
+		};
+		struct
+		{
+			DpNumbers	in;
+			DpNumbers	out;
+			double		value;	/* in whole, if there are numbers */
+			int64		seen;	/* while it is searched for */
+		}			median;
+	};
 	bool		search;			/* in whole: has to be searched for */
 	bool		searching;		/* rows were found */
 } DpSlotState;
@@ -182,7 +194,7 @@ extern bool dp_list_wants(const DpSlot *slot, const DpList *list, const DpCandid
 
 /* ---------------------------------------------------------------- accumulate_state.c */
 
-extern void dp_slot_init(DpAccumulation *g, DpSlotState *s);
+extern void dp_slot_init(DpAccumulation *g, const DpSlot *slot, DpSlotState *s);
 extern void dp_slot_reset(const DpSlot *slot, DpSlotState *s);
 extern void dp_slot_add(DpAccumulation *g, const DpSlot *slot, DpSlotState *s, const DpSlotState *other);
 

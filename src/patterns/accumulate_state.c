@@ -23,12 +23,15 @@
 /* ---------------------------------------------------------------- slots */
 
 void
-dp_slot_init(DpAccumulation *g, DpSlotState *s)
+dp_slot_init(DpAccumulation *g, const DpSlot *slot, DpSlotState *s)
 {
-	memset(s, 0, sizeof(DpSlotState));
-	dp_exact_sum_init(&s->sum, g->context);
-	dp_big_init(&s->total, g->context);
-	dp_big_init(&s->squares, g->context);
+	if (slot->kind == DP_SLOT_SUM)
+		dp_exact_sum_init(&s->sum, g->context);
+	else if (slot->kind == DP_SLOT_DEVIATION)
+	{
+		dp_big_init(&s->deviation.total, g->context);
+		dp_big_init(&s->deviation.squares, g->context);
+	}
 }
 
 /* Forgets numbers. */
@@ -44,7 +47,6 @@ void
 dp_slot_reset(const DpSlot *slot, DpSlotState *s)
 {
 	s->n = 0;
-	s->special = 0;
 	s->search = s->searching = false;
 	switch (slot->kind)
 	{
@@ -54,16 +56,17 @@ dp_slot_reset(const DpSlot *slot, DpSlotState *s)
 			dp_exact_sum_reset(&s->sum);
 			break;
 		case DP_SLOT_DEVIATION:
-			dp_big_free(&s->total);
-			dp_big_free(&s->squares);
+			s->deviation.special = 0;
+			dp_big_free(&s->deviation.total);
+			dp_big_free(&s->deviation.squares);
 			break;
 		case DP_SLOT_LIST:
 			dp_list_reset(&s->in);
 			dp_list_reset(&s->out);
 			break;
 		case DP_SLOT_MEDIAN:
-			numbers_reset(&s->numbers_in);
-			numbers_reset(&s->numbers_out);
+			numbers_reset(&s->median.in);
+			numbers_reset(&s->median.out);
 			break;
 	}
 }
@@ -99,17 +102,17 @@ dp_slot_add(DpAccumulation *g, const DpSlot *slot, DpSlotState *s, const DpSlotS
 			break;
 		case DP_SLOT_DEVIATION:
 			s->n += other->n;
-			s->special += other->special;
-			dp_big_add(&s->total, &other->total, 1);
-			dp_big_add(&s->squares, &other->squares, 1);
+			s->deviation.special += other->deviation.special;
+			dp_big_add(&s->deviation.total, &other->deviation.total, 1);
+			dp_big_add(&s->deviation.squares, &other->deviation.squares, 1);
 			break;
 		case DP_SLOT_LIST:
 			dp_list_merge(g, slot, &s->in, &other->in, dp_list_cap(slot));
 			dp_list_merge(g, slot, &s->out, &other->out, dp_list_cap(slot));
 			break;
 		case DP_SLOT_MEDIAN:
-			numbers_add(g, &s->numbers_in, other->numbers_in.d, other->numbers_in.n);
-			numbers_add(g, &s->numbers_out, other->numbers_out.d, other->numbers_out.n);
+			numbers_add(g, &s->median.in, other->median.in.d, other->median.in.n);
+			numbers_add(g, &s->median.out, other->median.out.d, other->median.out.n);
 			break;
 	}
 }
@@ -207,12 +210,12 @@ static void
 read_deviation(DpSlotState *s, DpPacked *p, bool may_be_negative)
 {
 	if (pg_add_s64_overflow(s->n, dp_unpack_signed(p), &s->n) ||
-		pg_add_s64_overflow(s->special, dp_unpack_signed(p), &s->special))
+		pg_add_s64_overflow(s->deviation.special, dp_unpack_signed(p), &s->deviation.special))
 		dp_corrupted("a packed count is out of range");
-	if (!may_be_negative && (s->n < 0 || s->special < 0 || s->special > s->n))
+	if (!may_be_negative && (s->n < 0 || s->deviation.special < 0 || s->deviation.special > s->n))
 		dp_corrupted("a packed count is out of range");
-	dp_big_unpack(&s->total, p);
-	dp_big_unpack(&s->squares, p);
+	dp_big_unpack(&s->deviation.total, p);
+	dp_big_unpack(&s->deviation.squares, p);
 }
 
 /*
@@ -386,7 +389,7 @@ dp_state_read(DpAccumulation *g, const DpValue *target, DpSlotState *slots)
 				break;
 			case DP_SHOW_MEDIAN:
 				if (fields[i].type == DP_TYPE_DOUBLE)
-					s->median = dp_get_double(fields[i].data);
+					s->median.value = dp_get_double(fields[i].data);
 				break;
 			default:
 				continue;
@@ -462,9 +465,9 @@ dp_state_write(DpAccumulation *g)
 				break;
 			case DP_SLOT_DEVIATION:
 				dp_pack_signed(out, s->n);
-				dp_pack_signed(out, s->special);
-				dp_big_pack(out, &s->total);
-				dp_big_pack(out, &s->squares);
+				dp_pack_signed(out, s->deviation.special);
+				dp_big_pack(out, &s->deviation.total);
+				dp_big_pack(out, &s->deviation.squares);
 				break;
 			case DP_SLOT_LIST:
 				if (slot->by_value && !slot->distinct)
@@ -608,17 +611,17 @@ dp_accumulation_pack(StringInfo out, const DpAccumulation *g)
 				break;
 			case DP_SLOT_DEVIATION:
 				dp_pack_signed(out, s->n);
-				dp_pack_signed(out, s->special);
-				dp_big_pack(out, &s->total);
-				dp_big_pack(out, &s->squares);
+				dp_pack_signed(out, s->deviation.special);
+				dp_big_pack(out, &s->deviation.total);
+				dp_big_pack(out, &s->deviation.squares);
 				break;
 			case DP_SLOT_LIST:
 				pack_list(out, &s->in);
 				pack_list(out, &s->out);
 				break;
 			case DP_SLOT_MEDIAN:
-				pack_numbers(out, &s->numbers_in);
-				pack_numbers(out, &s->numbers_out);
+				pack_numbers(out, &s->median.in);
+				pack_numbers(out, &s->median.out);
 				break;
 		}
 	}
@@ -657,8 +660,8 @@ dp_accumulation_unpack(DpAccumulation *g, const uint8 *bytes, uint32 len)
 				unpack_list(g, &acc->slots[i], &s->out, p);
 				break;
 			case DP_SLOT_MEDIAN:
-				unpack_numbers(g, &s->numbers_in, p);
-				unpack_numbers(g, &s->numbers_out, p);
+				unpack_numbers(g, &s->median.in, p);
+				unpack_numbers(g, &s->median.out, p);
 				break;
 		}
 	}
