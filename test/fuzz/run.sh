@@ -40,6 +40,11 @@ build fuzz test/fuzz/fuzz.c test/fuzz/documents.c test/fuzz/keys.c test/fuzz/ref
 build bucket test/fuzz/bucket.c test/fuzz/bucket_shim.c test/fuzz/shim.c \
   $bson/builder.c $bson/reader.c $bson/validate.c $bucket/codec_*.c $bucket/numeric.c $bucket/column.c $bucket/builder.c \
   $bucket/reader.c $bucket/load.c $bucket/whole.c $bucket/kind.c
+build accumulate test/fuzz/accumulate.c test/fuzz/bucket_shim.c test/fuzz/shim.c \
+  src/patterns/accumulate.c src/patterns/accumulate_list.c src/patterns/accumulate_state.c src/patterns/accumulate_document.c \
+  src/mql/expression_result.c $bson/bigsum.c $bson/exactsum.c $bson/distinct.c $bson/compare.c $bson/hash.c $bson/number.c $bson/find.c $bson/path.c \
+  $bson/builder.c $bson/reader.c $bson/validate.c $(grep -l '^dp_decimal128_from_text' $bson/*.c)
 export ASAN_OPTIONS=detect_leaks=0
+"$work/accumulate" "$((iterations / 100))" "$seed" ${3:+"$3"}
 "$work/bucket" "$((iterations / 100))" "$seed" ${3:+"$3"}
 "$work/fuzz" "$iterations" "$seed" ${3:+"$3"}
