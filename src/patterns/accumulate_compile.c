@@ -90,7 +90,6 @@ static int
 compile_order(Compiler *c, const DpPlace *place, const DpValue *spec)
 {
 	DpAccumulators *acc = c->acc;
-	DpPlaceContext context;
 
 	if (spec == NULL)
 		return -1;
@@ -101,10 +100,8 @@ compile_order(Compiler *c, const DpPlace *place, const DpValue *spec)
 	}
 	if (spec->type != DP_TYPE_DOCUMENT)
 		dp_bad_spec_type(place, "a document", spec);
-	dp_place_push(&context, place);
 	acc->order_specs[acc->norders] = *spec;
 	acc->orders[acc->norders] = dp_sort_spec_compile(spec);
-	dp_place_pop(&context);
 	return acc->norders++;
 }
 
