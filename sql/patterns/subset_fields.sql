@@ -53,10 +53,7 @@ BEGIN
              WHERE @extschema@._pattern_paths_overlap(a.p, b.p)) THEN
     RAISE EXCEPTION 'cold fields must be different fields, none inside another' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d
-               CROSS JOIN LATERAL (SELECT @extschema@.bson_get_text(d.options, o) FROM unnest(ARRAY['field', 'flag', 'count_field', 'into_field']) o
-                                   UNION ALL SELECT e::pg_catalog.text FROM @extschema@.bson_elements(d.options OPERATOR(@extschema@.->) 'cold'::text) e
-                                     WHERE @extschema@.bson_typeof(d.options, 'cold') = 'array') AS theirs (path)
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d CROSS JOIN LATERAL @extschema@._derive_kept_paths(d.pattern, d.options) AS theirs (path)
                CROSS JOIN unnest(cold) AS ours (path)
              WHERE d.name IS DISTINCT FROM _subset_fields_paths.name AND @extschema@._pattern_paths_overlap(theirs.path, ours.path)) THEN
     RAISE EXCEPTION 'table % has a pattern that keeps one of these fields already', rel USING ERRCODE = 'invalid_parameter_value';
@@ -64,6 +61,12 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION _subset_fields_paths(regclass, text[], text) IS 'errors 22004 and 22023 unless the paths can be cold fields of the table';
+
+CREATE FUNCTION _subset_fields_kept_paths(options bson) RETURNS SETOF text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT e::pg_catalog.text FROM @extschema@.bson_elements($1 OPERATOR(@extschema@.->) 'cold'::text) e
+$$;
+COMMENT ON FUNCTION _subset_fields_kept_paths(bson) IS 'paths of the cold fields of a declaration';
 
 CREATE FUNCTION _subset_fields_create_side(rel regclass, doc_column text, side_name text, name text, pair text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -206,7 +209,7 @@ BEGIN
   END IF;
   -- what has no document, and fields that are not cold (any more)
   FOR r IN EXECUTE format('SELECT %1$s AS key, array(SELECT e.key FROM @extschema@.bson_each(s.cold) e WHERE NOT e.key = ANY ($1)) AS others FROM %2$s AS s '
-                          'WHERE NOT EXISTS (SELECT FROM %3$s AS b WHERE %4$s AND %5$s IS NOT NULL) OR s.cold = ''{}''::@extschema@.bson '
+                          'WHERE NOT EXISTS (SELECT FROM %3$s AS b WHERE %4$s AND %5$s IS NOT NULL) OR NOT EXISTS (SELECT FROM @extschema@.bson_each(s.cold)) '
                           'OR EXISTS (SELECT FROM @extschema@.bson_each(s.cold) e WHERE NOT e.key = ANY ($1))', p.side_key_row, p.side, p.base, p.matches, p.doc) USING p.cold LOOP
     PERFORM @extschema@._subset_fields_rejoin(rel, name, r.key, r.others);
     done := done + 1;

@@ -22,6 +22,7 @@
 /* The patterns that derive data. */
 static const DpDeriveMethods *const methods[] = {
 	&dp_computed_methods,
+	&dp_subset_methods,
 	NULL
 };
 
@@ -276,7 +277,11 @@ dp_derive_group_compare(const void *a, const void *b)
 {
 	const DpGroup *left = *(DpGroup *const *) a;
 	const DpGroup *right = *(DpGroup *const *) b;
+	bool		first = left->derivation->methods->group_lock != NULL;
 
+	/* those that are locked before rows are found come before those that are locked when no row was */
+	if (first != (right->derivation->methods->group_lock != NULL))
+		return first ? -1 : 1;
 	if (left->derivation->lock_id != right->derivation->lock_id)
 		return left->derivation->lock_id < right->derivation->lock_id ? -1 : 1;
 	if ((uint32) left->hash != (uint32) right->hash)
@@ -307,6 +312,34 @@ dp_derive_lock_group(DpDerivation *d, uint64 hash, LOCKMODE mode)
 	lock_class(LOCK_CLASS_WIDE, d, 0, RowShareLock);
 	lock_class(LOCK_CLASS_GROUP, d, (uint32) hash, mode);
 	group_locks++;
+}
+
+/*
+ * Gives a lock of a group back that was taken for this statement.  The lock of
+ * all groups stays: so does what takes the place of single ones.
+ */
+void
+dp_derive_unlock_group(DpDerivation *d, uint64 hash, LOCKMODE mode)
+{
+	LOCKTAG		tag;
+
+	if (group_locks >= MAX_GROUP_LOCKS)
+		return;
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, d->lock_id, (uint32) hash, LOCK_CLASS_GROUP);
+	(void) LockRelease(&tag, mode, false);
+	group_locks--;
+}
+
+/*
+ * So many groups are going to be locked one after the other: if that is too
+ * many for single locks none of them is taken first, because others who do the
+ * same would wait for each other.
+ */
+void
+dp_derive_lock_many(int n)
+{
+	if (group_locks + n > MAX_GROUP_LOCKS)
+		group_locks = MAX_GROUP_LOCKS;
 }
 
 /*

@@ -143,7 +143,11 @@ struct DpDeriveMethods
 	 */
 	bool		(*changes) (DpDerivation *d, DpGroup *group);
 
-	/* Optional: the lock of the group that this run needs before rows are locked; NoLock for none. */
+	/*
+	 * Optional: the lock of the group that this run needs before rows are locked;
+	 * NoLock for none.  May take locks itself, may look at the source while it holds them,
+	 * and may say that the group can be left alone after all (group->changed).
+	 */
 	LOCKMODE	(*group_lock) (DpDerivation *d, DpGroup *group);
 
 	/* Optional: whether the target row needs to be locked and written, looking at its latest committed version. */
@@ -183,6 +187,7 @@ struct DpDeriveMethods
 extern const DpDeriveMethods *dp_derive_methods(const char *pattern);
 
 extern const DpDeriveMethods dp_computed_methods;
+extern const DpDeriveMethods dp_subset_methods;
 
 /*
  * The trigger function of a pattern: "return dp_derive_trigger(fcinfo,
@@ -245,6 +250,9 @@ extern bool dp_derive_settle(Oid target, DpDerivation *d, const DpKey *key);
  * transaction one lock for the whole derivation takes their place.
  */
 extern void dp_derive_lock_group(DpDerivation *d, uint64 hash, LOCKMODE mode);
+
+/* Gives it back, by the statement that has taken it and relies on nothing that it protected. */
+extern void dp_derive_unlock_group(DpDerivation *d, uint64 hash, LOCKMODE mode);
 
 /* The hash of a group's key. */
 extern uint64 dp_derive_hash(const DpValue *key);

@@ -27,6 +27,9 @@ struct DpDerive
  */
 extern void dp_derive_lock_groups(DpGroup **groups, int n, LOCKMODE mode);
 
+/* To be said before as many groups are locked one by one. */
+extern void dp_derive_lock_many(int n);
+
 /* Orders groups as their locks are taken; for qsort() of DpGroup *. */
 extern int	dp_derive_group_compare(const void *a, const void *b);
 

@@ -81,6 +81,7 @@ dp_derive_end(DpDerive *run, bool forced)
 	DpGroup   **groups;
 	DpGroup    *group;
 	int			n = 0;
+	int			locked = 0;
 	int			i;
 	int64		written = 0;
 	MemoryContext old;
@@ -108,6 +109,9 @@ dp_derive_end(DpDerive *run, bool forced)
 	if (n > 1)
 		qsort(groups, n, sizeof(DpGroup *), dp_derive_group_compare);
 	for (i = 0; i < n; i++)
+		locked += groups[i]->derivation->methods->group_lock != NULL ? 1 : 0;
+	dp_derive_lock_many(locked);
+	for (i = 0; i < n; i++)
 	{
 		LOCKMODE	mode = NoLock;
 
@@ -115,6 +119,13 @@ dp_derive_end(DpDerive *run, bool forced)
 			mode = groups[i]->derivation->methods->group_lock(groups[i]->derivation, groups[i]);
 		if (mode != NoLock)
 			dp_derive_lock_group(groups[i]->derivation, groups[i]->hash, mode);
+	}
+	locked = n;
+	n = 0;
+	for (i = 0; i < locked; i++)
+	{
+		if (groups[i]->changed)
+			groups[n++] = groups[i];
 	}
 
 	/* target by target */
@@ -307,6 +318,21 @@ target_missing(Target *t, DpGroup **groups, int n)
 {
 	LOCKMODE	mode = RowExclusiveLock;
 	int			i;
+
+	/* who computes anew on his own account need not wait for a row: who inserts it computes it */
+	if (t->forced)
+	{
+		int			left = 0;
+
+		for (i = 0; i < n; i++)
+		{
+			if (groups[i]->again || groups[i]->derivation->create_missing)
+				groups[left++] = groups[i];
+		}
+		n = left;
+		if (n == 0)
+			return;
+	}
 
 	for (i = 0; i < n; i++)
 	{

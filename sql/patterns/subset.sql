@@ -1,0 +1,398 @@
+-- The subset pattern: documents show the first few rows of their group. Its triggers are in src/patterns/subset*.c and
+-- derive*.c, what all patterns of two tables share in derive.sql.
+
+CREATE FUNCTION subset_trigger() RETURNS trigger
+  AS 'MODULE_PATHNAME', 'dp_subset_trigger' LANGUAGE C;
+COMMENT ON FUNCTION subset_trigger() IS 'trigger of the tables of a subset pattern; made by subset_enable';
+
+CREATE FUNCTION _subset_member(doc bson, fields bson) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_subset_member' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION _subset_member(bson, bson) IS
+  'what a subset shows of a document of its source: a projection whose fields come in the order in which they are named, _id only when it is; {} is the whole document';
+
+CREATE FUNCTION _subset_indexed(rel regclass, name text) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_subset_indexed' LANGUAGE C STRICT;
+COMMENT ON FUNCTION _subset_indexed(regclass, text) IS 'whether the source of a subset pattern has the index that it needs';
+
+-- Declaring ---------------------------------------------------------------------------------------------------------------
+
+-- The wrapper resolves the name of the source by the caller's search_path; the work is done under a fixed one.
+CREATE FUNCTION subset_enable(
+  rel regclass, field text, source text, on_field text, order_by bson, keep int, fields bson DEFAULT NULL, filter bson DEFAULT NULL,
+  count_field text DEFAULT NULL, count_mode text DEFAULT 'immediate', name text DEFAULT NULL, doc_column text DEFAULT NULL,
+  source_column text DEFAULT NULL) RETURNS text
+LANGUAGE sql VOLATILE AS $$
+  SELECT @extschema@._subset_enable(rel, field, source, pg_catalog.to_regclass(source), on_field, order_by, keep, fields, filter,
+                                    count_field, count_mode, name, doc_column, source_column, false)
+$$;
+COMMENT ON FUNCTION subset_enable(regclass, text, text, text, bson, int, bson, bson, text, text, text, text, text) IS
+  'declares the subset pattern: field of each document of rel is an array of the first keep documents of source, by order_by and then the primary key, whose on_field is its key. '
+  'Returns the name of the declaration (default: the field). Locks both tables against writers and makes an index on the source; errors 22023 for options that do not fit, '
+  '42710 for a second declaration of the name, 42501 unless the caller owns both tables';
+
+CREATE FUNCTION _subset_enable(
+  rel regclass, field text, source text, source_rel regclass, on_field text, order_by bson, keep int, fields bson, filter bson,
+  count_field text, count_mode text, name text, doc_column text, source_column text, quiet boolean) RETURNS text
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  pair text := replace(gen_random_uuid()::text, '-', '');
+  options @extschema@.bson;
+  parts text[];
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
+  PERFORM @extschema@._pattern_require_owner(rel);
+  IF field IS NULL OR source IS NULL OR on_field IS NULL OR order_by IS NULL OR keep IS NULL THEN
+    RAISE EXCEPTION 'field, source, on_field, order_by and keep must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  name := coalesce(name, field);
+  options := @extschema@.bson_build('name', name, 'field', field, 'on_field', on_field, 'order_by', order_by, 'keep', keep);
+  IF fields IS NOT NULL THEN
+    options := @extschema@.bson_set(options, 'fields', fields);
+  END IF;
+  IF filter IS NOT NULL THEN
+    options := @extschema@.bson_set(options, 'filter', filter);
+  END IF;
+  IF count_field IS NOT NULL THEN
+    options := @extschema@.bson_set(@extschema@.bson_set(options, 'count_field', count_field), 'count_mode', count_mode);
+  END IF;
+  options := @extschema@.bson_set(options, 'doc_column', t.doc);
+  PERFORM @extschema@._subset_verify(rel, options);
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'subset' AND d.name = _subset_enable.name) THEN
+    RAISE EXCEPTION 'table % has a subset pattern named "%" already', t.base, name USING ERRCODE = 'duplicate_object';
+  END IF;
+
+  IF source_rel IS NULL THEN
+    parts := parse_ident(source);
+    source_rel := @extschema@.collection_create(format('%I.%I', CASE WHEN cardinality(parts) > 1 THEN parts[1] ELSE t.schema_name END, parts[cardinality(parts)]));
+    EXECUTE format('ALTER TABLE %s OWNER TO %s', source_rel, t.owner::regrole);
+  END IF;
+  source_column := @extschema@._derive_source(rel, source_rel, source_column);
+  IF source_column IS NULL THEN
+    RAISE EXCEPTION '% is a relation of measurements', source_rel USING ERRCODE = 'wrong_object_type', HINT = 'A subset shows documents of a table.';
+  END IF;
+  options := @extschema@.bson_set(@extschema@.bson_set(options, 'source_column', source_column), 'pair', pair);
+  IF count_field IS NOT NULL AND count_mode = 'deferred' THEN
+    options := @extschema@.bson_set(options, 'second_pair', @extschema@._derive_create_queue(rel, 'subset', name));
+  END IF;
+  PERFORM @extschema@._subset_create_triggers(rel, options);
+  PERFORM @extschema@._derive_source_triggers(source_rel, 'subset', name, pair);
+  PERFORM @extschema@._subset_create_index(rel, name);
+  IF NOT quiet AND EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
+    RAISE NOTICE 'table % has rows already', t.base
+      USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in line from now on.', t.base, name);
+  END IF;
+  RETURN name;
+END
+$$;
+COMMENT ON FUNCTION _subset_enable(regclass, text, text, regclass, text, bson, int, bson, bson, text, text, text, text, text, boolean) IS 'subset_enable with the source resolved';
+
+-- What a declaration must not say.
+CREATE FUNCTION _subset_verify(rel regclass, options bson) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  field text := @extschema@.bson_get_text(options, 'field');
+  count_field text := @extschema@.bson_get_text(options, 'count_field');
+  keep int := (options OPERATOR(@extschema@.->) 'keep'::text)::int;
+BEGIN
+  IF keep NOT BETWEEN 1 AND 10000 THEN
+    RAISE EXCEPTION 'keep must be between 1 and 10000' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF count_field IS NOT NULL AND coalesce(@extschema@.bson_get_text(options, 'count_mode'), '') NOT IN ('immediate', 'deferred') THEN
+    RAISE EXCEPTION 'count_mode must be "immediate" or "deferred"' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  -- bad paths, orders, projections and filters are errors here
+  IF EXISTS (SELECT FROM (VALUES (1, field), (2, count_field), (3, '_id')) AS a (n, path), (VALUES (1, field), (2, count_field), (3, '_id')) AS b (n, path)
+             WHERE a.n < b.n AND @extschema@._pattern_paths_overlap(a.path, b.path)) THEN
+    RAISE EXCEPTION 'field and count_field must be different fields, none inside another and none of them _id' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  PERFORM @extschema@.bson_get('{}'::@extschema@.bson, @extschema@.bson_get_text(options, 'on_field'));
+  IF NOT @extschema@._subset_is_document(options OPERATOR(@extschema@.->) 'order_by'::text) OR NOT EXISTS (SELECT FROM @extschema@.bson_keys((options OPERATOR(@extschema@.->) 'order_by'::text)::@extschema@.bson)) THEN
+    RAISE EXCEPTION 'order_by must be a document like {"date": -1}' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  PERFORM @extschema@.bson_sort_key('{}'::@extschema@.bson, (options OPERATOR(@extschema@.->) 'order_by'::text)::@extschema@.bson);
+  PERFORM @extschema@._subset_member('{}'::@extschema@.bson, (options OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson) WHERE @extschema@.bson_exists(options, 'fields');
+  PERFORM '{}'::@extschema@.bson OPERATOR(@extschema@.@@) (options OPERATOR(@extschema@.->) 'filter'::text)::@extschema@.bson WHERE @extschema@.bson_exists(options, 'filter');
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d CROSS JOIN LATERAL @extschema@._derive_kept_paths(d.pattern, d.options) AS theirs (path)
+               CROSS JOIN (VALUES (field), (count_field)) AS ours (path)
+             WHERE NOT (d.pattern = 'subset' AND d.name = @extschema@.bson_get_text(_subset_verify.options, 'name'))
+               AND @extschema@._pattern_paths_overlap(theirs.path, ours.path)) THEN
+    RAISE EXCEPTION 'table % has a pattern that keeps one of these fields already', rel USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _subset_verify(regclass, bson) IS 'error 22023 for options of a subset pattern that do not fit';
+
+CREATE FUNCTION _subset_is_document(value bson_value) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT coalesce(@extschema@.bson_typeof($1) = 'object', false)
+$$;
+COMMENT ON FUNCTION _subset_is_document(bson_value) IS 'whether a value is a document; false for NULL';
+
+-- The triggers on the target, made anew when options change. The main one carries the declaration.
+CREATE FUNCTION _subset_create_triggers(rel regclass, options bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  name text := @extschema@.bson_get_text(options, 'name');
+  main text;
+  statement text;
+  part record;
+BEGIN
+  SELECT g.tgname::text INTO main FROM @extschema@._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid
+    WHERE d.pattern = 'subset' AND d.name = @extschema@.bson_get_text(_subset_create_triggers.options, 'name');
+  SELECT g.tgname::text INTO statement FROM pg_trigger g
+    WHERE g.tgrelid = rel AND g.tgfoid = '@extschema@.subset_trigger'::regproc
+      AND g.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to(name, 'UTF8') || '\x00'::bytea;
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.subset_trigger(%L)',
+                 coalesce(main, @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_80_subset', name, NULL)), rel, options::text);
+  -- statement triggers are not inherited by partitions
+  statement := coalesce(statement, @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_80_subset', name, 'late'));
+  FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
+    EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.subset_trigger(%L, %L)',
+                   statement, part.relid::regclass, 'of', name);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _subset_create_triggers(regclass, bson) IS 'triggers of the subset pattern on the table with the field';
+
+-- The index by which a group's first rows are found, unless there is one. That it was made for the pattern stands in its comment.
+CREATE FUNCTION _subset_create_index(rel regclass, name text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  columns text[];
+  index_name text;
+  n int := 0;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._subset_parts(rel, name) q;
+  columns := ARRAY[format('(%I OPERATOR(@extschema@.->) %L::text)', p.source_column, @extschema@.bson_get_text(p.options, 'on_field')),
+                   format('(@extschema@.bson_sort_key(%I, %L::@extschema@.bson))', p.source_column, (p.options OPERATOR(@extschema@.->) 'order_by'::text)::@extschema@.bson)]
+             || (SELECT array_agg(format('%I', k)) FROM @extschema@._pattern_table(p.source, p.source_column) t CROSS JOIN unnest(t.keys) k);
+  IF p.filter IS NULL THEN
+    PERFORM @extschema@._derive_create_index(p.source, 'subset', name, columns);
+    RETURN;
+  END IF;
+  index_name := @extschema@._pattern_object_name(p.source_name, _subset_create_index.name, 'idx');
+  WHILE EXISTS (SELECT FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE s.nspname = p.source_schema AND c.relname = index_name) LOOP
+    n := n + 1;
+    index_name := @extschema@._pattern_object_name(p.source_name, _subset_create_index.name, 'idx' || n);
+  END LOOP;
+  EXECUTE format('CREATE INDEX %I ON %s (%s) WHERE %I OPERATOR(@extschema@.@@) %L::@extschema@.bson', index_name, p.source, array_to_string(columns, ', '), p.source_column, p.filter);
+  EXECUTE format('COMMENT ON INDEX %I.%I IS %L', p.source_schema, index_name, @extschema@._derive_index_line('subset', name));
+END
+$$;
+COMMENT ON FUNCTION _subset_create_index(regclass, text) IS 'makes the index that a subset pattern needs on its source, unless there is one';
+
+CREATE FUNCTION _subset_kept_paths(options bson) RETURNS SETOF text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT p FROM unnest(ARRAY[@extschema@.bson_get_text($1, 'field'), @extschema@.bson_get_text($1, 'count_field')]) p WHERE p IS NOT NULL
+$$;
+COMMENT ON FUNCTION _subset_kept_paths(bson) IS 'paths of the fields that a subset pattern keeps';
+
+-- Verbs -------------------------------------------------------------------------------------------------------------------
+
+-- Names and options of a declaration, as the verbs below use them in generated SQL: there "b" is a row of the table, "s" one of
+-- the source.
+CREATE FUNCTION _subset_parts(rel regclass, name text,
+                              OUT base text, OUT options bson, OUT doc text, OUT key_row text, OUT key_list text, OUT key_value text,
+                              OUT field text, OUT count_field text, OUT keep int, OUT pair text, OUT deferred boolean, OUT queue regclass,
+                              OUT source regclass, OUT source_schema text, OUT source_name text, OUT source_column text, OUT source_doc text, OUT source_keys text,
+                              OUT link text, OUT sort_key text, OUT filter bson, OUT filter_sql text, OUT member text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_variable
+DECLARE
+  t record;
+  s record;
+BEGIN
+  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'subset' AND d.name = _subset_parts.name;
+  IF options IS NULL THEN
+    RAISE EXCEPTION 'table % has no subset pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
+  END IF;
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  base := t.base; doc := format('b.%I', t.doc);
+  SELECT string_agg(format('b.%I', k), ', ' ORDER BY n) INTO key_list FROM unnest(t.keys) WITH ORDINALITY AS u (k, n);
+  key_row := format('ROW(%s)', key_list);
+  key_value := format(CASE WHEN cardinality(t.keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, key_list);
+  field := @extschema@.bson_get_text(options, 'field');
+  count_field := @extschema@.bson_get_text(options, 'count_field');
+  keep := (options OPERATOR(@extschema@.->) 'keep'::text)::int;
+  pair := @extschema@.bson_get_text(options, 'pair');
+  deferred := coalesce(@extschema@.bson_get_text(options, 'count_mode') = 'deferred', false);
+  queue := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
+  source := @extschema@._pattern_side(pair, rel);
+  IF source IS NULL THEN
+    RAISE EXCEPTION 'the source of the subset pattern "%" on table % is missing', name, base
+      USING ERRCODE = 'undefined_table', HINT = 'Restore it, or disable the pattern.';
+  END IF;
+  SELECT p.* INTO s FROM @extschema@._pattern_table(source, @extschema@._pattern_doc_column(source, @extschema@.bson_get_text(options, 'source_column'))) p;
+  source_schema := s.schema_name; source_name := s.table_name; source_column := s.doc; source_doc := format('s.%I', s.doc);
+  SELECT string_agg(format('s.%I', k), ', ' ORDER BY n) INTO source_keys FROM unnest(s.keys) WITH ORDINALITY AS u (k, n);
+  link := format('%s OPERATOR(@extschema@.->) %L::text', source_doc, @extschema@.bson_get_text(options, 'on_field'));
+  sort_key := format('@extschema@.bson_sort_key(%s, %L::@extschema@.bson)', source_doc, (options OPERATOR(@extschema@.->) 'order_by'::text)::@extschema@.bson);
+  filter := (options OPERATOR(@extschema@.->) 'filter'::text)::@extschema@.bson;
+  filter_sql := CASE WHEN filter IS NULL THEN 'true' ELSE format('%s OPERATOR(@extschema@.@@) %L::@extschema@.bson', source_doc, filter) END;
+  member := format('@extschema@._subset_member(%s, %L::@extschema@.bson)', source_doc, coalesce((options OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson, '{}'::@extschema@.bson));
+END
+$$;
+COMMENT ON FUNCTION _subset_parts(regclass, text) IS 'names and options of a subset declaration, and pieces of SQL text about them';
+
+CREATE FUNCTION _subset_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._subset_parts(rel, name) q;
+  IF p.deferred AND p.queue IS NULL THEN
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'queue'::text, 'present'::text, 'missing'::text;
+  END IF;
+  IF NOT @extschema@._subset_indexed(rel, name) THEN
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'index on the source'::text, 'present'::text, 'missing'::text;
+  END IF;
+  RETURN QUERY EXECUTE format($q$
+    WITH g AS (
+      SELECT r.link, count(*) AS n, coalesce(@extschema@.bson_agg(r.member ORDER BY r.place) FILTER (WHERE r.place <= %1$s), '[]'::@extschema@.bson_value) AS members
+      FROM (SELECT %2$s AS link, CASE WHEN row_number() OVER w <= %1$s THEN %3$s END AS member, row_number() OVER w AS place
+            FROM %4$s AS s WHERE (%5$s) AND (%2$s) IS NOT NULL WINDOW w AS (PARTITION BY (%2$s) ORDER BY %6$s, %7$s)) AS r
+      GROUP BY r.link)
+    SELECT %8$s, v.what, v.expected, v.found
+    FROM %9$s AS b LEFT JOIN g ON g.link OPERATOR(@extschema@.=) %8$s
+      CROSS JOIN LATERAL (SELECT %10$s OPERATOR(@extschema@.->) %11$L::text AS members, %10$s OPERATOR(@extschema@.->) %12$L::text AS n OFFSET 0) AS d
+      CROSS JOIN LATERAL (
+        SELECT format('array "%%s"', %11$L), format('%%s members', least(coalesce(g.n, 0), %1$s)),
+               CASE WHEN d.members IS NULL THEN 'absent' WHEN @extschema@.bson_typeof(d.members) <> 'array' THEN @extschema@.bson_typeof(d.members)
+                    WHEN @extschema@.bson_array_length(d.members) = least(coalesce(g.n, 0), %1$s) THEN 'others'
+                    ELSE format('%%s members', @extschema@.bson_array_length(d.members)) END
+          WHERE @extschema@.bson_build('a', d.members)::bytea IS DISTINCT FROM @extschema@.bson_build('a', coalesce(g.members, '[]'::@extschema@.bson_value))::bytea
+        UNION ALL
+        SELECT format('count "%%s"', %12$L), coalesce(g.n, 0)::text, coalesce(CASE WHEN @extschema@.bson_typeof(d.n) IN ('int', 'long') THEN d.n::text ELSE @extschema@.bson_typeof(d.n) END, 'absent')
+          WHERE %12$L IS NOT NULL AND (d.n IS NULL OR @extschema@.bson_typeof(d.n) NOT IN ('int', 'long') OR d.n::text <> coalesce(g.n, 0)::text) AND NOT %13$s
+      ) AS v (what, expected, found)
+    WHERE %10$s IS NOT NULL
+    $q$, p.keep, p.link, p.member, p.source, p.filter_sql, p.sort_key, p.source_keys, p.key_value, p.base, p.doc, p.field, p.count_field,
+    CASE WHEN p.queue IS NULL THEN 'false' ELSE format('EXISTS (SELECT FROM %s AS q WHERE q.key OPERATOR(@extschema@.=) %s)', p.queue, p.key_value) END);
+END
+$$;
+COMMENT ON FUNCTION _subset_check(regclass, text) IS 'violated invariants of a subset pattern';
+
+CREATE FUNCTION _subset_pending(rel regclass, name text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._subset_parts(rel, name) q;
+  RETURN format('SELECT %s AS key FROM %s AS b WHERE %s IS NOT NULL ORDER BY %s', p.key_row, p.base, p.doc, p.key_list);
+END
+$$;
+COMMENT ON FUNCTION _subset_pending(regclass, text) IS 'SQL text: keys of all documents, each of which may show others than it should';
+
+-- All documents anew; what is queued is done by that.
+CREATE FUNCTION _subset_settle_all(rel regclass, name text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  r record;
+  done bigint := 0;
+BEGIN
+  FOR r IN EXECUTE @extschema@._subset_pending(rel, name) LOOP
+    IF @extschema@._pattern_settle(rel, name, r.key) THEN
+      done := done + 1;
+    END IF;
+  END LOOP;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _subset_settle_all(regclass, text) IS 'brings all documents in line with a subset pattern; returns how many were written';
+
+CREATE FUNCTION _subset_repair(rel regclass, name text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  done bigint;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._subset_parts(rel, name) q;
+  IF p.deferred AND p.queue IS NULL THEN
+    PERFORM @extschema@._subset_create_triggers(rel, @extschema@.bson_set(p.options, 'second_pair', @extschema@._derive_create_queue(rel, 'subset', name)));
+  END IF;
+  PERFORM @extschema@._subset_create_index(rel, name) WHERE NOT @extschema@._subset_indexed(rel, name);
+  done := @extschema@._subset_settle_all(rel, name);
+  RETURN done + @extschema@.subset_refresh(rel, name);
+END
+$$;
+COMMENT ON FUNCTION _subset_repair(regclass, text) IS 'pattern_repair of the subset pattern';
+
+CREATE FUNCTION _subset_alter(rel regclass, name text, changes bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  c record;
+  o @extschema@.bson;
+  is_deferred boolean;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._subset_parts(rel, name) q;
+  o := p.options;
+  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
+    IF c.key NOT IN ('keep', 'order_by', 'fields', 'filter', 'count_mode') THEN
+      RAISE EXCEPTION 'option "%" of a subset pattern cannot be changed', c.key
+        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are keep, order_by, fields, filter and count_mode.';
+    END IF;
+    IF @extschema@.bson_typeof(c.value) = 'null' AND c.key IN ('fields', 'filter') THEN
+      o := @extschema@.bson_unset(o, c.key);
+      CONTINUE;
+    END IF;
+    IF @extschema@.bson_typeof(c.value) <> (CASE c.key WHEN 'keep' THEN 'int' WHEN 'count_mode' THEN 'string' ELSE 'object' END) THEN
+      RAISE EXCEPTION 'option "%" cannot be a value of type %', c.key, @extschema@.bson_typeof(c.value) USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF c.key = 'count_mode' AND p.count_field IS NULL THEN
+      RAISE EXCEPTION 'the subset pattern "%" has no count_field', name USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    o := @extschema@.bson_set(o, c.key, c.value);
+  END LOOP;
+  PERFORM @extschema@._subset_verify(rel, o);
+  EXECUTE format('LOCK TABLE %s, %s IN SHARE ROW EXCLUSIVE MODE', p.base, p.source);
+  is_deferred := coalesce(@extschema@.bson_get_text(o, 'count_mode') = 'deferred', false);
+  IF p.deferred AND NOT is_deferred THEN
+    PERFORM @extschema@.subset_refresh(rel, name);
+    o := @extschema@.bson_unset(o, 'second_pair');
+  ELSIF is_deferred AND NOT p.deferred THEN
+    o := @extschema@.bson_set(o, 'second_pair', @extschema@._derive_create_queue(rel, 'subset', name));
+  END IF;
+  PERFORM @extschema@._subset_create_triggers(rel, o);
+  IF p.deferred AND NOT is_deferred AND p.queue IS NOT NULL THEN
+    EXECUTE format('DROP TABLE %s', p.queue);
+  END IF;
+  IF (o OPERATOR(@extschema@.->) 'order_by'::text)::text <> (p.options OPERATOR(@extschema@.->) 'order_by'::text)::text
+     OR (o OPERATOR(@extschema@.->) 'filter'::text)::text IS DISTINCT FROM (p.options OPERATOR(@extschema@.->) 'filter'::text)::text THEN
+    PERFORM @extschema@._derive_drop_indexes(p.source, 'subset', name);
+    PERFORM @extschema@._subset_create_index(rel, name);
+  END IF;
+  PERFORM @extschema@._subset_settle_all(rel, name);
+END
+$$;
+COMMENT ON FUNCTION _subset_alter(regclass, text, bson) IS 'pattern_alter of the subset pattern';
+
+CREATE FUNCTION _subset_disable(rel regclass, name text, how bson) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  done bigint := 0;
+  keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
+  o @extschema@.bson;
+  t record;
+BEGIN
+  EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
+  SELECT d.options INTO o FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'subset' AND d.name = _subset_disable.name;
+  SELECT q.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) q;
+  PERFORM @extschema@._derive_drop(rel, 'subset', name);
+  IF NOT keep_data THEN
+    EXECUTE format('UPDATE %1$s SET %2$I = @extschema@.bson_unset(%2$I, %3$s) WHERE @extschema@.bson_exists(%2$I, %4$L) OR @extschema@.bson_exists(%2$I, %5$L)', t.base, t.doc,
+                   concat_ws(', ', quote_literal(@extschema@.bson_get_text(o, 'field')), quote_literal(@extschema@.bson_get_text(o, 'count_field'))),
+                   @extschema@.bson_get_text(o, 'field'), @extschema@.bson_get_text(o, 'count_field'));
+    GET DIAGNOSTICS done = ROW_COUNT;
+  END IF;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _subset_disable(regclass, text, bson) IS 'pattern_disable of the subset pattern: the copies in the documents go, unless told to keep them; the source stays as it is';
+
+CREATE FUNCTION subset_refresh(rel regclass, name text DEFAULT NULL) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_subset_refresh' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION subset_refresh(regclass, text) IS
+  'with count_mode => ''deferred'': counts the groups anew that are queued, and returns how many documents were written. Locks the rows that it writes; error 42501 unless the caller owns the table';
