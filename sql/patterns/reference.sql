@@ -28,9 +28,9 @@ CREATE FUNCTION _reference_wrong(copy bson_value, source bson, live text[]) RETU
   AS 'MODULE_PATHNAME', 'dp_reference_wrong' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION _reference_wrong(bson_value, bson, text[]) IS 'the first of the live fields that the copy does not have as the source has it; NULL if all is right';
 
-CREATE FUNCTION _reference_refresh(rel regclass, name text, batch bigint, OUT keys bigint, OUT written bigint)
-  AS 'MODULE_PATHNAME', 'dp_reference_refresh' LANGUAGE C STRICT;
-COMMENT ON FUNCTION _reference_refresh(regclass, text, bigint) IS 'applies what is queued, up to so many entries, as the owner of the table; error 42501 unless the caller owns it';
+CREATE FUNCTION _reference_refresh(rel regclass, name text, batch bigint) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_reference_refresh' LANGUAGE C;
+COMMENT ON FUNCTION _reference_refresh(regclass, text, bigint) IS 'applies what is queued, up to so many entries of each declaration, in one pass; as the owner of the table; error 42501 unless the caller owns it';
 
 CREATE FUNCTION _reference_forget_missing(rel regclass, name text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_reference_forget_missing' LANGUAGE C STRICT;

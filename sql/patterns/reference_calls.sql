@@ -1,34 +1,17 @@
 -- What users call of the extended reference pattern.
 
-CREATE FUNCTION reference_refresh(rel regclass, name text DEFAULT NULL, batch bigint DEFAULT 1000) RETURNS bigint
+CREATE FUNCTION reference_refresh(rel regclass, name text DEFAULT NULL, batch bigint DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  d record;
-  r record;
-  done bigint := 0;
 BEGIN
-  PERFORM @extschema@._pattern_require_owner(rel);
-  IF batch IS NULL OR batch < 1 THEN
+  IF batch < 1 THEN
     RAISE EXCEPTION 'batch must be positive' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  IF name IS NOT NULL AND NOT EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) q WHERE q.pattern = 'reference' AND q.name = reference_refresh.name) THEN
-    RAISE EXCEPTION 'table % has no reference pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
-  END IF;
-  FOR d IN SELECT q.name FROM @extschema@._pattern_declarations(rel) q
-           WHERE q.pattern = 'reference' AND @extschema@.bson_exists(q.options, 'second_pair') AND (reference_refresh.name IS NULL OR q.name = reference_refresh.name)
-           ORDER BY q.name LOOP
-    LOOP
-      SELECT f.keys, f.written INTO r FROM @extschema@._reference_refresh(rel, d.name, batch) f;
-      EXIT WHEN r.keys = 0;
-      done := done + r.written;
-    END LOOP;
-  END LOOP;
-  RETURN done;
+  RETURN @extschema@._reference_refresh(rel, name, batch);
 END
 $$;
 COMMENT ON FUNCTION reference_refresh(regclass, text, bigint) IS
-  'brings the copies of deferred references up to date and returns the number of documents that were written; batch is how many changes are taken at a time. '
-  'Locks the rows that it writes; leaves out what another refresh is working on; errors 42501 unless the caller owns the table, 42704';
+  'brings the copies of deferred references up to date and returns the number of documents that were written; batch: at most so many changes of each declaration, NULL: all. '
+  'Locks the rows that it writes, in the order of their keys; leaves out what another refresh is working on; errors 42501 unless the caller owns the table, 42704';
 
 CREATE FUNCTION reference_staleness(rel regclass, name text DEFAULT NULL,
                                     OUT reference text, OUT sources bigint, OUT copies bigint, OUT oldest timestamptz, OUT lag interval) RETURNS SETOF record

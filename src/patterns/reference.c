@@ -34,6 +34,9 @@
 typedef struct Collecting
 {
 	char	   *pair;
+	char	   *name;
+	Oid			target;
+	Oid			source;
 	bool		of_source;
 	int			depth;
 	int			nestlevel;
@@ -47,6 +50,9 @@ static HeapTuple reference_before(DpReference *ref, TriggerData *trigdata);
 static void reference_after(DpReference *ref);
 static struct varlena *row_document(const DpReference *ref, HeapTuple tuple, TupleDesc desc);
 static struct varlena *reference_fill(DpReference *ref, struct varlena *before, struct varlena *after);
+static Collecting *collecting_find(DpReference *ref, bool of_source);
+static void proposal_note(DpReference *ref, HeapTuple tuple, TupleDesc desc);
+static void proposal_withdraw(DpReference *ref, HeapTuple tuple, TupleDesc desc);
 static bool field_unchanged(const DpReference *ref, struct varlena *before, struct varlena *after);
 static DpRefDelete delete_rule(DpDecl *decl, const char *rule);
 static DpPath **paths_option(DpDecl *decl, const char *option, int *n);
@@ -186,8 +192,10 @@ reference_before(DpReference *ref, TriggerData *trigdata)
 	bool		isnull = false;
 	int			attnum = ref->decl->doc_attnum;
 
-	if (dp_marked(ref->decl->target, ref->decl->name) == DP_MARK_INTERNAL)
+	if (dp_ref_pass_writes(ref->decl->target))
 		return tuple;
+	if (is_update && collecting != NIL)
+		proposal_withdraw(ref, trigdata->tg_trigtuple, desc);
 	if (is_update)
 	{
 		Datum		old_doc;
@@ -209,6 +217,8 @@ reference_before(DpReference *ref, TriggerData *trigdata)
 		return tuple;
 
 	filled = reference_fill(ref, before, after);
+	if (!is_update)
+		proposal_note(ref, tuple, desc);
 	if (filled == after)
 		return tuple;
 	value = PointerGetDatum(filled);
@@ -258,6 +268,17 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 	struct varlena *result = after;
 	int			i;
 
+	if (before == NULL && collecting != NIL)
+	{
+		/* the row that was proposed before this one was inserted, or is none */
+		Collecting *c = collecting_find(ref, false);
+
+		if (c != NULL)
+		{
+			list_free(c->run->proposals);
+			c->run->proposals = NIL;
+		}
+	}
 	dp_ref_sites(ref->field, ref->id_field, DP_DOC_DATA(after), DP_DOC_SIZE(after), &sites);
 	if (sites.n == 0)
 		return after;
@@ -293,8 +314,16 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 			DpRefId    *id;
 
 			if (run == NULL)
-				run = dp_ref_collecting(ref->pair, false);
+				run = dp_ref_collecting(ref, false);
 			id = dp_ref_run_add(run, &site->id);
+			id->wanted++;
+			if (before == NULL)
+			{
+				MemoryContext old = MemoryContextSwitchTo(run->context);
+
+				run->proposals = lappend(run->proposals, id);
+				MemoryContextSwitchTo(old);
+			}
 			if (!id->read)
 			{
 				MemoryContext old = MemoryContextSwitchTo(run->context);
@@ -338,7 +367,7 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 static void
 reference_after(DpReference *ref)
 {
-	DpRefRun   *run = dp_ref_collected(ref->pair, false);
+	DpRefRun   *run = dp_ref_collected(ref, false);
 	DpRefRun   *changed = NULL;
 	int			i;
 
@@ -353,6 +382,8 @@ reference_after(DpReference *ref)
 		DpRefId    *entry;
 
 		CHECK_FOR_INTERRUPTS();
+		if (id->wanted <= 0)
+			continue;
 		now = dp_ref_read(ref, &id->id, ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY);
 		if (now == NULL)
 		{
@@ -494,21 +525,32 @@ dp_ref_run_sort(DpRefRun *run)
 		run->buckets[run_bucket(run, &run->ids[i]->id, run->ids[i]->hash)] = i + 1;
 }
 
-DpRefRun *
-dp_ref_collecting(const char *pair, bool of_source)
+/* What the declaration's triggers of this statement have begun, or NULL. */
+static Collecting *
+collecting_find(DpReference *ref, bool of_source)
 {
 	int			depth = dp_trigger_depth();
-	MemoryContext old;
-	Collecting *c;
 	ListCell   *lc;
 
 	foreach(lc, collecting)
 	{
-		c = lfirst(lc);
-		if (c->depth == depth && c->of_source == of_source && strcmp(c->pair, pair) == 0 &&
+		Collecting *c = lfirst(lc);
+
+		if (c->depth == depth && c->of_source == of_source && strcmp(c->pair, ref->pair) == 0 &&
 			c->nestlevel == GetCurrentTransactionNestLevel())
-			return c->run;
+			return c;
 	}
+	return NULL;
+}
+
+DpRefRun *
+dp_ref_collecting(DpReference *ref, bool of_source)
+{
+	Collecting *c = collecting_find(ref, of_source);
+	MemoryContext old;
+
+	if (c != NULL)
+		return c->run;
 	if (!callbacks_registered)
 	{
 		RegisterXactCallback(collecting_xact, NULL);
@@ -517,9 +559,12 @@ dp_ref_collecting(const char *pair, bool of_source)
 	}
 	old = MemoryContextSwitchTo(TopTransactionContext);
 	c = palloc(sizeof(Collecting));
-	c->pair = pstrdup(pair);
+	c->pair = pstrdup(ref->pair);
+	c->name = pstrdup(ref->decl->name);
+	c->target = ref->decl->target;
+	c->source = ref->source != NULL ? ref->source->relid : InvalidOid;
 	c->of_source = of_source;
-	c->depth = depth;
+	c->depth = dp_trigger_depth();
 	c->nestlevel = GetCurrentTransactionNestLevel();
 	c->run = dp_ref_run_make();
 	collecting = lappend(collecting, c);
@@ -528,7 +573,18 @@ dp_ref_collecting(const char *pair, bool of_source)
 }
 
 DpRefRun *
-dp_ref_collected(const char *pair, bool of_source)
+dp_ref_collected(DpReference *ref, bool of_source)
+{
+	Collecting *c = collecting != NIL ? collecting_find(ref, of_source) : NULL;
+
+	if (c == NULL)
+		return NULL;
+	collecting = list_delete_ptr(collecting, c);
+	return c->run;
+}
+
+DpRefRun *
+dp_ref_collected_beside(DpReference *ref, char **name)
 {
 	int			depth;
 	ListCell   *lc;
@@ -540,18 +596,69 @@ dp_ref_collected(const char *pair, bool of_source)
 	{
 		Collecting *c = lfirst(lc);
 
-		if (c->depth == depth && c->of_source == of_source && strcmp(c->pair, pair) == 0 &&
+		if (c->depth == depth && c->of_source && c->target == ref->decl->target && c->source == ref->source->relid &&
 			c->nestlevel == GetCurrentTransactionNestLevel())
 		{
-			DpRefRun   *run = c->run;
-
+			*name = c->name;
 			collecting = foreach_delete_current(collecting, lc);
-			pfree(c->pair);
-			pfree(c);
-			return run;
+			return c->run;
 		}
 	}
 	return NULL;
+}
+
+/* Remember the key of a row that names sources and is about to be inserted. */
+static void
+proposal_note(DpReference *ref, HeapTuple tuple, TupleDesc desc)
+{
+	Collecting *c = collecting != NIL ? collecting_find(ref, false) : NULL;
+	MemoryContext old;
+	DpKey		key;
+
+	if (c == NULL || c->run->proposals == NIL)
+		return;
+	dp_key_of_tuple(ref->decl, tuple, desc, &key);
+	old = MemoryContextSwitchTo(c->run->context);
+	if (c->run->proposed != NULL)
+		pfree(c->run->proposed);
+	c->run->proposed = dp_key_to_value(ref->decl, &key);
+	if (ref->decl->nkeys == 1)
+	{
+		/* a bson_value comes back itself */
+		DpValue		value = dp_value_of_varlena(c->run->proposed);
+
+		c->run->proposed = dp_value_to_varlena(&value);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * A row is updated.  If it is the one that was proposed for insertion just
+ * now, there was a conflict: the references of the proposal are none.
+ */
+static void
+proposal_withdraw(DpReference *ref, HeapTuple tuple, TupleDesc desc)
+{
+	Collecting *c = collecting_find(ref, false);
+	DpKey		key;
+	DpValue		proposed;
+	DpValue		updated;
+	ListCell   *lc;
+
+	if (c == NULL || c->run->proposed == NULL)
+		return;
+	dp_key_of_tuple(ref->decl, tuple, desc, &key);
+	proposed = dp_value_of_varlena(c->run->proposed);
+	updated = dp_value_of_varlena(dp_key_to_value(ref->decl, &key));
+	if (dp_value_compare(&proposed, &updated) == 0)
+	{
+		foreach(lc, c->run->proposals)
+			((DpRefId *) lfirst(lc))->wanted--;
+	}
+	list_free(c->run->proposals);
+	c->run->proposals = NIL;
+	pfree(c->run->proposed);
+	c->run->proposed = NULL;
 }
 
 /* At the end of a transaction nothing is collected any more; its memory goes with it. */
@@ -559,7 +666,10 @@ static void
 collecting_xact(XactEvent event, void *arg)
 {
 	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
+	{
 		collecting = NIL;
+		dp_ref_pass_forget();
+	}
 }
 
 /* What a subtransaction collected is void when it is rolled back. */
@@ -571,6 +681,7 @@ collecting_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId p
 
 	if (event != SUBXACT_EVENT_ABORT_SUB)
 		return;
+	dp_ref_pass_forget();
 	foreach(lc, collecting)
 	{
 		Collecting *c = lfirst(lc);

@@ -162,6 +162,7 @@ typedef struct DpRefId
 	bool		appeared;		/* source: there is a new row */
 	DpValue    *becomes;		/* source: the key that the row has now */
 	struct varlena *extract;	/* NULL: there is no such source */
+	int			wanted;			/* target: by so many references */
 } DpRefId;
 
 typedef struct DpRefRun
@@ -172,6 +173,10 @@ typedef struct DpRefRun
 	int			cap;
 	int		   *buckets;		/* hash table of positions + 1 */
 	int			nbuckets;
+
+	/* target: the row that was proposed last, which ON CONFLICT may turn into an update */
+	struct varlena *proposed;	/* its key, or NULL */
+	List	   *proposals;		/* of DpRefId: the references that it would add */
 } DpRefRun;
 
 extern DpRefRun *dp_ref_run_make(void);
@@ -181,8 +186,14 @@ extern void dp_ref_run_sort(DpRefRun *run);
 extern void dp_ref_run_free(DpRefRun *run);
 
 /* The run of the statement whose triggers are being called, made when it is missing; and taking it (NULL if there is none). */
-extern DpRefRun *dp_ref_collecting(const char *pair, bool of_source);
-extern DpRefRun *dp_ref_collected(const char *pair, bool of_source);
+extern DpRefRun *dp_ref_collecting(DpReference *ref, bool of_source);
+extern DpRefRun *dp_ref_collected(DpReference *ref, bool of_source);
+
+/*
+ * Takes a run of any declaration of the target that has the same source, and
+ * gives its name; NULL if no (other) one is there.
+ */
+extern DpRefRun *dp_ref_collected_beside(DpReference *ref, char **name);
 
 /*
  * reference_pass.c
@@ -194,6 +205,19 @@ extern DpRefRun *dp_ref_collected(const char *pair, bool of_source);
  * rows that were written.  Called inside SPI_connect().
  */
 extern int64 dp_ref_pass(DpReference *ref, DpRefRun *run);
+
+/* The same for several declarations of one target at once: each row is written once, and all in one order. */
+typedef struct DpRefPart
+{
+	DpReference *ref;
+	DpRefRun   *run;
+} DpRefPart;
+
+extern int64 dp_ref_pass_parts(const DpRefPart *parts, int nparts);
+
+/* Whether what is being written to the table comes from a pass. */
+extern bool dp_ref_pass_writes(Oid target);
+extern void dp_ref_pass_forget(void);
 
 /* The same for all ids that the target names and the source does not have: it was truncated. */
 extern void dp_ref_truncated(DpReference *ref);

@@ -234,67 +234,80 @@ dp_reference_wrong(PG_FUNCTION_ARGS)
 }
 
 /*
- * _reference_refresh(rel, name, batch) -> (keys, rows): applies what is queued,
- * up to batch entries; as the table's owner.  No keys: the queue was empty, or others are at it.
+ * _reference_refresh(rel, name, batch) -> rows: applies what is queued, up to
+ * batch entries, of one deferred declaration or, with name NULL, of all; as
+ * the table's owner, in one pass.
  */
 DP_FUNCTION(dp_reference_refresh);
 Datum
 dp_reference_refresh(PG_FUNCTION_ARGS)
 {
-	Oid			rel = PG_GETARG_OID(0);
-	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(1));
-	int64		batch = PG_GETARG_INT64(2);
-	TupleDesc	desc;
-	DpReference *ref;
-	DpQueue    *queue;
-	DpActor		self;
-	List	   *taken;
-	ListCell   *lc;
-	int64		keys = 0;
+	Oid			rel;
+	char	   *name;
+	int64		batch;
+	DpRefPart  *parts;
+	int			nparts = 0;
 	int64		rows = 0;
-	Datum		values[2];
-	bool		nulls[2] = {false};
-	MemoryContext caller = CurrentMemoryContext;
+	DpActor		self;
+	ListCell   *lc;
 
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	desc = BlessTupleDesc(desc);
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("the table must not be null")));
+	rel = PG_GETARG_OID(0);
+	name = PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1));
+	batch = PG_ARGISNULL(2) ? PG_INT32_MAX : PG_GETARG_INT64(2);
 	dp_require_owner(rel);
-	LockRelationOid(rel, RowExclusiveLock); /* so that the declaration stays as it is */
-	ref = dp_reference(dp_decl_find(rel, "reference", name));
+	LockRelationOid(rel, RowExclusiveLock); /* so that the declarations stay as they are */
+	if (name != NULL)
+		(void) dp_decl_find(rel, "reference", name);
 
-	dp_owner_begin(ref->decl->owner, &self);
+	if (dp_decls(rel) == NIL)
+		PG_RETURN_INT64(0);
+	dp_owner_begin(((DpDecl *) linitial(dp_decls(rel)))->owner, &self);
 	SPI_connect();
-	if (dp_ref_source(ref))
+	parts = palloc(sizeof(DpRefPart) * (list_length(dp_decls(rel)) + 1));
+	foreach(lc, dp_decls(rel))
 	{
-		DpRefRun   *run = dp_ref_run_make();
+		DpDecl	   *decl = lfirst(lc);
+		DpReference *ref;
+		DpRefRun   *run;
+		DpQueue    *queue;
+		List	   *taken;
+		ListCell   *lc2;
 
-		queue = dp_queue_open(ref->decl, "second_pair");
+		if (strcmp(decl->pattern, "reference") != 0 || (name != NULL && strcmp(decl->name, name) != 0))
+			continue;
+		ref = dp_reference(decl);
+		if (!ref->deferred || !dp_ref_source(ref))
+			continue;
+		queue = dp_queue_open(decl, "second_pair");
 		taken = dp_queue_take(queue, NULL, batch);
-		foreach(lc, taken)
+		dp_queue_close(queue);
+		if (taken == NIL)
+			continue;
+		run = dp_ref_run_make();
+		foreach(lc2, taken)
 		{
-			DpQueued   *queued = lfirst(lc);
-			DpValue		id = dp_value_of_varlena(queued->key);
+			DpValue		id = dp_value_of_varlena(((DpQueued *) lfirst(lc2))->key);
 			DpRefId    *entry = dp_ref_run_add(run, &id);
 			MemoryContext old = MemoryContextSwitchTo(run->context);
 
 			entry->extract = dp_ref_read(ref, &id, DP_REF_READ);
 			MemoryContextSwitchTo(old);
-			keys++;
 		}
-		dp_queue_close(queue);
 		dp_ref_run_sort(run);
-		if (run->n > 0)
-			rows = dp_ref_pass(ref, run);
-		dp_ref_run_free(run);
+		parts[nparts].ref = ref;
+		parts[nparts++].run = run;
 	}
+	if (nparts > 0)
+		rows = dp_ref_pass_parts(parts, nparts);
+	while (nparts > 0)
+		dp_ref_run_free(parts[--nparts].run);
 	SPI_finish();
 	dp_owner_end(&self);
-	MemoryContextSwitchTo(caller);
-
-	values[0] = Int64GetDatum(keys);
-	values[1] = Int64GetDatum(rows);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
+	PG_RETURN_INT64(rows);
 }
 
 /*

@@ -40,8 +40,9 @@ typedef struct FoundRow
 
 typedef struct Pass
 {
-	DpReference *ref;
-	DpRefRun   *run;
+	const DpRefPart *parts;
+	int			nparts;
+	DpReference *ref;			/* of the first part: all have the same target */
 	DpWriter   *w;
 	MemoryContext rows_context;
 	MemoryContext row_context;	/* reset after each row */
@@ -59,31 +60,56 @@ typedef struct Pass
 typedef enum RowFate
 {
 	ROW_SAME,
+	ROW_AGAIN,					/* it has changed: it is found again later */
 	ROW_WRITTEN,
 	ROW_DELETED
 } RowFate;
 
-static void pass_begin(Pass *p, DpReference *ref, DpRefRun *run);
+static Oid	writing = InvalidOid;	/* the target of the pass that is under way */
+
+static void pass_begin(Pass *p, const DpRefPart *parts, int nparts);
 static void pass_end(Pass *p);
 static void pass_find(Pass *p);
-static void pass_find_arrays(Pass *p);
+static void pass_find_arrays(Pass *p, const DpRefPart *part);
 static void pass_add(Pass *p);
 static int	row_compare(const void *a, const void *b, void *arg);
 static void pass_row(Pass *p, const FoundRow *row, int64 *written);
 static RowFate row_change(Pass *p, struct varlena *doc, struct varlena **changed);
-static bool row_names(Pass *p, struct varlena *doc);
+static RowFate part_change(Pass *p, const DpRefPart *part, struct varlena *doc, struct varlena **changed);
+static bool row_names(const DpRefPart *part, struct varlena *doc);
 static bool skip_trigger(const Trigger *trigger);
 static void referenced(DpReference *ref, const DpValue *id) pg_attribute_noreturn();
 
 int64
 dp_ref_pass(DpReference *ref, DpRefRun *run)
 {
+	DpRefPart	part = {ref, run};
+
+	return dp_ref_pass_parts(&part, 1);
+}
+
+bool
+dp_ref_pass_writes(Oid target)
+{
+	return writing == target && dp_marked(target, NULL) == DP_MARK_INTERNAL;
+}
+
+void
+dp_ref_pass_forget(void)
+{
+	writing = InvalidOid;
+}
+
+int64
+dp_ref_pass_parts(const DpRefPart *parts, int nparts)
+{
 	Pass		p;
+	Oid			outer = writing;
 	int64		written = 0;
 	int64		i;
 
 	check_stack_depth();
-	pass_begin(&p, ref, run);
+	pass_begin(&p, parts, nparts);
 	do
 	{
 		p.look_again = false;
@@ -95,9 +121,12 @@ dp_ref_pass(DpReference *ref, DpRefRun *run)
 			if (i > 0 && p.rows[i].ref.relid == p.rows[i - 1].ref.relid &&
 				ItemPointerEquals(&p.rows[i].ref.tid, &p.rows[i - 1].ref.tid))
 				continue;
+			/* set for each row: triggers of the one before may have begun passes of their own */
+			writing = parts[0].ref->decl->target;
 			pass_row(&p, &p.rows[i], &written);
 		}
 	} while (p.look_again);
+	writing = outer;
 	pass_end(&p);
 	return written;
 }
@@ -109,12 +138,13 @@ bool
 dp_ref_named(DpReference *ref, const DpValue *id)
 {
 	DpRefRun   *run = dp_ref_run_make();
+	DpRefPart	part = {ref, run};
 	Pass		p;
 	bool		named = false;
 	int64		i;
 
 	dp_ref_run_add(run, id);
-	pass_begin(&p, ref, run);
+	pass_begin(&p, &part, 1);
 	pass_find(&p);
 	for (i = 0; i < p.n && !named; i++)
 	{
@@ -122,7 +152,7 @@ dp_ref_named(DpReference *ref, const DpValue *id)
 		{
 			struct varlena *doc = dp_writer_document(p.w);
 
-			named = doc != NULL && row_names(&p, doc);
+			named = doc != NULL && row_names(&part, doc);
 		}
 	}
 	pass_end(&p);
@@ -196,13 +226,15 @@ dp_ref_truncated(DpReference *ref)
 
 /* Open the target. */
 static void
-pass_begin(Pass *p, DpReference *ref, DpRefRun *run)
+pass_begin(Pass *p, const DpRefPart *parts, int nparts)
 {
+	DpReference *ref = parts[0].ref;
 	int			i;
 
 	memset(p, 0, sizeof(*p));
+	p->parts = parts;
+	p->nparts = nparts;
 	p->ref = ref;
-	p->run = run;
 	p->rows_context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns referring rows", ALLOCSET_DEFAULT_SIZES);
 	p->row_context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns referring row", ALLOCSET_DEFAULT_SIZES);
 	for (i = 0; i < ref->decl->nkeys; i++)
@@ -214,12 +246,16 @@ pass_begin(Pass *p, DpReference *ref, DpRefRun *run)
 		p->typbyval[i] = type->typbyval;
 	}
 	p->abbreviates = ref->decl->nkeys == 1 && ref->decl->keys[0].type == dp_types()->bson_value;
-	if (ref->by_id == NULL)
+	for (i = 0; i < nparts; i++)
 	{
-		/* as it is written in the index */
-		char	   *path = psprintf("%s.%s", dp_decl_text(ref->decl, "field"), dp_decl_text(ref->decl, "id_field"));
+		DpReference *part = parts[i].ref;
+		char	   *path;
 
-		ref->by_id = dp_lookup_path(ref->decl->target, ref->decl->doc_column, path, ref->decl->context);
+		if (part->by_id != NULL)
+			continue;
+		/* as it is written in the index */
+		path = psprintf("%s.%s", dp_decl_text(part->decl, "field"), dp_decl_text(part->decl, "id_field"));
+		part->by_id = dp_lookup_path(part->decl->target, part->decl->doc_column, path, part->decl->context);
 		pfree(path);
 	}
 	p->w = dp_writer_open(ref->decl->target, ref->decl->doc_column, 0, ref->decl->name);
@@ -249,11 +285,12 @@ skip_trigger(const Trigger *trigger)
 		(strcmp(name, "reference_trigger") == 0 || strcmp(name, "collection_set_id") == 0);
 }
 
-/* The rows that name an id of the run, in the order of their keys. */
+/* The rows that name an id of the runs, in the order of their keys. */
 static void
 pass_find(Pass *p)
 {
 	int			i;
+	int			j;
 
 	if (p->n > 0)
 	{
@@ -262,26 +299,32 @@ pass_find(Pass *p)
 	}
 	p->rows = NULL;
 	p->n = p->cap = 0;
-	for (i = 0; i < p->run->n; i++)
+	for (i = 0; i < p->nparts; i++)
 	{
-		Datum		id = PointerGetDatum(dp_value_to_varlena(&p->run->ids[i]->id));
-		bool		found;
+		const DpRefPart *part = &p->parts[i];
 
-		CHECK_FOR_INTERRUPTS();
-		for (found = dp_writer_find(p->w, p->ref->by_id, &id); found; found = dp_writer_next(p->w))
-			pass_add(p);
-		pfree(DatumGetPointer(id));
+		for (j = 0; j < part->run->n; j++)
+		{
+			Datum		id = PointerGetDatum(dp_value_to_varlena(&part->run->ids[j]->id));
+			bool		found;
+
+			CHECK_FOR_INTERRUPTS();
+			for (found = dp_writer_find(p->w, part->ref->by_id, &id); found; found = dp_writer_next(p->w))
+				pass_add(p);
+			pfree(DatumGetPointer(id));
+		}
+		pass_find_arrays(p, part);
 	}
-	pass_find_arrays(p);
 	if (p->n > 1)
 		qsort_arg(p->rows, p->n, sizeof(FoundRow), row_compare, p);
 }
 
 /* Add the rows that name an id inside of arrays. */
 static void
-pass_find_arrays(Pass *p)
+pass_find_arrays(Pass *p, const DpRefPart *part)
 {
-	DpDecl	   *decl = p->ref->decl;
+	DpDecl	   *decl = part->ref->decl;
+	DpRefRun   *run = part->run;
 	SPIPlanPtr	plan = dp_plan(decl, &plan_arrays);
 	Oid			type = INT8ARRAYOID;
 	Datum	   *hashes;
@@ -308,10 +351,10 @@ pass_find_arrays(Pass *p)
 		plan = dp_plan_make(decl, &plan_arrays, sql.data, 1, &type);
 	}
 
-	hashes = palloc(sizeof(Datum) * Max(p->run->n, 1));
-	for (i = 0; i < p->run->n; i++)
-		hashes[i] = Int64GetDatum((int64) p->run->ids[i]->hash);
-	array = PointerGetDatum(construct_array(hashes, p->run->n, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+	hashes = palloc(sizeof(Datum) * Max(run->n, 1));
+	for (i = 0; i < run->n; i++)
+		hashes[i] = Int64GetDatum((int64) run->ids[i]->hash);
+	array = PointerGetDatum(construct_array(hashes, run->n, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
 	rows = dp_run(decl, plan, &array, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT);
 	for (row = 0; row < rows; row++)
 	{
@@ -417,6 +460,7 @@ pass_row(Pass *p, const FoundRow *row, int64 *written)
 		switch (doc == NULL ? ROW_SAME : row_change(p, doc, &changed))
 		{
 			case ROW_SAME:
+			case ROW_AGAIN:
 				break;
 			case ROW_WRITTEN:
 				result = dp_writer_update(p->w, changed);
@@ -435,11 +479,33 @@ pass_row(Pass *p, const FoundRow *row, int64 *written)
 	}
 }
 
-/* What the run says about a document.  Raises FOREIGN_KEY_VIOLATION if it names an id that may not go. */
+/* What the runs say about a document. */
 static RowFate
 row_change(Pass *p, struct varlena *doc, struct varlena **changed)
 {
-	DpReference *ref = p->ref;
+	RowFate		result = ROW_SAME;
+	int			i;
+
+	for (i = 0; i < p->nparts; i++)
+	{
+		RowFate		fate = part_change(p, &p->parts[i], doc, changed);
+
+		if (fate == ROW_AGAIN || fate == ROW_DELETED)
+			return fate;
+		if (fate == ROW_WRITTEN)
+		{
+			doc = *changed;
+			result = ROW_WRITTEN;
+		}
+	}
+	return result;
+}
+
+/* What one of them says.  Raises FOREIGN_KEY_VIOLATION if it names an id that may not go. */
+static RowFate
+part_change(Pass *p, const DpRefPart *part, struct varlena *doc, struct varlena **changed)
+{
+	DpReference *ref = part->ref;
 	DpRefSites	sites;
 	bool		differs = false;
 	int			i;
@@ -448,7 +514,7 @@ row_change(Pass *p, struct varlena *doc, struct varlena **changed)
 	for (i = 0; i < sites.n; i++)
 	{
 		DpRefSite  *site = &sites.v[i];
-		DpRefId    *id = dp_ref_run_find(p->run, &site->id);
+		DpRefId    *id = dp_ref_run_find(part->run, &site->id);
 		DpRefFill	fill = {NULL, NULL, NULL, NULL, false};
 		DpValue		extract;
 
@@ -477,14 +543,14 @@ row_change(Pass *p, struct varlena *doc, struct varlena **changed)
 							break;
 						case DP_LOCK_CHANGED:
 							doc = dp_writer_document(p->w);
-							if (doc != NULL && row_names(p, doc))
+							if (doc != NULL && row_names(part, doc))
 								referenced(ref, &site->id);
 							break;
 						default:
 							break;
 					}
 					p->look_again = true;
-					return ROW_SAME;
+					return ROW_AGAIN;
 				case DP_REF_CASCADE:
 					if (site->element == NULL)
 						return ROW_DELETED;
@@ -503,17 +569,17 @@ row_change(Pass *p, struct varlena *doc, struct varlena **changed)
 	return ROW_WRITTEN;
 }
 
-/* Whether a document names an id of the run. */
+/* Whether a document names an id of the part. */
 static bool
-row_names(Pass *p, struct varlena *doc)
+row_names(const DpRefPart *part, struct varlena *doc)
 {
 	DpRefSites	sites;
 	int			i;
 
-	dp_ref_sites(p->ref->field, p->ref->id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
+	dp_ref_sites(part->ref->field, part->ref->id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
 	for (i = 0; i < sites.n; i++)
 	{
-		if (dp_ref_run_find(p->run, &sites.v[i].id) != NULL)
+		if (dp_ref_run_find(part->run, &sites.v[i].id) != NULL)
 			return true;
 	}
 	return false;

@@ -43,7 +43,7 @@ static const char plan_read;
 static SPIPlanPtr source_plan(DpReference *ref);
 static struct varlena *source_document(DpReference *ref, const DpKey *key, DpRefLock lock);
 static DpValue row_id(DpReference *ref, Relation rel, HeapTuple tuple);
-static void source_changed(DpReference *ref, DpRefRun *run);
+static DpRefRun *source_changed(DpReference *ref, DpRefRun *run);
 
 /*
  * The source's table; false if there is none: the target was restored alone.
@@ -180,6 +180,9 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 	const char *pair;
 	DpReference *ref;
 	DpRefRun   *run;
+	DpRefPart  *parts;
+	int			nparts = 0;
+	char	   *name;
 	Datum		result = PointerGetDatum(NULL);
 
 	if (!CALLED_AS_TRIGGER(fcinfo) || trigdata->tg_trigger->tgnargs != 3 ||
@@ -211,7 +214,7 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 		DpValue		id;
 		DpValue		now;
 
-		run = dp_ref_collecting(pair, true);
+		run = dp_ref_collecting(ref, true);
 		id = row_id(ref, trigdata->tg_relation, trigdata->tg_trigtuple);
 		if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
 			dp_ref_run_add(run, &id)->appeared = true;
@@ -243,22 +246,37 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 		if (ref->on_delete != DP_REF_KEEP)
 			dp_ref_truncated(ref);
 	}
-	run = dp_ref_collected(pair, true);
-	if (run != NULL)
+
+	/* all declarations of the target together, whichever of their triggers comes first */
+	parts = palloc(sizeof(DpRefPart) * list_length(dp_decls(target)));
+	while ((run = dp_ref_collected_beside(ref, &name)) != NULL)
 	{
+		DpReference *other = dp_reference(dp_decl_find(target, "reference", name));
+		DpRefRun   *pass = NULL;
+
 		dp_ref_run_sort(run);
-		source_changed(ref, run);
+		if (dp_ref_source(other))
+			pass = source_changed(other, run);
 		dp_ref_run_free(run);
+		if (pass != NULL)
+		{
+			parts[nparts].ref = other;
+			parts[nparts++].run = pass;
+		}
 	}
+	if (nparts > 0)
+		dp_ref_pass_parts(parts, nparts);
+	while (nparts > 0)
+		dp_ref_run_free(parts[--nparts].run);
 	SPI_finish();
 	return result;
 }
 
 /*
- * Handle what a statement has done to the ids of the run.  What counts is what
- * there is now.
+ * What a statement has done to the ids of the run, as a pass needs it; NULL if
+ * that is nothing.  What counts is what there is now.
  */
-static void
+static DpRefRun *
 source_changed(DpReference *ref, DpRefRun *run)
 {
 	DpRefRun   *pass = dp_ref_run_make();
@@ -289,6 +307,8 @@ source_changed(DpReference *ref, DpRefRun *run)
 			entry->extract = moved;
 			entry->becomes = MemoryContextAlloc(pass->context, sizeof(DpValue));
 			*entry->becomes = *id->becomes;
+			entry->becomes->data = memcpy(MemoryContextAlloc(pass->context, Max(id->becomes->len, 1)),
+										  id->becomes->data, id->becomes->len);
 		}
 		else if (extract == NULL)
 		{
@@ -311,8 +331,9 @@ source_changed(DpReference *ref, DpRefRun *run)
 	if (queue != NULL)
 		dp_queue_close(queue);
 	if (pass->n > 0)
-		dp_ref_pass(ref, pass);
+		return pass;
 	dp_ref_run_free(pass);
+	return NULL;
 }
 
 /* The id of a row of the source, or of a partition of it. */
