@@ -35,7 +35,7 @@ typedef struct Probing
 } Probing;
 
 static HeapTuple tree_before(DpTree *tree, TriggerData *trigdata);
-static struct varlena *tree_place(DpTree *tree, Relation rel, struct varlena *doc, const DpValue *id);
+static struct varlena *tree_place(DpTree *tree, Relation rel, struct varlena *doc, const DpValue *id, bool is_new);
 static void tree_after_row(DpTree *tree, TriggerData *trigdata);
 static struct varlena *probe_fetch(void *arg, const DpValue *id);
 static bool probing_pays(DpTree *tree, bool found, bool ask);
@@ -163,16 +163,16 @@ tree_before(DpTree *tree, TriggerData *trigdata)
 		if (without != NULL)
 			doc = without;
 	}
-	doc = tree_place(tree, trigdata->tg_relation, doc, &id);
+	doc = tree_place(tree, trigdata->tg_relation, doc, &id, old == NULL);
 	return doc == given ? tuple : dp_tree_with_document(tree, tuple, desc, doc);
 }
 
 /*
- * The document with the forms of its new place, or without derived forms if
- * that cannot be told yet.
+ * The document with the forms of its new place.  If that cannot be told yet,
+ * a new one without derived forms, and an old one as it is.
  */
 static struct varlena *
-tree_place(DpTree *tree, Relation rel, struct varlena *doc, const DpValue *id)
+tree_place(DpTree *tree, Relation rel, struct varlena *doc, const DpValue *id, bool is_new)
 {
 	DpValue		parent;
 	struct varlena *above;
@@ -189,12 +189,12 @@ tree_place(DpTree *tree, Relation rel, struct varlena *doc, const DpValue *id)
 	if (!tree->chained && tree->truth == DP_TREE_PARENT)
 		return dp_tree_arrange(tree, doc, &parent, 1, NULL);
 	if (!probing_pays(tree, false, true))
-		return dp_tree_strip(tree, doc);
+		return is_new ? dp_tree_strip(tree, doc) : doc;
 	above = dp_tree_probe(tree, rel, &parent);
 	chain = above != NULL ? dp_tree_chain(tree, above, true, probe_fetch, &probing, &n) : NULL;
 	(void) probing_pays(tree, chain != NULL, false);
 	if (chain == NULL)
-		return dp_tree_strip(tree, doc);
+		return is_new ? dp_tree_strip(tree, doc) : doc;
 	dp_tree_check_path(tree, id, chain, n);
 	return dp_tree_arrange(tree, doc, chain, n, NULL);
 }
