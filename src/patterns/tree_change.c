@@ -151,8 +151,12 @@ dp_tree_change(DpTree *tree, DpTreeStatement *statement)
 			CHECK_FOR_INTERRUPTS();
 			if (!node->adopted && node->came != NULL &&
 				(node->came->is_new || node->came->moved || node->came->renamed || node->dirty))
+			{
+				dp_writer_fresh(c->w, node->came->is_new);
 				write_node(c, node);
+			}
 		}
+		dp_writer_fresh(c->w, false);
 	}
 
 	foreach(lc, c->adopted)

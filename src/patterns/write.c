@@ -78,6 +78,7 @@ struct DpWriter
 	List	   *leaves;			/* of Leaf, those that are open */
 	Snapshot	snapshot;
 	uint32		epoch;			/* of the snapshot */
+	bool		fresh;			/* see dp_writer_fresh() */
 	bool		stale;			/* the snapshot does not show what is known to be there */
 	EPQState	epq;
 	bool		epq_ready;
@@ -230,6 +231,12 @@ dp_writer_refresh(DpWriter *w)
 {
 	CommandCounterIncrement();
 	w->stale = true;
+}
+
+void
+dp_writer_fresh(DpWriter *w, bool fresh)
+{
+	w->fresh = fresh;
 }
 
 Relation
@@ -721,7 +728,8 @@ write_update(DpWriter *w, Leaf *leaf, struct varlena *doc)
 	if (dp_update_needs_indexes(indexes))
 	{
 		leaf_indexes(w, leaf);
-		recheck = dp_update_index_tuples(leaf->info, slot, w->estate, indexes);
+		recheck = w->fresh ? dp_insert_index_tuples(leaf->info, slot, w->estate) :
+			dp_update_index_tuples(leaf->info, slot, w->estate, indexes);
 	}
 	if ((triggers != NULL && triggers->trig_update_after_row) || w->capture[CMD_UPDATE] != NULL)
 		ExecARUpdateTriggers(w->estate, leaf->info, NULL, NULL, &tid, NULL, slot, recheck,

@@ -100,6 +100,13 @@ extern int64 dp_writer_close(DpWriter *w);
  */
 extern void dp_writer_refresh(DpWriter *w);
 
+/*
+ * Whether the rows that are updated from here on are new ones of this
+ * statement: then their former entries in indexes cannot be removed yet, and
+ * indexes are not asked to try, which would cost more than the entries.
+ */
+extern void dp_writer_fresh(DpWriter *w, bool fresh);
+
 extern Relation dp_writer_relation(DpWriter *w);
 
 /*
