@@ -1,0 +1,116 @@
+-- The contract of the tree pattern: options, errors, hostile names, other truths, ON CONFLICT, MERGE, COPY, rights, and a seeded
+-- random run against a recursive query.
+SET client_min_messages = warning;
+SELECT plan(46);
+SELECT is(provolatile::text, 'v', proname || ' is volatile') FROM pg_proc WHERE proname IN ('tree_enable', 'tree_attach') ORDER BY proname;
+SELECT collection_create('c'), collection_create('p') \g /dev/null
+
+-- options
+SELECT throws_ok($$SELECT tree_enable('c')$$, '22023', NULL, 'the truth must be named');
+SELECT throws_ok($$SELECT tree_enable('c', parent => 'p', truth => 'other')$$, '22023', NULL, 'truth is one of four');
+SELECT throws_ok($$SELECT tree_enable('c', parent => 'p', on_delete => 'x')$$, '22023', NULL, 'on_delete is one of three');
+SELECT throws_ok($$SELECT tree_enable('c', parent => 'p', ancestors => 'a', ancestors_order => 'x')$$, '22023', NULL, 'ancestors_order is one of two');
+SELECT throws_ok($$SELECT tree_enable('c', parent => 'a', ancestors => 'a.b')$$, '22023', NULL, 'fields are different fields');
+SELECT throws_ok($$SELECT tree_enable('c', parent => '_id')$$, '22023', NULL, 'and not the _id');
+SELECT throws_ok($$SELECT tree_enable('c', path => 'path', truth => 'path')$$, '22023', NULL, 'path as the truth needs a parent field');
+SELECT throws_ok($$SELECT tree_enable('c', parent => 'p', path => 'x', separator => '')$$, '22023', NULL, 'a separator is not empty');
+SELECT throws_ok($$SELECT tree_attach('p', tree => 'c', parent => 'on')$$, '42704', NULL, 'documents hang on a tree only');
+SELECT is(tree_enable('c', parent => 'up', ancestors => 'a', depth => 'd', path => 'x', path_self => true), 'up', 'the name is that of the truth');
+SELECT throws_ok($$SELECT tree_enable('c', parent => 'up')$$, '42710', NULL, 'a second one of the name is refused');
+SELECT throws_ok($$SELECT tree_enable('c', parent => 'other', depth => 'd')$$, '22023', NULL, 'and one that keeps the same field');
+SELECT throws_ok($$SELECT pattern_alter('c', 'up', '{node_id: "x"}')$$, '22023', NULL, 'the id cannot be changed');
+
+-- ids
+SELECT throws_ok($$INSERT INTO c (doc) VALUES ('{_id: {a: 1}}')$$, '23514', NULL, 'an id is a scalar');
+SELECT throws_ok($$INSERT INTO c (doc) VALUES ('{_id: 1, up: 1}')$$, '23514', NULL, 'no node is its own parent');
+SELECT throws_ok($$INSERT INTO c (doc) VALUES ('{_id: 1, up: [1]}')$$, '23514', NULL, 'a parent is an id');
+SELECT throws_ok($$INSERT INTO c (doc) VALUES ('{_id: 1, up: 2}')$$, '23503', NULL, 'a parent exists');
+INSERT INTO c (doc) VALUES ('{_id: 1}'), ('{_id: 2, up: 1.0}'), ('{_id: "t", up: 2}');
+SELECT is(doc, '{"_id": "t", "up": 2, "a": [1, 2], "x": ".1.2.t", "d": 2}'::bson, 'numbers of any type name the same node') FROM c WHERE _id = 't'::text;
+SELECT throws_ok(format($$INSERT INTO c (doc) VALUES (bson_build('_id', %L, 'up', 't'))$$, repeat('0123456789', 270)), '54000', NULL, 'what no index could hold is refused');
+SELECT lives_ok(format($$INSERT INTO c (doc) VALUES (bson_build('_id', %L, 'up', 't'))$$, repeat('0123456789', 200)), 'an id of 2 kB is none of these');
+DELETE FROM c WHERE length(doc ->> '_id') > 1000;
+
+-- statements
+INSERT INTO c (doc) VALUES ('{_id: "t", up: 1}') ON CONFLICT (_id) DO UPDATE SET doc = bson_set(c.doc, 'up', 1);
+SELECT is(doc ->> 'x', '.1.t', 'ON CONFLICT DO UPDATE moves') FROM c WHERE _id = 't'::text;
+INSERT INTO c (doc) VALUES ('{_id: "t", up: 2}') ON CONFLICT DO NOTHING;
+SELECT is(doc ->> 'x', '.1.t', 'DO NOTHING does nothing') FROM c WHERE _id = 't'::text;
+MERGE INTO c USING (VALUES ('t', 'new'), ('new', '2')) v (id, up) ON c._id = v.id
+  WHEN MATCHED THEN UPDATE SET doc = bson_set(c.doc, 'up', v.up)
+  WHEN NOT MATCHED THEN INSERT (doc) VALUES (bson_build('_id', v.id, 'up', v.up::int));
+SELECT is(doc ->> 'x', '.1.2.new.t', 'MERGE moves below a node that it inserts') FROM c WHERE _id = 't'::text;
+COPY c (doc) FROM stdin;
+{"_id": "c2", "up": "c1"}
+{"_id": "c1", "up": "t"}
+\.
+SELECT is(doc ->> 'x', '.1.2.new.t.c1.c2', 'COPY in any order') FROM c WHERE _id = 'c2'::text;
+SELECT throws_ok($$WITH d AS (DELETE FROM c WHERE _id = 'c1'::text RETURNING doc) INSERT INTO c (doc) SELECT bson_build('_id', 'c3', 'up', 't') FROM d$$,
+                 '23503', NULL, 'a part of a statement that deletes a node with children');
+SELECT throws_ok($$UPDATE c SET doc = bson_set(doc, 'up', CASE WHEN _id = 't'::text THEN 'c2' ELSE 't' END) WHERE _id IN (to_bson('t'::text), to_bson('c2'::text))$$, '23514', NULL, 'no cycle by several rows');
+UPDATE c SET doc = bson_set(doc, '_id', 'x' || (doc ->> '_id')) WHERE bson_typeof(_id) = 'string';
+SELECT is(doc ->> 'x', '.1.2.xnew.xt.xc1.xc2', 'all ids change in one statement') FROM c WHERE _id = 'xc2'::text;
+SELECT is_empty('SELECT * FROM pattern_check()', 'all is true');
+DELETE FROM c WHERE _id <> 1;
+SELECT is(count(*), 1::bigint, 'a whole subtree goes in one statement') FROM c;
+BEGIN; SAVEPOINT a; INSERT INTO c (doc) VALUES ('{_id: 3, up: 1}'); ROLLBACK TO a; INSERT INTO c (doc) VALUES ('{_id: 4, up: 1}'); COMMIT;
+SELECT is_empty('SELECT * FROM pattern_check()', 'after a savepoint, too');
+
+-- what is wrong is found and mended
+SET docpatterns.maintain = off;
+UPDATE c SET doc = bson_unset(bson_set(doc, 'd', 7), 'a') WHERE _id = 4;
+RESET docpatterns.maintain;
+SELECT results_eq($$SELECT what, expected, found FROM pattern_check('c') ORDER BY 1$$, $$VALUES ('a', '[1]', 'absent'), ('d', '1', '7')$$, 'pattern_check tells what is wrong');
+SELECT is(pattern_repair('c'), 1::bigint, 'and pattern_repair mends it');
+SELECT is_empty('SELECT * FROM pattern_check()', 'all is true again');
+
+-- documents of other tables
+SELECT tree_attach('p', tree => 'c', parent => 'on', ancestors => 'a', depth => 'd', path => 'x') \g /dev/null
+INSERT INTO p (doc) VALUES ('{_id: 1, on: 4}'), ('{_id: 2}');
+SELECT is(doc, '{"_id": 1, "on": 4, "a": [1, 4], "x": ".1.4", "d": 2}'::bson, 'a document has the nodes above it') FROM p WHERE _id = 1;
+SELECT throws_ok('TRUNCATE c', '23503', NULL, 'a tree that documents hang on is not emptied');
+SELECT throws_ok($$SELECT pattern_disable('c')$$, '2BP01', NULL, 'nor ended');
+UPDATE p SET doc = bson_unset(doc, 'on') WHERE _id = 1;
+SELECT is(doc, '{"_id": 1}'::bson, 'a document that hangs on nothing') FROM p WHERE _id = 1;
+
+-- hostile names, a key of the user's own, several columns of documents
+CREATE SCHEMA "W eird";
+CREATE TABLE "W eird"."T t" ("k ey" int PRIMARY KEY, "d""oc" bson, other bson);
+SELECT is(tree_enable('"W eird"."T t"', node_id => 'na me', parent => '"a.b"', ancestors => 'x.y', doc_column => 'd"oc', name => 'it''s'), 'it''s', 'hostile names');
+INSERT INTO "W eird"."T t" VALUES (1, '{"na me": "b", "a.b": "a"}', '{}'), (2, '{"na me": "a"}', NULL), (3, NULL, NULL);
+SELECT is("d""oc" -> 'x.y', bson_array('a'::text), 'nodes found by a field') FROM "W eird"."T t" WHERE "k ey" = 1;
+SELECT throws_ok($$INSERT INTO "W eird"."T t" VALUES (4, '{"na me": "a"}')$$, '23505', NULL, 'ids are unique');
+SELECT is_empty('SELECT * FROM pattern_check()', 'all is true');
+
+-- writers have rights on their table only
+CREATE ROLE tree_writer;
+GRANT INSERT, UPDATE ON c TO tree_writer;
+SET ROLE tree_writer;
+SELECT lives_ok($$INSERT INTO c (doc) VALUES ('{_id: 9, up: 1}')$$, 'a writer needs no other rights');
+RESET ROLE;
+DROP OWNED BY tree_writer; DROP ROLE tree_writer;
+
+-- a random run
+SELECT setseed(0.25) \g /dev/null
+SELECT pattern_disable('p'), pattern_alter('c', 'up', '{on_delete: "reparent", children: "kids"}') \g /dev/null
+CALL pattern_build('c');
+DO $$
+BEGIN
+  FOR i IN 1 .. 400 LOOP
+    BEGIN
+      CASE floor(random() * 5)
+        WHEN 0 THEN DELETE FROM c WHERE _id = (random() * 60)::int;
+        WHEN 1 THEN UPDATE c SET doc = bson_set(doc, 'up', (random() * 60)::int) WHERE _id = (random() * 60)::int;
+        WHEN 2 THEN UPDATE c SET doc = bson_set(doc, '_id', (random() * 60)::int) WHERE _id = (random() * 60)::int;
+        ELSE INSERT INTO c (doc) SELECT bson_build('_id', (random() * 60)::int, 'up', (SELECT _id FROM c ORDER BY random() LIMIT 1));
+      END CASE;
+    EXCEPTION WHEN integrity_constraint_violation THEN NULL;
+    END;
+  END LOOP;
+END $$;
+SELECT is_empty('SELECT * FROM pattern_check()', 'all is true after 400 random writes');
+SELECT is_empty($$WITH RECURSIVE w AS (SELECT _id::int AS id, '{}'::int[] AS a FROM c WHERE (doc ->> 'up') IS NULL
+    UNION ALL SELECT c._id::int, w.a || w.id FROM w JOIN c ON (c.doc ->> 'up')::float8 = w.id)
+  SELECT c._id FROM c FULL JOIN w ON w.id = c._id::int WHERE to_bson(w.a) IS DISTINCT FROM (c.doc -> 'a')$$, 'and equals a recursive query');
+SELECT finish();
+DROP SCHEMA "W eird" CASCADE; DROP TABLE c, p;
