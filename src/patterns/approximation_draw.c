@@ -126,9 +126,8 @@ draw_step(const Approximation *a, const DpValue *amount, DpAmount *added)
 	{
 		int64		x = dp_amount_int(amount);
 
-		/* of the smallest integer there is no absolute value */
 		steps = x / a->step;
-		if (x % a->step != 0 && draw_ratio(Abs(x % a->step), a->step))
+		if (x % a->step != 0 && draw_ratio(x < 0 ? -(x % a->step) : x % a->step, a->step))
 			steps += x < 0 ? -1 : 1;
 	}
 	else
@@ -163,11 +162,16 @@ draw_integer(const DpValue *amount, int64 rest, bool instead, DpAmount *added)
 	int64		size;
 	int64		d;
 
-	if (x == PG_INT64_MIN || pg_add_s64_overflow(Abs(x), rest, &d))
+	/* the smallest integer has no absolute value */
+	if (x == PG_INT64_MIN)
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("the amount is out of range")));
-	size = Abs(x);
+	size = x < 0 ? -x : x;
+	if (pg_add_s64_overflow(size, rest, &d))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("the amount is out of range")));
 	if (instead)
 		d = Max(rest, size);
 	if (d > size && !draw_ratio(size, d))
@@ -249,7 +253,8 @@ dp_approximation_bounds(const Approximation *a, double estimate, double *low, do
 		return;
 	}
 
-	if (standard_error(a, v) == 0)
+	/* small values of the error form are exact, and so are all with a step of 1 */
+	if ((a->form == DP_APPROXIMATION_ERROR || a->step == 1) && standard_error(a, v) == 0)
 		return;
 
 	/* count + 1.96 errors of it = estimate; grows with the count */

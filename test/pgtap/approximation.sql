@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 \pset fieldsep '\n'
-SELECT plan(171);
+SELECT plan(172);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE TABLE t (id int PRIMARY KEY, doc bson);
 
@@ -75,6 +75,8 @@ SELECT ok(abs(mean - 100) < 4.5 * 20 / sqrt(200) AND sd < 20 * 1.15, 'by 0.5, a 
 SELECT ok(abs(mean - 100) < 4.5 * 20 / sqrt(200) AND sd < 20 * 1.15, 'by 0.5, a decimal') FROM pg_temp.mean(0.5::numeric, 200);
 SELECT ok((SELECT bool_and(bson_typeof(doc, 'n') = 'decimal') FROM c), 'which stays one');
 SELECT ok(abs(mean + 100) < 4.5 * 20 / sqrt(200), 'downwards') FROM pg_temp.mean(-1, 100);
+UPDATE t SET doc = '{}' WHERE id = 2;
+SELECT ok(estimate = 0 AND low = 0 AND high BETWEEN 30 AND 40, 'the bounds of nothing') FROM approximation_read('t', 2);
 SELECT throws_ok($$SELECT approximation_read('t', 99)$$, 'P0002', NULL, 'no such document');
 SELECT throws_ok($$SELECT approximation_add('c', 999, 1)$$, 'P0002', NULL, 'this form looks at the document always');
 SELECT throws_ok($$SELECT pattern_alter('c', 'n', '{slots: 5}')$$, '22023', NULL, 'no slots later');
