@@ -6,6 +6,7 @@
 
 #include "access/genam.h"
 #include "access/relscan.h"
+#include "access/sysattr.h"
 #include "access/stratnum.h"
 #include "access/table.h"
 #include "access/tableam.h"
@@ -14,6 +15,7 @@
 #include "common/pg_prng.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "parser/parse_relation.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -307,10 +309,21 @@ index_entries(Slots *s, TupleTableSlot *row, bool insert, DpUpdateIndexes indexe
 {
 	EState	   *estate;
 	ResultRelInfo *info;
+	RangeTblEntry *rte;
+	Bitmapset **columns;
 
 	if (!insert && !dp_update_needs_indexes(indexes))
 		return;
 	estate = CreateExecutorState();
+
+	/* the entries of an update depend on the columns that it writes */
+	rte = makeNode(RangeTblEntry);
+	rte->rtekind = RTE_RELATION;
+	rte->relid = RelationGetRelid(s->rel);
+	rte->relkind = s->rel->rd_rel->relkind;
+	rte->rellockmode = RowExclusiveLock;
+	dp_init_range_table(estate, rte, columns);
+	*columns = bms_make_singleton(s->amount - FirstLowInvalidHeapAttributeNumber);
 	info = makeNode(ResultRelInfo);
 	InitResultRelInfo(info, s->rel, 1, NULL, 0);
 	ExecOpenIndices(info, false);

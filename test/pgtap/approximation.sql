@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 \pset fieldsep '\n'
-SELECT plan(172);
+SELECT plan(173);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE TABLE t (id int PRIMARY KEY, doc bson);
 
@@ -288,4 +288,12 @@ END $$;
 SELECT results_eq('SELECT id, (doc ->> ''n'')::bigint FROM r_whole ORDER BY id', 'SELECT id, n FROM m ORDER BY id', 'as the model says');
 SELECT pg_temp.true_everywhere('at random');
 DROP TABLE r CASCADE; DROP TABLE m, t, no_key CASCADE;
+
+-- A slot that has moved to another page: versions that its page has no room for need entries in the index
+CREATE TABLE w (id int PRIMARY KEY, doc bson);
+SELECT approximation_enable('w', 'n', slots => 1);
+INSERT INTO w VALUES (1, '{}');
+SELECT count(approximation_add('w', 1, 1)) FROM generate_series(1, 1000);
+SELECT is((SELECT doc ->> 'n' FROM w_whole), '1000', 'a thousand versions of a slot in one transaction');
+DROP TABLE w CASCADE;
 SELECT * FROM finish();
