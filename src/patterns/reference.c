@@ -12,8 +12,8 @@
  * before this transaction ends, and mends the copies of those that have been
  * changed since they were read.  Here a source must exist, if it must.
  *
- * A reference that the row had before needs no lock: whoever changes its
- * source writes to the row, and therefore waits for us.
+ * A reference that the row had before, be it in another declaration, needs no
+ * lock: whoever changes its source writes to the row, and therefore waits for us.
  */
 #include "postgres.h"
 
@@ -53,6 +53,8 @@ static struct varlena *reference_fill(DpReference *ref, struct varlena *before, 
 static Collecting *collecting_find(DpReference *ref, bool of_source);
 static void proposal_note(DpReference *ref, HeapTuple tuple, TupleDesc desc);
 static void proposal_withdraw(DpReference *ref, HeapTuple tuple, TupleDesc desc);
+static bool named_beside(DpReference *ref, struct varlena *doc, const DpValue *id);
+static bool covers(const DpReference *a, const DpReference *b);
 static bool field_unchanged(const DpReference *ref, struct varlena *before, struct varlena *after);
 static DpRefDelete delete_rule(DpDecl *decl, const char *rule);
 static DpPath **paths_option(DpDecl *decl, const char *option, int *n);
@@ -301,6 +303,8 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 			continue;
 		for (j = 0; j < old_sites.n && is_new; j++)
 			is_new = old_sites.v[j].bare || dp_value_compare(&old_sites.v[j].id, &site->id) != 0;
+		if (is_new && before != NULL)
+			is_new = !named_beside(ref, before, &site->id);
 		if (match[i] == NULL && i < old_sites.n)
 			fill.displaced = &old_sites.v[i];
 
@@ -358,6 +362,71 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 	if (differs)
 		result = dp_ref_rebuild(ref, DP_DOC_DATA(after), DP_DOC_SIZE(after), &sites);
 	return result;
+}
+
+/*
+ * Whether a stored document names the source in another declaration of the
+ * table, so that whoever changes it has to come to the row and brings all in line.
+ */
+static bool
+named_beside(DpReference *ref, struct varlena *doc, const DpValue *id)
+{
+	ListCell   *lc;
+
+	if (!dp_ref_source(ref))
+		return false;
+	foreach(lc, dp_decls(ref->decl->relid))
+	{
+		DpDecl	   *decl = lfirst(lc);
+		DpReference *other;
+		DpRefSites	sites;
+		int			i;
+
+		if (decl == ref->decl || strcmp(decl->pattern, "reference") != 0)
+			continue;
+		other = dp_reference(decl);
+		if (!dp_ref_source(other) || !covers(other, ref))
+			continue;
+		dp_ref_sites(other->field, other->id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
+		for (i = 0; i < sites.n; i++)
+		{
+			if (!sites.v[i].bare && dp_value_compare(&sites.v[i].id, id) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Whether any change of a source that concerns declaration b makes a write to the rows that name it in a. */
+static bool
+covers(const DpReference *a, const DpReference *b)
+{
+	int			i;
+	int			j;
+	int			k;
+
+	if (a->source->relid != b->source->relid || a->deferred || a->on_delete == DP_REF_KEEP)
+		return false;
+	for (i = 0; i < b->nlive; i++)
+	{
+		for (j = 0; j < a->nlive; j++)
+		{
+			const DpPath *x = a->live[j];
+			const DpPath *y = b->live[i];
+
+			for (k = 0; k < x->nsteps && x->nsteps == y->nsteps; k++)
+			{
+				if (x->steps[k].namelen != y->steps[k].namelen ||
+					memcmp(x->steps[k].name, y->steps[k].name, x->steps[k].namelen) != 0)
+					break;
+			}
+			if (x->nsteps == y->nsteps && k == x->nsteps)
+				break;
+		}
+		if (j == a->nlive)
+			return false;
+	}
+	return true;
 }
 
 /*
