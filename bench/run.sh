@@ -22,7 +22,7 @@ grep -m1 'model name' /proc/cpuinfo | sed 's/.*: //'
 echo "making the documents"
 timeout 900 "$cluster" psql -qAt -v scale="${SCALE:-100}" -f bench/shapes.sql
 bench/packages.sh "$cluster" "${SCALE:-100}"
-for file in bench/types.sql bench/mql.sql bench/index.sql bench/estimates.sql bench/outlier.sql bench/reference.sql bench/bucket.sql bench/tree.sql bench/tree_pattern.sql bench/graph.sql bench/distinct.sql; do
+for file in bench/types.sql bench/mql.sql bench/index.sql bench/estimates.sql bench/outlier.sql bench/reference.sql bench/bucket.sql bench/computed.sql bench/tree.sql bench/tree_pattern.sql bench/graph.sql bench/distinct.sql; do
   [ -e "$file" ] || continue
   timeout 2400 "$cluster" psql -qAt -v ON_ERROR_STOP=1 -v rounds="${ROUNDS:-5}" -v only="${1:-*}" -v scale="${SCALE:-100}" -f bench/measure.sql -f "$file"
 done

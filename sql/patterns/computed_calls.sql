@@ -67,31 +67,27 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION _computed_pending(regclass, text) IS 'SQL text: keys of rows that may not be in line with a computed pattern';
 
-CREATE FUNCTION computed_refresh(rel regclass, name text DEFAULT NULL, batch int DEFAULT 1000) RETURNS bigint
+CREATE FUNCTION computed_refresh(rel regclass, name text DEFAULT NULL, batch int DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   d record;
   done bigint := 0;
-  n bigint;
 BEGIN
   PERFORM @extschema@._pattern_require_owner(rel);
-  IF batch IS NULL OR batch < 1 THEN
+  IF batch < 1 THEN
     RAISE EXCEPTION 'batch must be positive' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   FOR d IN SELECT q.name FROM @extschema@._pattern_declarations(rel) q
            WHERE q.pattern = 'computed' AND (computed_refresh.name IS NULL OR q.name = computed_refresh.name)
              AND @extschema@.bson_get_text(q.options, 'mode') = 'deferred' ORDER BY q.name LOOP
-    LOOP
-      n := @extschema@._computed_refresh(rel, d.name, batch);
-      done := done + n;
-      EXIT WHEN n = 0;
-    END LOOP;
+    -- once: what is queued meanwhile would be locked out of order
+    done := done + @extschema@._computed_refresh(rel, d.name, coalesce(batch::bigint, 1::bigint << 62));
   END LOOP;
   RETURN done;
 END
 $$;
 COMMENT ON FUNCTION computed_refresh(regclass, text, int) IS
-  'brings the documents of deferred computed patterns up to date with what is queued, group by group in the order of their keys; returns the number of groups. '
+  'brings the documents of deferred computed patterns up to date with what is queued, group by group in the order of their keys (batch: at most that many entries); returns the number of groups. '
   'Leaves entries that somebody else is working off; locks the documents that it writes; error 42501 unless the caller owns the table';
 
 CREATE FUNCTION computed_staleness(rel regclass, name text DEFAULT NULL)
@@ -209,7 +205,7 @@ BEGIN
     SELECT v.oid::regclass INTO view_rel
       FROM pg_depend q JOIN pg_rewrite r ON r.oid = q.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
       WHERE q.classid = 'pg_rewrite'::regclass AND q.refclassid = 'pg_class'::regclass AND q.refobjid = rel
-        AND obj_description(v.oid, 'pg_class') LIKE 'documents of %' AND right(obj_description(v.oid, 'pg_class'), length(name) + 25) = format(' the computed fields "%s"', name) LIMIT 1;
+        AND right(obj_description(v.oid, 'pg_class'), length(format(' with the computed fields "%s"', name))) = format(' with the computed fields "%s"', name) LIMIT 1;
     IF view_rel IS NOT NULL THEN
       FOR source_rel IN SELECT DISTINCT q.refobjid::regclass FROM pg_depend q JOIN pg_rewrite r ON r.oid = q.objid
                         WHERE r.ev_class = view_rel AND q.classid = 'pg_rewrite'::regclass AND q.refclassid = 'pg_class'::regclass AND q.refobjid <> view_rel LOOP

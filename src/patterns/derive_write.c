@@ -340,13 +340,15 @@ target_missing(Target *t, DpGroup **groups, int n)
 			mode = ExclusiveLock;
 	}
 	dp_derive_lock_groups(groups, n, mode);
-	dp_writer_refresh(t->w);
 	for (i = 0; i < n; i++)
 	{
 		DpGroup    *group = groups[i];
 		List	   *refs = NIL;
 		bool		more;
 		ListCell   *lc;
+
+		/* see what has been committed before the locks, and what was written for the group before */
+		dp_writer_refresh(t->w);
 
 		/* some of its rows may have been written above */
 		if (group->again && group->several)
