@@ -140,10 +140,10 @@ BEGIN
   SELECT count(*), min(d.pattern), min(d.name) INTO n, pattern, name
     FROM @extschema@._pattern_declarations(target) d WHERE target_name IS NULL OR d.name = target_name;
   IF n = 0 THEN
-    RAISE EXCEPTION 'table % has no pattern%', target, coalesce(format(' named "%s"', target_name), '')
+    RAISE EXCEPTION 'table % has no pattern%', target, CASE WHEN target_name IS NOT NULL THEN format(' named "%s"', target_name) ELSE '' END
       USING ERRCODE = 'undefined_object';
   ELSIF n > 1 THEN
-    RAISE EXCEPTION 'table % has more than one pattern%', target, coalesce(format(' named "%s"', target_name), '')
+    RAISE EXCEPTION 'table % has more than one pattern%', target, CASE WHEN target_name IS NOT NULL THEN format(' named "%s"', target_name) ELSE '' END
       USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one with the argument "name".';
   END IF;
   SELECT d.options INTO options FROM @extschema@._pattern_declarations(target) d WHERE d.pattern = _pattern_find.pattern AND d.name = _pattern_find.name;

@@ -36,6 +36,7 @@
 #include "patterns/change.h"
 #include "patterns/derive.h"
 #include "patterns/lookup.h"
+#include "patterns/rollup.h"
 #include "patterns/run.h"
 
 /* Rows that are gone and rows that have come by one event */
@@ -102,6 +103,7 @@ typedef struct FeedsEntry
 /* Who handles changes that no trigger tells.  Each looks for the declarations that are its own. */
 static const DpChangesHandler handlers[] = {
 	dp_derive_changes,
+	dp_rollup_tree_changed,
 	NULL
 };
 

@@ -23,6 +23,7 @@
 static const DpDeriveMethods *const methods[] = {
 	&dp_computed_methods,
 	&dp_subset_methods,
+	&dp_rollup_methods,
 	NULL
 };
 
@@ -38,7 +39,7 @@ static bool group_locks_heard = false;
 
 static int	derivation_compare(const ListCell *a, const ListCell *b);
 static void groups_grow(DpDerive *run);
-static void lock_class(uint32 class, const DpDerivation *d, uint32 hash, LOCKMODE mode);
+static bool lock_class(uint32 class, const DpDerivation *d, uint32 hash, LOCKMODE mode);
 static void group_locks_ended(XactEvent event, void *arg);
 
 const DpDeriveMethods *
@@ -249,6 +250,22 @@ dp_derive_group(DpDerive *run, DpDerivation *d, const DpValue *key)
 	return group;
 }
 
+/*
+ * The group of a key if the run has it, else NULL.
+ */
+DpGroup *
+dp_derive_find(DpDerive *run, DpDerivation *d, const DpValue *key)
+{
+	uint64		hash = dp_derive_hash(key);
+	uint32		i = ((uint32) hash ^ d->lock_id) & run->mask;
+	DpGroup    *group;
+
+	while ((group = run->table[i]) != NULL &&
+		   !(group->hash == hash && group->derivation == d && dp_value_compare(&group->key, key) == 0))
+		i = (i + 1) & run->mask;
+	return group;
+}
+
 /* Makes the table of groups four times as large. */
 static void
 groups_grow(DpDerive *run)
@@ -310,8 +327,8 @@ dp_derive_lock_group(DpDerivation *d, uint64 hash, LOCKMODE mode)
 		return;
 	}
 	lock_class(LOCK_CLASS_WIDE, d, 0, RowShareLock);
-	lock_class(LOCK_CLASS_GROUP, d, (uint32) hash, mode);
-	group_locks++;
+	if (lock_class(LOCK_CLASS_GROUP, d, (uint32) hash, mode))
+		group_locks++;
 }
 
 /*
@@ -327,7 +344,8 @@ dp_derive_unlock_group(DpDerivation *d, uint64 hash, LOCKMODE mode)
 		return;
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, d->lock_id, (uint32) hash, LOCK_CLASS_GROUP);
 	(void) LockRelease(&tag, mode, false);
-	group_locks--;
+	if (group_locks > 0)
+		group_locks--;
 }
 
 /*
@@ -361,14 +379,14 @@ dp_derive_lock_groups(DpGroup **groups, int n, LOCKMODE mode)
 	}
 }
 
-/* Takes one of the two locks. */
-static void
+/* Takes one of the two locks; returns whether it was not held already. */
+static bool
 lock_class(uint32 class, const DpDerivation *d, uint32 hash, LOCKMODE mode)
 {
 	LOCKTAG		tag;
 
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, d->lock_id, hash, class);
-	(void) LockAcquire(&tag, mode, false, false);
+	return LockAcquire(&tag, mode, false, false) != LOCKACQUIRE_ALREADY_HELD;
 }
 
 /* With the transaction its locks are gone.  (Those of a subtransaction may be gone before; then they are counted too many.) */

@@ -188,6 +188,7 @@ extern const DpDeriveMethods *dp_derive_methods(const char *pattern);
 
 extern const DpDeriveMethods dp_computed_methods;
 extern const DpDeriveMethods dp_subset_methods;
+extern const DpDeriveMethods dp_rollup_methods;
 
 /*
  * The trigger function of a pattern: "return dp_derive_trigger(fcinfo,
@@ -231,6 +232,9 @@ extern MemoryContext dp_derive_memory(DpDerive *run);
 
 /* The group of that key, made if the run does not have it. */
 extern DpGroup *dp_derive_group(DpDerive *run, DpDerivation *d, const DpValue *key);
+
+/* The same, or NULL if the run has none. */
+extern DpGroup *dp_derive_find(DpDerive *run, DpDerivation *d, const DpValue *key);
 
 /* A row as the triggers would give it to take(). */
 extern void dp_derive_take(DpDerive *run, DpDerivation *d, const DpSourceRow *row, int sign);

@@ -48,6 +48,7 @@ static const DpPatternMethods *const methods[] = {
 	&dp_tree_methods,
 	&dp_tree_attach_methods,
 	&dp_reference_methods,
+	&dp_rollup_build,
 	NULL
 };
 
@@ -176,7 +177,7 @@ dp_pattern_guard_trigger(PG_FUNCTION_ARGS)
 	bucket = strncmp(trigdata->tg_trigger->tgname, BUCKET_GUARD, strlen(BUCKET_GUARD)) == 0;
 	if (bucket && InNoForceRLSOperation())
 		return PointerGetDatum(NULL);
-	if (dp_marked(relid, NULL) == DP_MARK_NONE &&
+	if (dp_marked(relid, NULL) == DP_MARK_NONE && !dp_marked_derived(relid, NULL) &&
 		(dp_maintain || !has_privs_of_role(dp_acting_user(), trigdata->tg_relation->rd_rel->relowner)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -354,7 +355,7 @@ dp_pattern_settle(PG_FUNCTION_ARGS)
 			decl = lfirst(lc);
 	}
 	m = decl != NULL ? dp_pattern_methods(decl->pattern) : NULL;
-	if (decl != NULL && dp_derive_methods(decl->pattern) != NULL)
+	if (decl != NULL && dp_pattern_methods(decl->pattern) == NULL && dp_derive_methods(decl->pattern) != NULL)
 	{
 		DpDerivation *d = dp_derivation(decl);
 

@@ -40,5 +40,6 @@ extern const DpPatternMethods dp_approximation_methods;
 extern const DpPatternMethods dp_tree_methods;
 extern const DpPatternMethods dp_tree_attach_methods;
 extern const DpPatternMethods dp_reference_methods;
+extern const DpPatternMethods dp_rollup_build;
 
 #endif							/* DP_PATTERNS_PATTERN_H */

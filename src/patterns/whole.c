@@ -529,7 +529,7 @@ is_split(List *decls, struct varlena *doc)
 		DpDecl	   *decl = lfirst(lc);
 		const DpPatternMethods *m = dp_pattern_methods(decl->pattern);
 
-		if (m != NULL && m->is_split(decl, doc))
+		if (m != NULL && m->is_split != NULL && m->is_split(decl, doc))
 			return true;
 	}
 	return false;
@@ -547,7 +547,7 @@ join_document(List *decls, struct varlena *doc, const DpKey *key, bool latest)
 		DpDecl	   *decl = lfirst(lc);
 		const DpPatternMethods *m = dp_pattern_methods(decl->pattern);
 
-		if (m != NULL && m->is_split(decl, doc))
+		if (m != NULL && m->is_split != NULL && m->is_split(decl, doc))
 			whole = m->whole(decl, whole, key, latest);
 	}
 	return whole;
