@@ -1,6 +1,6 @@
 /*
  * write.c
- *		Rows found, locked and written from C, without a statement for each.
+ *		Rows written from C, without a statement for each.
  *
  * A writer does what the executor does for a statement on the table: an EState
  * with the table as its only relation, triggers fired and queued, indexes
@@ -34,98 +34,21 @@
 
 #include "bson/catalog.h"
 #include "bson/reader.h"
-#include "patterns/lookup.h"
 #include "patterns/sqlgen.h"
-#include "patterns/write.h"
+#include "patterns/write_state.h"
 
-/* A table or partition that is written to */
-typedef struct Leaf
-{
-	Relation	rel;
-	DpTableFacts *facts;
-	ResultRelInfo *info;
-	AttrNumber	doc;
-	TupleTableSlot *found;
-	TupleTableSlot *written;
-	bool		indexes_open;
-} Leaf;
-
-/* A scan, kept for the next search of the same kind */
-typedef struct Search
-{
-	DpLookup   *lookup;
-	Leaf	   *leaf;
-	uint64		generation;
-	Relation	index;
-	int			nkeys;
-	ScanKeyData *keys;
-	IndexScanDesc desc;
-} Search;
-
-struct DpWriter
-{
-	MemoryContext context;
-	MemoryContext row_context;	/* what is made of the current row */
-	EState	   *estate;
-	Relation	rel;
-	char	   *column;
-	int			flags;
-	const char *mark_name;
-	DpMarkKind	mark_kind;
-	DpSkipTrigger skip;
-	Leaf	   *root;			/* the table itself: for triggers for statements, and rows if it is not partitioned */
-	List	   *leaf_oids;		/* of a partitioned table, NIL until they are wanted */
-	List	   *leaves;			/* of Leaf, those that are open */
-	Snapshot	snapshot;
-	uint32		epoch;			/* of the snapshot */
-	bool		fresh;			/* see dp_writer_fresh() */
-	bool		stale;			/* the snapshot does not show what is known to be there */
-	EPQState	epq;
-	bool		epq_ready;
-	int64		rows;
-
-	/* the statement's own triggers */
-	bool		query;			/* AfterTriggerBeginQuery() was called */
-	bool		began[CMD_DELETE + 1];
-	TransitionCaptureState *capture[CMD_DELETE + 1];
-	Bitmapset **columns;		/* that the statement writes, as triggers are told */
-
-	/* the search */
-	List	   *scans;
-	DpLookup   *lookup;
-	const Datum *values;
-	int			next_leaf;
-	Search	   *scan;
-
-	/* the current row, in current->found */
-	Leaf	   *current;
-	bool		locked;
-	bool		doubtful;		/* it may have become another row */
-	struct varlena *doc;
-
-	/* defaults of new rows */
-	ExprState **defaults;
-};
-
-static Leaf *leaf_open(DpWriter *w, Relation rel);
-static void leaf_arm(DpWriter *w, Leaf *leaf);
-static Leaf *leaf_of(DpWriter *w, Oid relid);
-static Leaf *leaf_nth(DpWriter *w, int n);
-static void leaf_indexes(DpWriter *w, Leaf *leaf);
-static Snapshot snapshot_of(DpWriter *w);
-static Search *scan_of(DpWriter *w, DpLookup *lookup, Leaf *leaf);
-static void current_clear(DpWriter *w);
-static void current_set(DpWriter *w, Leaf *leaf);
+static void leaf_arm(DpWriter *w, DpWriteLeaf *leaf);
+static void leaf_indexes(DpWriter *w, DpWriteLeaf *leaf);
 static void statement_begin(DpWriter *w, CmdType event);
 static void statement_end(DpWriter *w);
 static Snapshot crosscheck_of(const DpWriter *w);
-static DpWriteResult write_update(DpWriter *w, Leaf *leaf, struct varlena *doc);
-static DpWriteResult write_delete(DpWriter *w, Leaf *leaf);
-static void write_insert(DpWriter *w, Leaf *leaf);
+static DpWriteResult write_update(DpWriter *w, DpWriteLeaf *leaf, struct varlena *doc);
+static DpWriteResult write_delete(DpWriter *w, DpWriteLeaf *leaf);
+static void write_insert(DpWriter *w, DpWriteLeaf *leaf);
 static DpWriteResult run_update(DpWriter *w, struct varlena *doc);
 static void run_insert(DpWriter *w, struct varlena *doc);
 static void insert_statement(DpWriter *w, const Datum *values, const bool *nulls);
-static void check_row(DpWriter *w, Leaf *leaf, TupleTableSlot *slot);
+static void check_row(DpWriter *w, DpWriteLeaf *leaf, TupleTableSlot *slot);
 static void all_columns(DpWriter *w);
 static bool same_id(struct varlena *a, struct varlena *b);
 static void defaults_prepare(DpWriter *w);
@@ -161,7 +84,7 @@ dp_writer_open(Oid relid, const char *column, int flags, const char *mark)
 	rte->relid = relid;
 	rte->relkind = w->rel->rd_rel->relkind;
 	rte->rellockmode = RowExclusiveLock;
-	w->root = leaf_open(w, w->rel);
+	w->root = dp_write_leaf(w, w->rel);
 	dp_init_range_table(estate, rte, w->columns);
 	if (w->root->doc > 0)
 		*w->columns = bms_make_singleton(w->root->doc - FirstLowInvalidHeapAttributeNumber);
@@ -192,12 +115,12 @@ dp_writer_close(DpWriter *w)
 	int64		rows = w->rows;
 	ListCell   *lc;
 
-	current_clear(w);
+	dp_write_clear(w);
 	if (w->query)
 		statement_end(w);
 	foreach(lc, w->scans)
 	{
-		Search	   *scan = lfirst(lc);
+		DpWriteSearch	   *scan = lfirst(lc);
 
 		index_endscan(scan->desc);
 		index_close(scan->index, NoLock);
@@ -208,7 +131,7 @@ dp_writer_close(DpWriter *w)
 		UnregisterSnapshot(w->snapshot);
 	foreach(lc, w->leaves)
 	{
-		Leaf	   *leaf = lfirst(lc);
+		DpWriteLeaf	   *leaf = lfirst(lc);
 
 		if (leaf->found != NULL)
 			ExecDropSingleTupleTableSlot(leaf->found);
@@ -218,7 +141,7 @@ dp_writer_close(DpWriter *w)
 	ExecResetTupleTable(w->estate->es_tupleTable, false);	/* slots of triggers */
 	ExecCloseResultRelations(w->estate);
 	foreach(lc, w->leaves)
-		table_close(((Leaf *) lfirst(lc))->rel, NoLock);
+		table_close(((DpWriteLeaf *) lfirst(lc))->rel, NoLock);
 	FreeExecutorState(w->estate);
 	return rows;
 }
@@ -246,228 +169,12 @@ dp_writer_relation(DpWriter *w)
 }
 
 /*
- * The first row that has the values.
- */
-bool
-dp_writer_find(DpWriter *w, DpLookup *lookup, const Datum *values)
-{
-	w->lookup = lookup;
-	w->values = values;
-	w->next_leaf = 0;
-	w->scan = NULL;
-	return dp_writer_next(w);
-}
-
-/*
- * The next one.
- */
-bool
-dp_writer_next(DpWriter *w)
-{
-	bool		partitioned = w->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
-
-	current_clear(w);
-	for (;;)
-	{
-		Leaf	   *leaf;
-
-		if (w->scan != NULL)
-		{
-			MemoryContext old = MemoryContextSwitchTo(w->context);	/* a scan keeps what it allocates */
-			bool		found;
-
-			leaf = w->scan->leaf;
-			found = index_getnext_slot(w->scan->desc, ForwardScanDirection, leaf->found);
-			MemoryContextSwitchTo(old);
-			if (found)
-			{
-				current_set(w, leaf);
-				return true;
-			}
-			w->scan = NULL;
-		}
-		if (partitioned)
-			leaf = leaf_nth(w, w->next_leaf++);
-		else
-			leaf = w->next_leaf++ == 0 ? w->root : NULL;
-		if (leaf == NULL)
-			return false;
-
-		{
-			Snapshot	snapshot = snapshot_of(w);
-			Search	   *scan = scan_of(w, w->lookup, leaf);
-			MemoryContext old = MemoryContextSwitchTo(w->context);
-			int			i;
-
-			for (i = 0; i < scan->nkeys; i++)
-				scan->keys[i].sk_argument = w->values[i];
-			scan->desc->xs_snapshot = snapshot;
-			index_rescan(scan->desc, scan->keys, scan->nkeys, NULL, 0);
-			MemoryContextSwitchTo(old);
-			w->scan = scan;
-		}
-	}
-}
-
-void
-dp_writer_ref(DpWriter *w, DpRowRef *ref)
-{
-	Assert(w->current != NULL);
-	ref->relid = RelationGetRelid(w->current->rel);
-	ref->tid = w->current->found->tts_tid;
-	ref->epoch = w->epoch;
-}
-
-/*
- * Come back to a row.  If the snapshot has been renewed, the place may have
- * been given to another row: then it counts as changed when it is locked.
- */
-bool
-dp_writer_fetch(DpWriter *w, const DpRowRef *ref)
-{
-	Leaf	   *leaf = leaf_of(w, ref->relid);
-	ItemPointerData tid = ref->tid;
-
-	current_clear(w);
-	if (!table_tuple_fetch_row_version(leaf->rel, &tid, SnapshotAny, leaf->found))
-		return false;
-	current_set(w, leaf);
-	w->doubtful = ref->epoch != w->epoch || w->stale;
-	return true;
-}
-
-/*
- * The same for a row that this transaction has written, whose place is known.
- */
-bool
-dp_writer_fetch_own(DpWriter *w, const DpRowRef *ref)
-{
-	if (!dp_writer_fetch(w, ref))
-		return false;
-	w->doubtful = false;
-	return true;
-}
-
-DpLockResult
-dp_writer_lock(DpWriter *w, LockTupleMode mode)
-{
-	return dp_writer_lock_wait(w, mode, LockWaitBlock);
-}
-
-/*
- * Lock the current row in its latest version.
- */
-DpLockResult
-dp_writer_lock_wait(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait)
-{
-	Leaf	   *leaf = w->current;
-	ItemPointerData tid = leaf->found->tts_tid;
-	DpLockResult result = w->doubtful ? DP_LOCK_CHANGED : DP_LOCK_OK;
-	TM_FailureData failure;
-	TM_Result	locked;
-
-	if (w->doc != NULL)
-	{
-		MemoryContextReset(w->row_context);
-		w->doc = NULL;
-	}
-	locked = table_tuple_lock(leaf->rel, &tid, snapshot_of(w), leaf->found, GetCurrentCommandId(false),
-							  mode, wait, 0, &failure);
-	if (locked == TM_Updated && !ItemPointerIndicatesMovedPartitions(&failure.ctid) &&
-		!ItemPointerEquals(&failure.ctid, &tid))
-	{
-		locked = table_tuple_lock(leaf->rel, &tid, snapshot_of(w), leaf->found, GetCurrentCommandId(false),
-								  mode, wait, TUPLE_LOCK_FLAG_FIND_LAST_VERSION, &failure);
-		result = DP_LOCK_CHANGED;
-		w->stale = true;
-	}
-	switch (locked)
-	{
-		case TM_Ok:
-			w->locked = true;
-			w->doubtful = false;
-			return result;
-		case TM_WouldBlock:
-			current_clear(w);
-			return DP_LOCK_SKIPPED;
-		case TM_SelfModified:
-			/* by this command, whose writes are not seen yet */
-			CommandCounterIncrement();
-			/* fall through */
-		case TM_Updated:
-		case TM_Deleted:
-			w->stale = true;
-			current_clear(w);
-			return DP_LOCK_GONE;
-		default:
-			elog(ERROR, "table_tuple_lock returned %d", (int) locked);
-	}
-}
-
-TupleTableSlot *
-dp_writer_row(DpWriter *w)
-{
-	return w->current->found;
-}
-
-/*
- * The document of the current row.
- */
-struct varlena *
-dp_writer_document(DpWriter *w)
-{
-	Leaf	   *leaf = w->current;
-
-	if (w->doc == NULL)
-	{
-		bool		isnull;
-		Datum		value = slot_getattr(leaf->found, leaf->doc, &isnull);
-
-		if (!isnull)
-		{
-			MemoryContext old = MemoryContextSwitchTo(w->row_context);
-
-			w->doc = PG_DETOAST_DATUM_PACKED(value);
-			MemoryContextSwitchTo(old);
-		}
-	}
-	return w->doc;
-}
-
-/*
- * The primary key of the current row.
- */
-void
-dp_writer_key(DpWriter *w, DpKey *key)
-{
-	Relation	rel = w->current->rel;
-	Relation	index;
-	int			i;
-
-	if (!rel->rd_indexvalid)
-		list_free(RelationGetIndexList(rel));
-	if (!OidIsValid(rel->rd_pkindex))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table %s has no primary key", dp_relation_name(RelationGetRelid(rel)))));
-	index = RelationIdGetRelation(rel->rd_pkindex);
-	key->n = IndexRelationGetNumberOfKeyAttributes(index);
-	for (i = 0; i < key->n; i++)
-	{
-		bool		isnull;
-
-		key->values[i] = slot_getattr(w->current->found, index->rd_index->indkey.values[i], &isnull);
-	}
-	RelationClose(index);
-}
-
-/*
  * Write another document into the current row.
  */
 DpWriteResult
 dp_writer_update(DpWriter *w, struct varlena *doc)
 {
-	Leaf	   *leaf = w->current;
+	DpWriteLeaf	   *leaf = w->current;
 	struct varlena *before = dp_writer_document(w);
 	TupleTableSlot *slot = leaf->written;
 	int			natts = RelationGetDescr(leaf->rel)->natts;
@@ -476,7 +183,7 @@ dp_writer_update(DpWriter *w, struct varlena *doc)
 						   (VARSIZE_ANY_EXHDR(doc) == VARSIZE_ANY_EXHDR(before) &&
 							memcmp(VARDATA_ANY(doc), VARDATA_ANY(before), VARSIZE_ANY_EXHDR(doc)) == 0)))
 	{
-		current_clear(w);
+		dp_write_clear(w);
 		return DP_WRITE_SAME;
 	}
 	ExecClearTuple(slot);
@@ -495,7 +202,7 @@ dp_writer_update(DpWriter *w, struct varlena *doc)
 DpWriteResult
 dp_writer_update_row(DpWriter *w, const Datum *values, const bool *nulls)
 {
-	Leaf	   *leaf = w->current;
+	DpWriteLeaf	   *leaf = w->current;
 	TupleTableSlot *slot = leaf->written;
 	TupleDesc	desc = RelationGetDescr(leaf->rel);
 	bool		same = true;
@@ -513,7 +220,7 @@ dp_writer_update_row(DpWriter *w, const Datum *values, const bool *nulls)
 	}
 	if (same)
 	{
-		current_clear(w);
+		dp_write_clear(w);
 		return DP_WRITE_SAME;
 	}
 	all_columns(w);
@@ -550,7 +257,7 @@ dp_writer_delete(DpWriter *w)
 	PG_END_TRY();
 	MemoryContextSwitchTo(old);
 	ResetPerTupleExprContext(w->estate);
-	current_clear(w);
+	dp_write_clear(w);
 	return result;
 }
 
@@ -643,7 +350,7 @@ run_update(DpWriter *w, struct varlena *doc)
 	PG_END_TRY();
 	MemoryContextSwitchTo(old);
 	ResetPerTupleExprContext(w->estate);
-	current_clear(w);
+	dp_write_clear(w);
 	return result;
 }
 
@@ -680,7 +387,7 @@ run_insert(DpWriter *w, struct varlena *doc)
  * could not be told from one of the crosscheck.
  */
 static DpWriteResult
-write_update(DpWriter *w, Leaf *leaf, struct varlena *doc)
+write_update(DpWriter *w, DpWriteLeaf *leaf, struct varlena *doc)
 {
 	TriggerDesc *triggers = leaf->info->ri_TrigDesc;
 	TupleTableSlot *slot = leaf->written;
@@ -719,7 +426,7 @@ write_update(DpWriter *w, Leaf *leaf, struct varlena *doc)
 	}
 	check_row(w, leaf, slot);
 	CheckCmdReplicaIdentity(leaf->rel, CMD_UPDATE);
-	result = table_tuple_update(leaf->rel, &tid, slot, GetCurrentCommandId(true), snapshot_of(w),
+	result = table_tuple_update(leaf->rel, &tid, slot, GetCurrentCommandId(true), dp_write_snapshot(w),
 								crosscheck_of(w), true, &failure, &mode, &indexes);
 	if (result != TM_Ok)
 		return write_failed(w, result);
@@ -739,7 +446,7 @@ write_update(DpWriter *w, Leaf *leaf, struct varlena *doc)
 
 /* Delete the current row. */
 static DpWriteResult
-write_delete(DpWriter *w, Leaf *leaf)
+write_delete(DpWriter *w, DpWriteLeaf *leaf)
 {
 	TriggerDesc *triggers = leaf->info->ri_TrigDesc;
 	ItemPointerData tid = leaf->found->tts_tid;
@@ -761,7 +468,7 @@ write_delete(DpWriter *w, Leaf *leaf)
 			write_suppressed(w);
 	}
 	CheckCmdReplicaIdentity(leaf->rel, CMD_DELETE);
-	result = table_tuple_delete(leaf->rel, &tid, GetCurrentCommandId(true), snapshot_of(w),
+	result = table_tuple_delete(leaf->rel, &tid, GetCurrentCommandId(true), dp_write_snapshot(w),
 								crosscheck_of(w), true, &failure, false);
 	if (result != TM_Ok)
 		return write_failed(w, result);
@@ -773,7 +480,7 @@ write_delete(DpWriter *w, Leaf *leaf)
 
 /* Insert what is in the slot. */
 static void
-write_insert(DpWriter *w, Leaf *leaf)
+write_insert(DpWriter *w, DpWriteLeaf *leaf)
 {
 	TriggerDesc *triggers = leaf->info->ri_TrigDesc;
 	TupleTableSlot *slot = leaf->written;
@@ -795,7 +502,7 @@ write_insert(DpWriter *w, Leaf *leaf)
 
 /* Generated columns, constraints, and the bounds of the partition. */
 static void
-check_row(DpWriter *w, Leaf *leaf, TupleTableSlot *slot)
+check_row(DpWriter *w, DpWriteLeaf *leaf, TupleTableSlot *slot)
 {
 	TupleConstr *constr = RelationGetDescr(leaf->rel)->constr;
 
@@ -930,7 +637,7 @@ statement_begin(DpWriter *w, CmdType event)
 	MemoryContext old;
 
 	w->estate->es_output_cid = GetCurrentCommandId(true);
-	(void) snapshot_of(w);
+	(void) dp_write_snapshot(w);
 	if (w->began[event])
 		return;
 	w->began[event] = true;
@@ -1000,92 +707,11 @@ crosscheck_of(const DpWriter *w)
 	return IsolationUsesXactSnapshot() && !(w->flags & DP_WRITE_LATEST) ? GetTransactionSnapshot() : InvalidSnapshot;
 }
 
-/* The snapshot that is read with. */
-static Snapshot
-snapshot_of(DpWriter *w)
-{
-	if (w->snapshot == NULL || (w->stale && w->scan == NULL))
-	{
-		if (w->snapshot != NULL)
-			UnregisterSnapshot(w->snapshot);
-		w->snapshot = RegisterSnapshot(GetLatestSnapshot());
-		w->estate->es_snapshot = w->snapshot;
-		w->epoch++;
-		w->stale = false;
-	}
-	return w->snapshot;
-}
-
-/* The scan for a lookup in a table, which is made when it is first wanted. */
-static Search *
-scan_of(DpWriter *w, DpLookup *lookup, Leaf *leaf)
-{
-	MemoryContext old;
-	DpLookupIndex *index;
-	Search	   *scan;
-	ListCell   *lc;
-	int			i;
-
-	foreach(lc, w->scans)
-	{
-		scan = lfirst(lc);
-		if (scan->lookup == lookup && scan->leaf == leaf)
-			return scan;
-	}
-	old = MemoryContextSwitchTo(w->context);
-	index = dp_lookup_index(lookup, leaf->rel);
-	if (index == NULL)
-		dp_lookup_missing(lookup, leaf->rel);
-	scan = palloc0(sizeof(Search));
-	scan->lookup = lookup;
-	scan->leaf = leaf;
-	scan->nkeys = index->nkeys;
-	scan->keys = palloc(sizeof(ScanKeyData) * index->nkeys);
-	for (i = 0; i < index->nkeys; i++)
-	{
-		scan->keys[i] = index->keys[i];
-		fmgr_info_copy(&scan->keys[i].sk_func, &index->keys[i].sk_func, w->context);
-	}
-	scan->index = index_open(index->index, AccessShareLock);
-	scan->desc = dp_index_beginscan(leaf->rel, scan->index, w->snapshot, scan->nkeys);
-	w->scans = lappend(w->scans, scan);
-	MemoryContextSwitchTo(old);
-	return scan;
-}
-
-/* No row is current. */
-static void
-current_clear(DpWriter *w)
-{
-	if (w->current != NULL)
-	{
-		ExecClearTuple(w->current->found);
-		ExecClearTuple(w->current->written);
-		w->current = NULL;
-	}
-	if (w->doc != NULL)
-	{
-		MemoryContextReset(w->row_context);
-		w->doc = NULL;
-	}
-	w->locked = false;
-	w->doubtful = false;
-}
-
-/* The row in the slot of a table is current. */
-static void
-current_set(DpWriter *w, Leaf *leaf)
-{
-	w->current = leaf;
-	if (w->row_context == NULL)
-		w->row_context = AllocSetContextCreate(w->context, "docpatterns row", ALLOCSET_DEFAULT_SIZES);
-}
-
 /* A table or partition, for writing; the current context is the writer's. */
-static Leaf *
-leaf_open(DpWriter *w, Relation rel)
+DpWriteLeaf *
+dp_write_leaf(DpWriter *w, Relation rel)
 {
-	Leaf	   *leaf = palloc0(sizeof(Leaf));
+	DpWriteLeaf	   *leaf = palloc0(sizeof(DpWriteLeaf));
 
 	leaf->rel = rel;
 	leaf->facts = dp_table_facts(rel, w->skip);
@@ -1115,7 +741,7 @@ leaf_open(DpWriter *w, Relation rel)
 
 /* Which of its triggers have to be called. */
 static void
-leaf_arm(DpWriter *w, Leaf *leaf)
+leaf_arm(DpWriter *w, DpWriteLeaf *leaf)
 {
 	TriggerDesc *desc = leaf->info->ri_TrigDesc;
 	TriggerDesc all;
@@ -1128,43 +754,9 @@ leaf_arm(DpWriter *w, Leaf *leaf)
 	*desc = all;
 }
 
-/* The open table or partition of that OID. */
-static Leaf *
-leaf_of(DpWriter *w, Oid relid)
-{
-	MemoryContext old;
-	Leaf	   *leaf;
-	ListCell   *lc;
-
-	foreach(lc, w->leaves)
-	{
-		leaf = lfirst(lc);
-		if (RelationGetRelid(leaf->rel) == relid)
-			return leaf;
-	}
-	old = MemoryContextSwitchTo(w->context);
-	leaf = leaf_open(w, table_open(relid, RowExclusiveLock));
-	MemoryContextSwitchTo(old);
-	return leaf;
-}
-
-/* The nth partition, NULL if there are no more. */
-static Leaf *
-leaf_nth(DpWriter *w, int n)
-{
-	if (w->leaf_oids == NIL)
-	{
-		MemoryContext old = MemoryContextSwitchTo(w->context);
-
-		w->leaf_oids = dp_table_leaves(w->rel, RowExclusiveLock);
-		MemoryContextSwitchTo(old);
-	}
-	return n < list_length(w->leaf_oids) ? leaf_of(w, list_nth_oid(w->leaf_oids, n)) : NULL;
-}
-
 /* Indexes are opened when the first entry has to be made. */
 static void
-leaf_indexes(DpWriter *w, Leaf *leaf)
+leaf_indexes(DpWriter *w, DpWriteLeaf *leaf)
 {
 	MemoryContext old;
 

@@ -1,0 +1,359 @@
+/*
+ * write_find.c
+ *		Rows found, come back to, locked and read by a writer.
+ *
+ * Everything is looked at in its latest committed state: the snapshot of a
+ * writer is renewed when it is known not to show what is there.  What is written
+ * is in write.c.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/relscan.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "patterns/lookup.h"
+#include "patterns/sqlgen.h"
+#include "patterns/write_state.h"
+
+static DpWriteSearch *scan_of(DpWriter *w, DpLookup *lookup, DpWriteLeaf *leaf);
+static void current_set(DpWriter *w, DpWriteLeaf *leaf);
+static DpWriteLeaf *leaf_of(DpWriter *w, Oid relid);
+static DpWriteLeaf *leaf_nth(DpWriter *w, int n);
+
+/*
+ * The first row that has the values.
+ */
+bool
+dp_writer_find(DpWriter *w, DpLookup *lookup, const Datum *values)
+{
+	w->lookup = lookup;
+	w->values = values;
+	w->next_leaf = 0;
+	w->scan = NULL;
+	return dp_writer_next(w);
+}
+
+/*
+ * The next one.
+ */
+bool
+dp_writer_next(DpWriter *w)
+{
+	bool		partitioned = w->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+
+	dp_write_clear(w);
+	for (;;)
+	{
+		DpWriteLeaf *leaf;
+
+		if (w->scan != NULL)
+		{
+			MemoryContext old = MemoryContextSwitchTo(w->context);	/* a scan keeps what it allocates */
+			bool		found;
+
+			leaf = w->scan->leaf;
+			found = index_getnext_slot(w->scan->desc, ForwardScanDirection, leaf->found);
+			MemoryContextSwitchTo(old);
+			if (found)
+			{
+				current_set(w, leaf);
+				return true;
+			}
+			w->scan = NULL;
+		}
+		if (partitioned)
+			leaf = leaf_nth(w, w->next_leaf++);
+		else
+			leaf = w->next_leaf++ == 0 ? w->root : NULL;
+		if (leaf == NULL)
+			return false;
+
+		{
+			Snapshot	snapshot = dp_write_snapshot(w);
+			DpWriteSearch *scan = scan_of(w, w->lookup, leaf);
+			MemoryContext old = MemoryContextSwitchTo(w->context);
+			int			i;
+
+			for (i = 0; i < scan->nkeys; i++)
+				scan->keys[i].sk_argument = w->values[i];
+			scan->desc->xs_snapshot = snapshot;
+			index_rescan(scan->desc, scan->keys, scan->nkeys, NULL, 0);
+			MemoryContextSwitchTo(old);
+			w->scan = scan;
+		}
+	}
+}
+
+void
+dp_writer_ref(DpWriter *w, DpRowRef *ref)
+{
+	Assert(w->current != NULL);
+	ref->relid = RelationGetRelid(w->current->rel);
+	ref->tid = w->current->found->tts_tid;
+	ref->epoch = w->epoch;
+}
+
+/*
+ * Come back to a row.  If the snapshot has been renewed, the place may have
+ * been given to another row: then it counts as changed when it is locked.
+ */
+bool
+dp_writer_fetch(DpWriter *w, const DpRowRef *ref)
+{
+	DpWriteLeaf *leaf = leaf_of(w, ref->relid);
+	ItemPointerData tid = ref->tid;
+
+	dp_write_clear(w);
+	if (!table_tuple_fetch_row_version(leaf->rel, &tid, SnapshotAny, leaf->found))
+		return false;
+	current_set(w, leaf);
+	w->doubtful = ref->epoch != w->epoch || w->stale;
+	return true;
+}
+
+/*
+ * The same for a row that this transaction has written, whose place is known.
+ */
+bool
+dp_writer_fetch_own(DpWriter *w, const DpRowRef *ref)
+{
+	if (!dp_writer_fetch(w, ref))
+		return false;
+	w->doubtful = false;
+	return true;
+}
+
+DpLockResult
+dp_writer_lock(DpWriter *w, LockTupleMode mode)
+{
+	return dp_writer_lock_wait(w, mode, LockWaitBlock);
+}
+
+/*
+ * Lock the current row in its latest version.
+ */
+DpLockResult
+dp_writer_lock_wait(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait)
+{
+	DpWriteLeaf *leaf = w->current;
+	ItemPointerData tid = leaf->found->tts_tid;
+	DpLockResult result = w->doubtful ? DP_LOCK_CHANGED : DP_LOCK_OK;
+	TM_FailureData failure;
+	TM_Result	locked;
+
+	if (w->doc != NULL)
+	{
+		MemoryContextReset(w->row_context);
+		w->doc = NULL;
+	}
+	locked = table_tuple_lock(leaf->rel, &tid, dp_write_snapshot(w), leaf->found, GetCurrentCommandId(false),
+							  mode, wait, 0, &failure);
+	if (locked == TM_Updated && !ItemPointerIndicatesMovedPartitions(&failure.ctid) &&
+		!ItemPointerEquals(&failure.ctid, &tid))
+	{
+		locked = table_tuple_lock(leaf->rel, &tid, dp_write_snapshot(w), leaf->found, GetCurrentCommandId(false),
+								  mode, wait, TUPLE_LOCK_FLAG_FIND_LAST_VERSION, &failure);
+		result = DP_LOCK_CHANGED;
+		w->stale = true;
+	}
+	switch (locked)
+	{
+		case TM_Ok:
+			w->locked = true;
+			w->doubtful = false;
+			return result;
+		case TM_WouldBlock:
+			dp_write_clear(w);
+			return DP_LOCK_SKIPPED;
+		case TM_SelfModified:
+			/* by this command, whose writes are not seen yet */
+			CommandCounterIncrement();
+			/* fall through */
+		case TM_Updated:
+		case TM_Deleted:
+			w->stale = true;
+			dp_write_clear(w);
+			return DP_LOCK_GONE;
+		default:
+			elog(ERROR, "table_tuple_lock returned %d", (int) locked);
+	}
+}
+
+TupleTableSlot *
+dp_writer_row(DpWriter *w)
+{
+	return w->current->found;
+}
+
+/*
+ * The document of the current row.
+ */
+struct varlena *
+dp_writer_document(DpWriter *w)
+{
+	DpWriteLeaf *leaf = w->current;
+
+	if (w->doc == NULL)
+	{
+		bool		isnull;
+		Datum		value = slot_getattr(leaf->found, leaf->doc, &isnull);
+
+		if (!isnull)
+		{
+			MemoryContext old = MemoryContextSwitchTo(w->row_context);
+
+			w->doc = PG_DETOAST_DATUM_PACKED(value);
+			MemoryContextSwitchTo(old);
+		}
+	}
+	return w->doc;
+}
+
+/*
+ * The primary key of the current row.
+ */
+void
+dp_writer_key(DpWriter *w, DpKey *key)
+{
+	Relation	rel = w->current->rel;
+	Relation	index;
+	int			i;
+
+	if (!rel->rd_indexvalid)
+		list_free(RelationGetIndexList(rel));
+	if (!OidIsValid(rel->rd_pkindex))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table %s has no primary key", dp_relation_name(RelationGetRelid(rel)))));
+	index = RelationIdGetRelation(rel->rd_pkindex);
+	key->n = IndexRelationGetNumberOfKeyAttributes(index);
+	for (i = 0; i < key->n; i++)
+	{
+		bool		isnull;
+
+		key->values[i] = slot_getattr(w->current->found, index->rd_index->indkey.values[i], &isnull);
+	}
+	RelationClose(index);
+}
+
+/* The snapshot that is read with. */
+Snapshot
+dp_write_snapshot(DpWriter *w)
+{
+	if (w->snapshot == NULL || (w->stale && w->scan == NULL))
+	{
+		if (w->snapshot != NULL)
+			UnregisterSnapshot(w->snapshot);
+		w->snapshot = RegisterSnapshot(GetLatestSnapshot());
+		w->estate->es_snapshot = w->snapshot;
+		w->epoch++;
+		w->stale = false;
+	}
+	return w->snapshot;
+}
+
+/* The scan for a lookup in a table, which is made when it is first wanted. */
+static DpWriteSearch *
+scan_of(DpWriter *w, DpLookup *lookup, DpWriteLeaf *leaf)
+{
+	MemoryContext old;
+	DpLookupIndex *index;
+	DpWriteSearch *scan;
+	ListCell   *lc;
+	int			i;
+
+	foreach(lc, w->scans)
+	{
+		scan = lfirst(lc);
+		if (scan->lookup == lookup && scan->leaf == leaf)
+			return scan;
+	}
+	old = MemoryContextSwitchTo(w->context);
+	index = dp_lookup_index(lookup, leaf->rel);
+	if (index == NULL)
+		dp_lookup_missing(lookup, leaf->rel);
+	scan = palloc0(sizeof(DpWriteSearch));
+	scan->lookup = lookup;
+	scan->leaf = leaf;
+	scan->nkeys = index->nkeys;
+	scan->keys = palloc(sizeof(ScanKeyData) * index->nkeys);
+	for (i = 0; i < index->nkeys; i++)
+	{
+		scan->keys[i] = index->keys[i];
+		fmgr_info_copy(&scan->keys[i].sk_func, &index->keys[i].sk_func, w->context);
+	}
+	scan->index = index_open(index->index, AccessShareLock);
+	scan->desc = dp_index_beginscan(leaf->rel, scan->index, w->snapshot, scan->nkeys);
+	w->scans = lappend(w->scans, scan);
+	MemoryContextSwitchTo(old);
+	return scan;
+}
+
+/* No row is current. */
+void
+dp_write_clear(DpWriter *w)
+{
+	if (w->current != NULL)
+	{
+		ExecClearTuple(w->current->found);
+		ExecClearTuple(w->current->written);
+		w->current = NULL;
+	}
+	if (w->doc != NULL)
+	{
+		MemoryContextReset(w->row_context);
+		w->doc = NULL;
+	}
+	w->locked = false;
+	w->doubtful = false;
+}
+
+/* The row in the slot of a table is current. */
+static void
+current_set(DpWriter *w, DpWriteLeaf *leaf)
+{
+	w->current = leaf;
+	if (w->row_context == NULL)
+		w->row_context = AllocSetContextCreate(w->context, "docpatterns row", ALLOCSET_DEFAULT_SIZES);
+}
+
+/* The open table or partition of that OID. */
+static DpWriteLeaf *
+leaf_of(DpWriter *w, Oid relid)
+{
+	MemoryContext old;
+	DpWriteLeaf *leaf;
+	ListCell   *lc;
+
+	foreach(lc, w->leaves)
+	{
+		leaf = lfirst(lc);
+		if (RelationGetRelid(leaf->rel) == relid)
+			return leaf;
+	}
+	old = MemoryContextSwitchTo(w->context);
+	leaf = dp_write_leaf(w, table_open(relid, RowExclusiveLock));
+	MemoryContextSwitchTo(old);
+	return leaf;
+}
+
+/* The nth partition, NULL if there are no more. */
+static DpWriteLeaf *
+leaf_nth(DpWriter *w, int n)
+{
+	if (w->leaf_oids == NIL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(w->context);
+
+		w->leaf_oids = dp_table_leaves(w->rel, RowExclusiveLock);
+		MemoryContextSwitchTo(old);
+	}
+	return n < list_length(w->leaf_oids) ? leaf_of(w, list_nth_oid(w->leaf_oids, n)) : NULL;
+}

@@ -1,0 +1,93 @@
+/*
+ * write_state.h
+ *		What a writer is made of: for write.c and write_find.c only.
+ */
+#ifndef DP_PATTERNS_WRITE_STATE_H
+#define DP_PATTERNS_WRITE_STATE_H
+
+#include "access/genam.h"
+#include "access/skey.h"
+#include "commands/trigger.h"
+#include "nodes/execnodes.h"
+#include "utils/snapshot.h"
+
+#include "patterns/lookup.h"
+#include "patterns/write.h"
+
+/* A table or partition that is written to */
+typedef struct DpWriteLeaf
+{
+	Relation	rel;
+	DpTableFacts *facts;
+	ResultRelInfo *info;
+	AttrNumber	doc;
+	TupleTableSlot *found;
+	TupleTableSlot *written;
+	bool		indexes_open;
+} DpWriteLeaf;
+
+/* A scan, kept for the next search of the same kind */
+typedef struct DpWriteSearch
+{
+	DpLookup   *lookup;
+	DpWriteLeaf *leaf;
+	uint64		generation;
+	Relation	index;
+	int			nkeys;
+	ScanKeyData *keys;
+	IndexScanDesc desc;
+} DpWriteSearch;
+
+struct DpWriter
+{
+	MemoryContext context;
+	MemoryContext row_context;	/* what is made of the current row */
+	EState	   *estate;
+	Relation	rel;
+	char	   *column;
+	int			flags;
+	const char *mark_name;
+	DpMarkKind	mark_kind;
+	DpSkipTrigger skip;
+	DpWriteLeaf *root;			/* the table itself: for triggers for statements, and rows if it is not partitioned */
+	List	   *leaf_oids;		/* of a partitioned table, NIL until they are wanted */
+	List	   *leaves;			/* of DpWriteLeaf, those that are open */
+	Snapshot	snapshot;
+	uint32		epoch;			/* of the snapshot */
+	bool		fresh;			/* see dp_writer_fresh() */
+	bool		stale;			/* the snapshot does not show what is known to be there */
+	EPQState	epq;
+	bool		epq_ready;
+	int64		rows;
+
+	/* the statement's own triggers */
+	bool		query;			/* AfterTriggerBeginQuery() was called */
+	bool		began[CMD_DELETE + 1];
+	TransitionCaptureState *capture[CMD_DELETE + 1];
+	Bitmapset **columns;		/* that the statement writes, as triggers are told */
+
+	/* the search */
+	List	   *scans;
+	DpLookup   *lookup;
+	const Datum *values;
+	int			next_leaf;
+	DpWriteSearch *scan;
+
+	/* the current row, in current->found */
+	DpWriteLeaf *current;
+	bool		locked;
+	bool		doubtful;		/* it may have become another row */
+	struct varlena *doc;
+
+	/* defaults of new rows */
+	ExprState **defaults;
+};
+
+/* write.c: a table or partition, opened for writing; the current context is the writer's. */
+extern DpWriteLeaf *dp_write_leaf(DpWriter *w, Relation rel);
+
+/* write_find.c: the snapshot that is read with, and forgetting the current row. */
+extern Snapshot dp_write_snapshot(DpWriter *w);
+extern void dp_write_clear(DpWriter *w);
+
+#endif							/* DP_PATTERNS_WRITE_STATE_H */
