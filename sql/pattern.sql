@@ -267,6 +267,13 @@ BEGIN
     END LOOP;
     COMMIT;
   END IF;
+  -- what no row of the table leads to
+  IF pg_catalog.to_regprocedure('@extschema@._' OPERATOR(pg_catalog.||) d.pattern OPERATOR(pg_catalog.||) '_build_end(regclass, text)') IS NOT NULL THEN
+    done := done OPERATOR(pg_catalog.+) @extschema@._pattern_call('build_end', rel, d.pattern, d.name, NULL)::bigint;
+    IF batch IS NOT NULL THEN
+      COMMIT;
+    END IF;
+  END IF;
   RAISE NOTICE 'pattern "%" of table %: % documents brought in line', d.name, rel, done;
 END
 $$;

@@ -33,10 +33,12 @@ BEGIN
       SELECT g.link, 'document of the group'::text, 'present'::text, 'missing'::text
       FROM (SELECT DISTINCT d.doc OPERATOR(@extschema@.->) %1$L::text AS link FROM %2$s
             WHERE (d.doc OPERATOR(@extschema@.->) %1$L::text) OPERATOR(@extschema@.<>) 'null'::@extschema@.bson_value AND ($1 IS NULL OR d.doc OPERATOR(@extschema@.@@) $1)) AS g
-      WHERE NOT EXISTS (SELECT FROM %3$s AS t WHERE %4$s OPERATOR(@extschema@.=) g.link) %5$s
+      WHERE NOT EXISTS (SELECT FROM %3$s AS t WHERE %4$s OPERATOR(@extschema@.=) g.link) %5$s %6$s
       $q$, @extschema@.bson_get_text(p.options, 'on_field'), @extschema@._computed_source_documents(p.source, p.options), rel,
       @extschema@._computed_target_key(rel, p.options),
-      CASE WHEN p.queue IS NULL THEN '' ELSE format('AND NOT EXISTS (SELECT FROM %s q WHERE q.key OPERATOR(@extschema@.=) g.link)', p.queue) END)
+      CASE WHEN p.queue IS NULL THEN '' ELSE format('AND NOT EXISTS (SELECT FROM %s q WHERE q.key OPERATOR(@extschema@.=) g.link)', p.queue) END,
+      -- what no document can have as its _id
+      CASE WHEN @extschema@._computed_by_key(rel, @extschema@.bson_get_text(p.options, 'target_field')) THEN 'AND @extschema@.bson_typeof(g.link) NOT IN (''array'', ''regex'')' ELSE '' END)
       USING filter;
   END IF;
 END
@@ -66,6 +68,19 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     CROSS JOIN LATERAL @extschema@._pattern_table($1, @extschema@._pattern_doc_column($1, @extschema@.bson_get_text(p.options, 'doc_column'))) t
 $$;
 COMMENT ON FUNCTION _computed_pending(regclass, text) IS 'SQL text: keys of rows that may not be in line with a computed pattern';
+
+-- Groups that have no document yet.
+CREATE FUNCTION _computed_build_end(rel regclass, name text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF @extschema@.bson_get_text((SELECT p.options FROM @extschema@._computed_parts(rel, name) p), 'create_missing') = 'true'
+     AND EXISTS (SELECT FROM @extschema@._computed_check(rel, name) c WHERE c.what = 'document of the group') THEN
+    RETURN @extschema@._computed_anew(rel, name);
+  END IF;
+  RETURN 0;
+END
+$$;
+COMMENT ON FUNCTION _computed_build_end(regclass, text) IS 'the end of pattern_build for a computed pattern with create_missing: makes the documents of groups that have none';
 
 CREATE FUNCTION computed_refresh(rel regclass, name text DEFAULT NULL, batch int DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

@@ -273,6 +273,10 @@ computed_create(DpDerivation *d, DpGroup *group)
 	DpValue		target;
 	struct varlena *result = NULL;
 
+	/* what no document can have as its _id */
+	if (d->link == NULL &&
+		(group->key.type == DP_TYPE_ARRAY || group->key.type == DP_TYPE_REGEX))
+		return NULL;
 	dp_derive_reading(group);
 	if (dp_computed_scan(c, g, &group->key, true))
 	{

@@ -46,6 +46,7 @@ typedef struct RelationDecls
 	bool		valid;
 	MemoryContext context;
 	List	   *decls;
+	List	   *others;			/* OIDs of tables that decls know something of; in context */
 } RelationDecls;
 
 /* What a trigger function keeps in fn_extra */
@@ -63,6 +64,7 @@ static void cache_init(void);
 static void relation_invalidated(Datum arg, Oid relid);
 static void transaction_ended(XactEvent event, void *arg);
 static List *relation_read(Relation rel);
+static void relation_watch(Oid relid);
 static DpDecl *decl_make(Relation rel, const Trigger *trigger, const char *pattern);
 static void decl_read_key(DpDecl *decl, Relation rel);
 static void decl_read_doc_column(DpDecl *decl, Relation rel);
@@ -119,25 +121,54 @@ dp_decls(Oid relid)
 	MemoryContextSetParent(context, CacheMemoryContext);
 	entry->context = context;
 	entry->decls = decls;
+	entry->others = NIL;
 	entry->target = InvalidOid;
 	entry->valid = true;
 
 	/* a partition's declarations know the owner of another table: hear of its changes too */
 	if (decls != NIL && ((DpDecl *) linitial(decls))->target != relid)
 	{
-		RelationDecls *target;
-
 		entry->target = ((DpDecl *) linitial(decls))->target;
-		target = hash_search(relations, &entry->target, HASH_ENTER, &found);
-		if (!found)
-		{
-			target->target = InvalidOid;
-			target->valid = false;
-			target->context = NULL;
-			target->decls = NIL;
-		}
+		relation_watch(entry->target);
 	}
 	return decls;
+}
+
+/* From now on changes of the relation are heard of. */
+static void
+relation_watch(Oid relid)
+{
+	bool		found;
+	RelationDecls *entry = hash_search(relations, &relid, HASH_ENTER, &found);
+
+	if (!found)
+	{
+		entry->target = InvalidOid;
+		entry->valid = false;
+		entry->context = NULL;
+		entry->decls = NIL;
+		entry->others = NIL;
+	}
+}
+
+/*
+ * What the declaration keeps (its state and plans) knows something of another
+ * relation: it is to be read anew when that one changes.
+ */
+void
+dp_decl_depends(DpDecl *decl, Oid relid)
+{
+	RelationDecls *entry = hash_search(relations, &decl->relid, HASH_FIND, NULL);
+	MemoryContext old;
+
+	/* one that is stale already is read anew in any case */
+	if (!OidIsValid(relid) || relid == decl->relid || entry == NULL || entry->context != decl->context)
+		return;
+	relation_watch(relid);
+	entry = hash_search(relations, &decl->relid, HASH_FIND, NULL);
+	old = MemoryContextSwitchTo(entry->context);
+	entry->others = list_append_unique_oid(entry->others, relid);
+	MemoryContextSwitchTo(old);
 }
 
 /*
@@ -532,7 +563,7 @@ relation_invalidated(Datum arg, Oid relid)
 	hash_seq_init(&seq, relations);
 	while ((entry = hash_seq_search(&seq)) != NULL)
 	{
-		if (!OidIsValid(relid) || entry->relid == relid || entry->target == relid)
+		if (!OidIsValid(relid) || entry->relid == relid || entry->target == relid || list_member_oid(entry->others, relid))
 			entry->valid = false;
 	}
 	generation++;

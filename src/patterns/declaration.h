@@ -131,6 +131,12 @@ extern DpPath *dp_decl_path(DpDecl *decl, const char *option);
 extern int64 dp_decl_int(DpDecl *decl, const char *option, int64 dflt);
 extern bool dp_decl_bool(DpDecl *decl, const char *option, bool dflt);
 
+/*
+ * What is kept with the declaration (its state, its plans) knows something of
+ * another relation: the declaration is read anew when that one changes.
+ */
+extern void dp_decl_depends(DpDecl *decl, Oid relid);
+
 /* Whether triggers have to work: false only while the owner restores with docpatterns.maintain off. */
 extern bool dp_decl_maintained(DpDecl *decl);
 

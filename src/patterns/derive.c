@@ -144,6 +144,8 @@ dp_derivation(DpDecl *decl)
 	}
 	d->lock_id = hash_combine(hash_bytes_uint32(d->target),
 							  hash_bytes((const unsigned char *) decl->name, strlen(decl->name)));
+	dp_decl_depends(decl, d->source);
+	dp_decl_depends(decl, d->target);
 	d->methods->open(d);
 	if (d->source_column == NULL && d->methods->main_on_source)
 		d->source_column = decl->doc_column;

@@ -126,7 +126,10 @@ rollup_open(DpDerivation *d)
 		r->tree_pair = dp_decl_text(decl, "second_pair");
 		r->tree_name = dp_decl_text(decl, "tree_name");
 		if (r->tree_pair != NULL)
+		{
 			r->tree = dp_pair_side(r->tree_pair, decl->target);
+			dp_decl_depends(decl, r->tree);
+		}
 	}
 }
 
@@ -241,7 +244,8 @@ dp_rollup_row(Rollup *r, const DpSourceRow *row, TimestampTz *t, DpValue *groups
 			groups[i].data = NULL;
 		}
 	}
-	if (r->time == NULL && groups[0].type == DP_TYPE_NULL)
+	if (r->time == NULL &&
+		(groups[0].type == DP_TYPE_NULL || groups[0].type == DP_TYPE_ARRAY || groups[0].type == DP_TYPE_REGEX))
 		return false;
 	if (r->filter != NULL)
 	{
