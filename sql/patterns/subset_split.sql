@@ -153,7 +153,7 @@ BEGIN
   SELECT array_agg(d.name) INTO declared FROM @extschema@._pattern_declarations(rel) d
     WHERE d.pattern = 'subset' AND (subset_join.name IS NULL OR d.name = subset_join.name);
   IF declared IS NULL THEN
-    RAISE EXCEPTION 'table % has no subset pattern%', rel, coalesce(format(' named "%s"', name), '') USING ERRCODE = 'undefined_object';
+    RAISE EXCEPTION 'table % has no subset pattern%', rel, CASE WHEN name IS NOT NULL THEN format(' named "%s"', name) ELSE '' END USING ERRCODE = 'undefined_object';
   ELSIF cardinality(declared) > 1 THEN
     RAISE EXCEPTION 'table % has more than one subset pattern', rel USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one with the argument "name".';
   END IF;

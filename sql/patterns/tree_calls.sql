@@ -73,14 +73,14 @@ COMMENT ON FUNCTION tree_render(regclass, "any", int, text, text) IS
 
 CREATE FUNCTION tree_stats(rel regclass, name text DEFAULT NULL,
     OUT depth int, OUT nodes bigint, OUT leaves bigint, OUT children_min bigint, OUT children_avg numeric, OUT children_median float8, OUT children_max bigint) RETURNS SETOF record
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED COST 1000 ROWS 10 AS $$
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED COST 1000 ROWS 10 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   decl text := (SELECT d.name FROM @extschema@._pattern_declarations(rel) AS d
                 WHERE d.pattern OPERATOR(pg_catalog.=) 'tree' AND (tree_stats.name IS NULL OR d.name OPERATOR(pg_catalog.=) tree_stats.name) LIMIT 1);
   expressions text[];
 BEGIN
   IF decl IS NULL THEN
-    RAISE EXCEPTION 'table % has no pattern "tree"%', rel, coalesce(pg_catalog.format(' named "%s"', tree_stats.name), '') USING ERRCODE = 'undefined_object';
+    RAISE EXCEPTION 'table % has no pattern "tree"%', rel, CASE WHEN tree_stats.name IS NOT NULL THEN format(' named "%s"', tree_stats.name) ELSE '' END USING ERRCODE = 'undefined_object';
   END IF;
   expressions := @extschema@._tree_expressions(rel, 'tree', decl, 't');
   RETURN QUERY EXECUTE pg_catalog.format(
@@ -89,7 +89,8 @@ BEGIN
     'd AS (SELECT n.id, 0 AS depth FROM n WHERE n.parent IS NULL UNION ALL SELECT n.id, d.depth OPERATOR(pg_catalog.+) 1 FROM d JOIN n ON n.parent OPERATOR(@extschema@.=) d.id) '
     'SELECT d.depth, pg_catalog.count(*), pg_catalog.count(*) FILTER (WHERE kids.k IS NULL), pg_catalog.min(kids.k), pg_catalog.round(pg_catalog.avg(kids.k), 2), '
     'pg_catalog.percentile_cont(0.5) WITHIN GROUP (ORDER BY kids.k), pg_catalog.max(kids.k) '
-    'FROM d LEFT JOIN kids ON kids.id OPERATOR(@extschema@.=) d.id GROUP BY d.depth ORDER BY d.depth', expressions[1], expressions[2], rel);
+    'FROM d LEFT JOIN kids ON kids.id OPERATOR(@extschema@.=) d.id GROUP BY d.depth ORDER BY d.depth', expressions[1], expressions[2],
+    (SELECT format('%I.%I', s.nspname, c.relname) FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE c.oid = rel));
 END
 $$;
 COMMENT ON FUNCTION tree_stats(regclass, text) IS

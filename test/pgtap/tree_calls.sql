@@ -1,7 +1,7 @@
 -- The contract of the calls for trees; seeded random trees against recursive queries, for every kind of declaration.
 \set QUIET 1
 BEGIN;
-SELECT plan(80);
+SELECT plan(81);
 SET client_min_messages = warning;
 
 SELECT is((SELECT string_agg(proname || ':' || provolatile::text || proparallel::text, ' ' ORDER BY proname COLLATE "C") FROM pg_proc
@@ -41,6 +41,10 @@ SELECT throws_ok($$SELECT tree_descendants('"S""1"."t ''x"', 1, -1)$$, '22023');
 SELECT throws_ok($$SELECT tree_descendants(NULL, 1)$$, '22004');
 SELECT throws_ok($$SELECT tree_descendants('pg_class', 1)$$, '42704');
 SELECT throws_ok($$SELECT * FROM tree_stats('pg_class')$$, '42704');
+-- names that the generated statement uses itself
+CREATE TABLE n (_id bson_value PRIMARY KEY, doc bson); SELECT tree_enable('n', node_id => '_id', parent => 'parent') \gset
+INSERT INTO n VALUES ('1', '{_id: 1}'), ('2', '{_id: 2, parent: 1}');
+SELECT is((SELECT string_agg(nodes::text, ',' ORDER BY depth) FROM tree_stats('n')), '1,1', 'a table called n');
 SELECT throws_ok($$SELECT tree_descendants('"S""1"."t ''x"', 1, name => 'other')$$, '42704');
 SELECT throws_ok($$SELECT tree_move('"S""1"."t ''x"', 2, 11)$$, '23514', NULL, 'below itself');
 SELECT throws_ok($$SELECT tree_move('"S""1"."t ''x"', 2, 2)$$, '23514', NULL, 'or at itself');
