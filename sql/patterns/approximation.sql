@@ -30,7 +30,7 @@ BEGIN
     RAISE EXCEPTION 'field must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
   IF num_nonnulls(step, error, threshold, slots) <> 1 THEN
-    RAISE EXCEPTION 'one of step, error, threshold and slots must be given' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'exactly one of step, error, threshold and slots must be given' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF @extschema@._pattern_paths_overlap(field, '_id') THEN
     RAISE EXCEPTION 'field must not be _id' USING ERRCODE = 'invalid_parameter_value';
@@ -266,7 +266,7 @@ BEGIN
     forms := forms + 1;
   END LOOP;
   IF forms <> 1 THEN
-    RAISE EXCEPTION 'one of step, error, threshold and slots must be given' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'exactly one of step, error, threshold and slots must be given' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   PERFORM @extschema@._approximation_valid(rel, o);
   PERFORM @extschema@._approximation_create_triggers(rel, o);

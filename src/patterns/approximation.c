@@ -101,14 +101,14 @@ dp_approximation(DpDecl *decl)
 		bad_option(decl, "field");
 	a->field = dp_decl_path(decl, "field");
 
-	if ((n = dp_decl_int(decl, "step", 0)) != 0)
+	if ((n = dp_decl_int(decl, "step", PG_INT64_MIN)) != PG_INT64_MIN)
 	{
 		a->form = DP_APPROXIMATION_STEP;
 		if (n < 1 || n > DP_APPROXIMATION_MAX_STEP)
 			bad_option(decl, "step");
 		a->step = n;
 	}
-	else if ((n = dp_decl_int(decl, "slots", 0)) != 0)
+	else if ((n = dp_decl_int(decl, "slots", PG_INT64_MIN)) != PG_INT64_MIN)
 	{
 		char	   *pair = dp_decl_text(decl, "pair");
 
