@@ -103,7 +103,7 @@ docpatterns--$(EXTVERSION).sql: $(SQL_PARTS) Makefile docpatterns.control
 
 # The commands that do everything themselves, on a private cluster under build/ (see test/env). They set up what is missing.
 SUITES = build regress pgtap isolation t fuzz
-.PHONY: demo demo-stop test $(SUITES:%=test-%) bench sanitize test-matrix clean-clusters
+.PHONY: demo demo-stop test stress $(SUITES:%=test-%) bench sanitize test-matrix clean-clusters
 
 demo:
 	@test/env/packages.sh build && demo/run.sh
@@ -117,6 +117,12 @@ test:
 
 $(SUITES:%=test-%): test-%:
 	@test/env/packages.sh test && test/run.sh $*
+
+# Many writers at once, for STRESS_SECONDS each; SEED gives other ones, FILTER=derive_stress one of the scripts.
+stress: export STRESS_SECONDS ?= 60
+stress: export FILTER ?= *_stress
+stress:
+	@test/env/packages.sh test && TIMEOUT=$$((STRESS_SECONDS * 2 + 120)) test/run.sh t
 
 bench:
 	@test/env/packages.sh build && bench/run.sh

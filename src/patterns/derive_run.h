@@ -19,6 +19,8 @@ struct DpDerive
 	DpGroup   **table;
 	DpGroup    *few[16];		/* the table of most runs */
 	List	   *only;			/* settle: the derivations that are meant */
+	Oid			source;			/* the statement's table, or InvalidOid */
+	bool		check;			/* nothing is going to be written: no locks, and all is read with the query's snapshot */
 };
 
 /*

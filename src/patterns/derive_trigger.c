@@ -18,6 +18,7 @@
 #include "bson/reader.h"
 #include "patterns/change.h"
 #include "patterns/derive_run.h"
+#include "patterns/reference.h"
 #include "patterns/run.h"
 
 /*
@@ -43,6 +44,7 @@ static HeapTuple target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigd
 static bool link_changed(DpDerivation *d, DpDecl *decl, HeapTuple before, HeapTuple after, TupleDesc desc,
 						 struct varlena *old_doc, struct varlena *new_doc);
 static struct varlena *tuple_document(DpDecl *decl, HeapTuple tuple, TupleDesc desc);
+static void changes_derive(DpChanges *changes);
 static void change_take(DpDerive *run, List *derivations, const DpChange *change);
 static void read_groups_xact(XactEvent event, void *arg);
 static void read_groups_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
@@ -101,9 +103,21 @@ dp_derive_trigger(FunctionCallInfo fcinfo, const DpDeriveMethods *methods)
 
 /*
  * A statement has changed a source, and all derivations that it feeds follow.
+ * What its rows refer to is locked in between.
  */
 void
 dp_derive_changes(DpChanges *changes)
+{
+	Oid			source = dp_changes_table(changes);
+
+	dp_ref_before_derived(source);
+	changes_derive(changes);
+	dp_ref_after_derived(source);
+}
+
+/* Takes the statement's rows into a run, and writes it. */
+static void
+changes_derive(DpChanges *changes)
 {
 	Oid			source = dp_changes_table(changes);
 	List	   *all = dp_derivations_of_source(source);
@@ -131,6 +145,7 @@ dp_derive_changes(DpChanges *changes)
 	}
 
 	run = dp_derive_begin();
+	run->source = source;
 	row = AllocSetContextCreate(run->context, "docpatterns row", ALLOCSET_DEFAULT_SIZES);
 	while (dp_changes_next(changes, &change))
 	{

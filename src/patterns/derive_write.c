@@ -22,15 +22,17 @@
 #include "bson/catalog.h"
 #include "bson/compare.h"
 #include "patterns/derive_run.h"
+#include "patterns/reference.h"
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
 
-/* A target row and the groups that concern it. */
+/* A target row and a group that concerns it, or what refers to it. */
 typedef struct TargetRow
 {
 	DpRowRef	ref;
 	DpKey		key;
-	DpGroup    *group;
+	DpGroup    *group;			/* NULL: the row is only locked */
+	LockTupleMode lock;			/* then */
 	uint32		seq;			/* order of finding, for a stable order */
 } TargetRow;
 
@@ -53,9 +55,20 @@ typedef struct Target
 	KeyOrder	order;
 	bool		ordered;		/* order is filled in */
 	bool		forced;
+	DpRefWanted *wanted;		/* rows to be locked because the statement's rows refer to them */
+	int			nwanted;
 } Target;
 
-static int64 target_write(DpDerive *run, DpGroup **groups, int n, bool forced);
+/* The rows of a target that are found, to be put in order */
+typedef struct TargetRows
+{
+	TargetRow  *v;
+	int			n;
+	int			cap;
+} TargetRows;
+
+static int64 target_write(DpDerive *run, DpGroup **groups, int n, DpRefWanted *wanted, int nwanted, bool forced);
+static void target_row_add(Target *t, TargetRows *rows, DpGroup *group, LockTupleMode lock);
 static bool trigger_protects(const Trigger *trigger);
 static void target_single(Target *t, DpGroup *group);
 static void target_many(Target *t, DpGroup **groups, int n);
@@ -82,7 +95,10 @@ dp_derive_end(DpDerive *run, bool forced)
 	DpGroup    *group;
 	int			n = 0;
 	int			locked = 0;
+	DpRefWanted *wanted = NULL;
+	int			nwanted = 0;
 	int			i;
+	int			w;
 	int64		written = 0;
 	MemoryContext old;
 
@@ -128,16 +144,24 @@ dp_derive_end(DpDerive *run, bool forced)
 			groups[n++] = groups[i];
 	}
 
-	/* target by target */
+	/* target by target; what the statement's rows refer to there is locked in the same order */
 	if (n > 1)
 		qsort(groups, n, sizeof(DpGroup *), target_compare);
-	for (i = 0; i < n;)
+	if (n > 0 && OidIsValid(run->source))
+		wanted = dp_ref_wanted(run->source, &nwanted);
+	for (i = 0, w = 0; i < n || (n > 0 && w < nwanted);)
 	{
 		int			first = i;
+		int			first_wanted = w;
+		Oid			target = i < n ? groups[i]->derivation->target : InvalidOid;
 
-		while (i < n && groups[i]->derivation->target == groups[first]->derivation->target)
+		if (w < nwanted && (!OidIsValid(target) || wanted[w].source < target))
+			target = wanted[w].source;
+		while (i < n && groups[i]->derivation->target == target)
 			i++;
-		written += target_write(run, groups + first, i - first, forced);
+		while (w < nwanted && wanted[w].source == target)
+			w++;
+		written += target_write(run, groups + first, i - first, wanted + first_wanted, w - first_wanted, forced);
 	}
 	SPI_finish();
 	MemoryContextSwitchTo(old);
@@ -145,20 +169,30 @@ dp_derive_end(DpDerive *run, bool forced)
 	return written;
 }
 
-/* Writes the rows of one target. */
+/* Writes the rows of one target, and locks those that are wanted there.  There may be none of one of the two. */
 static int64
-target_write(DpDerive *run, DpGroup **groups, int n, bool forced)
+target_write(DpDerive *run, DpGroup **groups, int n, DpRefWanted *wanted, int nwanted, bool forced)
 {
-	DpDerivation *d = groups[0]->derivation;
+	DpDerivation *d;
 	Target		t = {0};
+	int			i;
 
+	if (n == 0)
+	{
+		for (i = 0; i < nwanted; i++)
+			(void) dp_ref_read(wanted[i].ref, &wanted[i].id, wanted[i].lock);
+		return 0;
+	}
+	d = groups[0]->derivation;
 	t.run = run;
 	t.forced = forced;
+	t.wanted = wanted;
+	t.nwanted = nwanted;
 	t.row = AllocSetContextCreate(run->context, "docpatterns target row", ALLOCSET_DEFAULT_SIZES);
 	t.w = dp_writer_open(d->target, d->methods->main_on_source ? NULL : d->decl->doc_column,
 						 d->guarded ? DP_WRITE_LATEST : 0, NULL);
 	dp_writer_skip(t.w, trigger_protects);
-	if (n == 1)
+	if (n == 1 && nwanted == 0)
 		target_single(&t, groups[0]);
 	else
 		target_many(&t, groups, n);
@@ -229,15 +263,15 @@ target_single(Target *t, DpGroup *group)
 static void
 target_many(Target *t, DpGroup **groups, int n)
 {
-	TargetRow  *rows;
-	int			nrows = 0;
-	int			cap = n + 8;
+	TargetRows	rows;
 	int			missing = 0;
 	DpGroup   **concerned;
 	int			i;
 
 	order_init(t);
-	rows = MemoryContextAllocExtended(t->run->context, sizeof(TargetRow) * cap, MCXT_ALLOC_HUGE);
+	rows.n = 0;
+	rows.cap = n + t->nwanted + 8;
+	rows.v = MemoryContextAllocExtended(t->run->context, sizeof(TargetRow) * rows.cap, MCXT_ALLOC_HUGE);
 	for (i = 0; i < n; i++)
 	{
 		bool		more;
@@ -247,56 +281,47 @@ target_many(Target *t, DpGroup **groups, int n)
 		for (more = group_find(t, groups[i]); more;
 			 more = !unique_row(groups[i]) && dp_writer_next(t->w))
 		{
-			DpKey		key;
-			TargetRow  *row;
-			int			k;
-
 			groups[i]->found = true;
 			mine++;
-			if (!row_concerns(t, groups[i]))
-				continue;
-			if (nrows == cap)
-			{
-				cap *= 2;
-				rows = repalloc_huge(rows, sizeof(TargetRow) * cap);
-			}
-			row = &rows[nrows];
-			dp_writer_ref(t->w, &row->ref);
-			dp_writer_key(t->w, &key);
-			row->key.n = key.n;
-			for (k = 0; k < key.n; k++)
-			{
-				MemoryContext old = MemoryContextSwitchTo(t->run->context);
-
-				row->key.values[k] = datumCopy(key.values[k], t->order.byval[k], t->order.len[k]);
-				MemoryContextSwitchTo(old);
-			}
-			row->group = groups[i];
-			row->seq = nrows++;
+			if (row_concerns(t, groups[i]))
+				target_row_add(t, &rows, groups[i], LockTupleNoKeyExclusive);
 		}
 		groups[i]->several = mine > 1;
 	}
-	qsort_arg(rows, nrows, sizeof(TargetRow), target_row_compare, &t->order);
-
-	concerned = MemoryContextAlloc(t->run->context, sizeof(DpGroup *) * n);
-	for (i = 0; i < nrows;)
+	for (i = 0; i < t->nwanted; i++)
 	{
-		int			first = i;
-		int			k;
+		DpRefWanted *wanted = &t->wanted[i];
+		DpKey		key;
 
 		CHECK_FOR_INTERRUPTS();
-		while (i < nrows && rows[i].ref.relid == rows[first].ref.relid &&
-			   ItemPointerEquals(&rows[i].ref.tid, &rows[first].ref.tid))
-			i++;
-		for (k = first; k < i; k++)
-			concerned[k - first] = rows[k].group;
-		if (dp_writer_fetch(t->w, &rows[first].ref))
-			row_apply(t, concerned, i - first, &rows[first].ref);
-		else
+		if (dp_key_of_value(wanted->ref->source, &wanted->id, &key) &&
+			dp_writer_find(t->w, wanted->ref->source_key, key.values))
+			target_row_add(t, &rows, NULL, wanted->lock == DP_REF_LOCK ? LockTupleShare : LockTupleKeyShare);
+	}
+	qsort_arg(rows.v, rows.n, sizeof(TargetRow), target_row_compare, &t->order);
+
+	concerned = MemoryContextAlloc(t->run->context, sizeof(DpGroup *) * n);
+	for (i = 0; i < rows.n;)
+	{
+		TargetRow  *first = &rows.v[i];
+		int			here = 0;
+
+		CHECK_FOR_INTERRUPTS();
+		for (; i < rows.n && rows.v[i].ref.relid == first->ref.relid &&
+			 ItemPointerEquals(&rows.v[i].ref.tid, &first->ref.tid); i++)
 		{
-			for (k = first; k < i; k++)
-				rows[k].group->again = true;
+			if (rows.v[i].group != NULL)
+				concerned[here++] = rows.v[i].group;
 		}
+		if (!dp_writer_fetch(t->w, &first->ref))
+		{
+			while (here > 0)
+				concerned[--here]->again = true;
+		}
+		else if (here > 0)
+			row_apply(t, concerned, here, &first->ref);
+		else
+			(void) dp_writer_lock(t->w, first->lock);
 	}
 
 	for (i = 0; i < n; i++)
@@ -306,6 +331,32 @@ target_many(Target *t, DpGroup **groups, int n)
 	}
 	if (missing > 0)
 		target_missing(t, concerned, missing);
+}
+
+/* Adds the writer's current row. */
+static void
+target_row_add(Target *t, TargetRows *rows, DpGroup *group, LockTupleMode lock)
+{
+	MemoryContext old = MemoryContextSwitchTo(t->run->context);
+	TargetRow  *row;
+	DpKey		key;
+	int			i;
+
+	if (rows->n == rows->cap)
+	{
+		rows->cap *= 2;
+		rows->v = repalloc_huge(rows->v, sizeof(TargetRow) * rows->cap);
+	}
+	row = &rows->v[rows->n];
+	dp_writer_ref(t->w, &row->ref);
+	dp_writer_key(t->w, &key);
+	row->key.n = key.n;
+	for (i = 0; i < key.n; i++)
+		row->key.values[i] = datumCopy(key.values[i], t->order.byval[i], t->order.len[i]);
+	row->group = group;
+	row->lock = lock;
+	row->seq = rows->n++;
+	MemoryContextSwitchTo(old);
 }
 
 /*

@@ -27,6 +27,8 @@
 #include "utils/rel.h"
 
 #include "bson/compare.h"
+#include "patterns/change.h"
+#include "patterns/derive.h"
 #include "patterns/reference.h"
 #include "patterns/run.h"
 
@@ -48,6 +50,12 @@ static bool callbacks_registered = false;
 
 static HeapTuple reference_before(DpReference *ref, TriggerData *trigdata);
 static void reference_after(DpReference *ref);
+static bool locked_later(DpReference *ref);
+static void lock_together(DpReference *ref);
+static bool is_of_statement(const Collecting *c, Oid target);
+static void handle_collected(Oid target, bool all);
+static DpRefWanted *wanted_sources(Oid target, Oid source, int *n);
+static int	wanted_compare(const void *a, const void *b);
 static struct varlena *row_document(const DpReference *ref, HeapTuple tuple, TupleDesc desc);
 static struct varlena *reference_fill(DpReference *ref, struct varlena *before, struct varlena *after);
 static Collecting *collecting_find(DpReference *ref, bool of_source);
@@ -94,6 +102,9 @@ dp_reference_trigger(PG_FUNCTION_ARGS)
 		return PointerGetDatum(tuple);
 	if (tuple != NULL)
 		return PointerGetDatum(reference_before(dp_reference(decl), trigdata));
+	/* sources that are locked together with what is derived from the rows: see dp_ref_wanted() */
+	if (collecting != NIL && dp_changes_pending(decl->target) && locked_later(dp_reference(decl)))
+		return PointerGetDatum(NULL);
 	reference_after(dp_reference(decl));
 	return PointerGetDatum(NULL);
 }
@@ -436,10 +447,14 @@ covers(const DpReference *a, const DpReference *b)
 static void
 reference_after(DpReference *ref)
 {
-	DpRefRun   *run = dp_ref_collected(ref, false);
+	DpRefRun   *run;
 	DpRefRun   *changed = NULL;
 	int			i;
 
+	if (collecting == NIL)
+		return;
+	lock_together(ref);
+	run = dp_ref_collected(ref, false);
 	if (run == NULL)
 		return;
 	dp_ref_run_sort(run);
@@ -674,6 +689,185 @@ dp_ref_collected_beside(DpReference *ref, char **name)
 		}
 	}
 	return NULL;
+}
+
+/* ---------------------------------------------------------------- locks of sources */
+
+/* Whether something was collected for the table by the statement whose triggers are being called. */
+static bool
+is_of_statement(const Collecting *c, Oid target)
+{
+	return !c->of_source && c->target == target && c->depth == dp_trigger_depth() &&
+		c->nestlevel == GetCurrentTransactionNestLevel();
+}
+
+/*
+ * Whether the sources lie in a table to which something is derived from the
+ * rows that refer to them.  Then both kinds of locks are taken in one order,
+ * by the engine of derived data.
+ */
+static bool
+locked_later(DpReference *ref)
+{
+	ListCell   *lc;
+
+	if (ref->source == NULL)
+		return false;
+	foreach(lc, dp_derivations_of_source(ref->decl->target))
+	{
+		DpDerivation *d = lfirst(lc);
+
+		if (d->target == ref->source->relid && !d->deferred && dp_decl_maintained(d->decl))
+			return true;
+	}
+	return false;
+}
+
+/* Handles what a statement collected for the table: all of it, or only what has not to wait for dp_ref_wanted(). */
+static void
+handle_collected(Oid target, bool all)
+{
+	List	   *names = NIL;
+	ListCell   *lc;
+
+	foreach(lc, collecting)
+	{
+		Collecting *c = lfirst(lc);
+
+		if (is_of_statement(c, target))
+			names = lappend(names, c->name);
+	}
+	foreach(lc, names)
+	{
+		DpReference *ref = dp_reference(dp_decl_find(target, "reference", lfirst(lc)));
+
+		if (all || !locked_later(ref))
+			reference_after(ref);
+	}
+}
+
+void
+dp_ref_before_derived(Oid target)
+{
+	if (collecting != NIL)
+		handle_collected(target, false);
+}
+
+void
+dp_ref_after_derived(Oid target)
+{
+	if (collecting != NIL)
+		handle_collected(target, true);
+}
+
+/*
+ * The sources that new references of the statement name, in order: each once,
+ * with its strongest lock.  source: those of one table; InvalidOid: all that dp_ref_wanted() is for.
+ */
+static DpRefWanted *
+wanted_sources(Oid target, Oid source, int *n)
+{
+	DpRefWanted *wanted = NULL;
+	int			cap = 0;
+	int			kept = 0;
+	int			i;
+	ListCell   *lc;
+
+	*n = 0;
+	foreach(lc, collecting)
+	{
+		Collecting *c = lfirst(lc);
+		DpReference *ref;
+
+		if (!is_of_statement(c, target) || (OidIsValid(source) && c->source != source))
+			continue;
+		ref = dp_reference(dp_decl_find(target, "reference", c->name));
+		if (!dp_ref_source(ref) || (!OidIsValid(source) && !locked_later(ref)))
+			continue;
+		for (i = 0; i < c->run->n; i++)
+		{
+			if (c->run->ids[i]->wanted <= 0)
+				continue;
+			if (*n == cap)
+			{
+				cap = cap == 0 ? 8 : cap * 2;
+				wanted = wanted == NULL ? palloc(sizeof(DpRefWanted) * cap) :
+					repalloc_huge(wanted, sizeof(DpRefWanted) * cap);
+			}
+			wanted[*n].ref = ref;
+			wanted[*n].source = ref->source->relid;
+			wanted[*n].id = c->run->ids[i]->id;
+			wanted[(*n)++].lock = ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY;
+		}
+	}
+	if (*n > 1)
+		qsort(wanted, *n, sizeof(DpRefWanted), wanted_compare);
+	for (i = 0; i < *n; i++)
+	{
+		if (kept == 0 || wanted[kept - 1].source != wanted[i].source ||
+			dp_value_compare(&wanted[kept - 1].id, &wanted[i].id) != 0)
+			wanted[kept++] = wanted[i];
+	}
+	*n = kept;
+	return wanted;
+}
+
+/* By source and id, the strongest lock first. */
+static int
+wanted_compare(const void *a, const void *b)
+{
+	const DpRefWanted *left = a;
+	const DpRefWanted *right = b;
+	int			cmp;
+
+	if (left->source != right->source)
+		return left->source < right->source ? -1 : 1;
+	cmp = dp_value_compare(&left->id, &right->id);
+	if (cmp != 0)
+		return cmp;
+	return (left->lock != DP_REF_LOCK) - (right->lock != DP_REF_LOCK);
+}
+
+DpRefWanted *
+dp_ref_wanted(Oid target, int *n)
+{
+	*n = 0;
+	return collecting != NIL ? wanted_sources(target, InvalidOid, n) : NULL;
+}
+
+/*
+ * Where several declarations of the table have new references to one source,
+ * the rows of all of them are locked first, in one order.
+ */
+static void
+lock_together(DpReference *ref)
+{
+	int			declarations = 0;
+	ListCell   *lc;
+
+	if (ref->source == NULL)
+		return;
+	foreach(lc, collecting)
+	{
+		Collecting *c = lfirst(lc);
+
+		if (c->source == ref->source->relid && is_of_statement(c, ref->decl->target))
+			declarations++;
+	}
+	if (declarations > 1)
+	{
+		int			n;
+		DpRefWanted *wanted = wanted_sources(ref->decl->target, ref->source->relid, &n);
+		int			i;
+
+		SPI_connect();
+		for (i = 0; i < n; i++)
+		{
+			CHECK_FOR_INTERRUPTS();
+			(void) dp_ref_read(wanted[i].ref, &wanted[i].id, wanted[i].lock);
+		}
+		SPI_finish();
+	}
 }
 
 /* Remember the key of a row that names sources and is about to be inserted. */

@@ -196,6 +196,29 @@ extern DpRefRun *dp_ref_collected(DpReference *ref, bool of_source);
 extern DpRefRun *dp_ref_collected_beside(DpReference *ref, char **name);
 
 /*
+ * A statement on a table that feeds derivations: before they are written,
+ * references to other tables are handled (sources are locked before what is
+ * derived); afterwards the others.
+ */
+extern void dp_ref_before_derived(Oid target);
+extern void dp_ref_after_derived(Oid target);
+
+/*
+ * The sources that the statement's new references name in tables that it
+ * derives to, which have to be locked together with what is written there: ordered by
+ * table and id, each once, in the current context; NULL if there are none.
+ */
+typedef struct DpRefWanted
+{
+	DpReference *ref;
+	Oid			source;
+	DpValue		id;
+	DpRefLock	lock;
+} DpRefWanted;
+
+extern DpRefWanted *dp_ref_wanted(Oid target, int *n);
+
+/*
  * reference_pass.c
  *
  * All rows of the target that name one of the ids are brought in line, in the

@@ -463,6 +463,7 @@ dp_rollup_check_documents(PG_FUNCTION_ARGS)
 	visit.r = r;
 	visit.rsinfo = rsinfo;
 	visit.run = dp_derive_begin();
+	visit.run->check = true;
 	dp_rollup_read_all(r, visit.run, false, false);
 
 	SPI_connect();

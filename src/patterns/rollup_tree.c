@@ -35,10 +35,11 @@ typedef struct Reading
 	List	   *values;			/* copies, DpValue * */
 	bool		found;
 	bool		has_ancestors;
+	bool		latest;			/* with the latest snapshot, not the query's */
 	struct varlena *stored;
 } Reading;
 
-static List *chain_of(Rollup *r, const DpValue *node, bool by_ancestors);
+static List *chain_of(Rollup *r, const DpValue *node, bool by_ancestors, bool latest);
 static bool visit_node(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
 static bool visit_child(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
 static bool visit_stored(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
@@ -100,7 +101,7 @@ read_node(Rollup *r, const DpValue *node, Reading *reading)
 		plan = dp_plan_make(decl, &r->plan_above, sql.data, 1, &type);
 	}
 	dp_source_param(params, 0, type, node);
-	(void) dp_rollup_each(r, plan, params, true, visit_node, reading);
+	(void) dp_rollup_each(r, plan, params, reading->latest, visit_node, reading);
 }
 
 static bool
@@ -138,13 +139,13 @@ visit_node(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 
 /*
  * The nodes above a node, the nearest first (DpValue *), in the current
- * context.  A node that is not in the tree has none.  by_ancestors: as the
+ * context; as the query's snapshot or the latest one shows them.  A node that is not in the tree has none.  by_ancestors: as the
  * node's document has them, if it does; else from parent to parent.
  */
 static List *
-chain_of(Rollup *r, const DpValue *node, bool by_ancestors)
+chain_of(Rollup *r, const DpValue *node, bool by_ancestors, bool latest)
 {
-	Reading		reading = {.tree = rollup_tree(r), .context = CurrentMemoryContext};
+	Reading		reading = {.tree = rollup_tree(r), .context = CurrentMemoryContext, .latest = latest};
 	int			depth = 0;
 
 	reading.has_ancestors = by_ancestors && reading.tree->ancestors != NULL;
@@ -260,8 +261,9 @@ dp_rollup_place(Rollup *r, DpDerive *run, DpGroup *group)
 
 	if (state->placed)
 		return;
-	dp_derive_lock_group(r->derivation, DP_ROLLUP_TREE_LOCK, RowExclusiveLock);
-	chain = chain_of(r, &group->key, true);
+	if (!run->check)
+		dp_derive_lock_group(r->derivation, DP_ROLLUP_TREE_LOCK, RowExclusiveLock);
+	chain = chain_of(r, &group->key, true, !run->check);
 	state->above = MemoryContextAlloc(dp_derive_memory(run), sizeof(DpGroup *) * Max(list_length(chain), 1));
 	foreach(lc, chain)
 		state->above[state->nabove++] = dp_derive_group(run, r->derivation, lfirst(lc));
@@ -351,7 +353,7 @@ anew_above(Rollup *r, DpDerive *run, const DpValue *node)
 	ListCell   *lc;
 
 	dp_derive_group(run, r->derivation, node)->recompute = true;
-	foreach(lc, chain_of(r, node, false))
+	foreach(lc, chain_of(r, node, false, true))
 		dp_derive_group(run, r->derivation, lfirst(lc))->recompute = true;
 }
 

@@ -1,0 +1,67 @@
+# For the scripts test/t/*_stress.sh, which source it: many clients in a database of their own, and what they met.
+#
+#   . "$DP_TOP/test/env/stress.sh"
+#   stress_begin dp_x 20261            # makes the database with the extension; SEED and STRESS_SECONDS win over 20261 and 5
+#   work() { stress_awk "$1" "$2" 'BEGIN { for (;;) print "SELECT " r(6) ";" }'; }
+#   stress_run alone 3                 # each client runs what `work NUMBER alone` prints, for 3 seconds
+#   stress_count 40P01 alone           # how many of these errors they met
+. "$DP_TOP/test/env/tap.sh"
+
+stress_begin() {  # stress_begin DATABASE SEED: sets seed, seconds and clients
+  seed=${SEED:-$2} seconds=${STRESS_SECONDS:-5} clients=8
+  echo "# seed $seed, $seconds seconds, $clients clients"
+  export PGOPTIONS='-c client_min_messages=warning' PGDATABASE=postgres
+  psql -Xq -c "DROP DATABASE IF EXISTS $1 WITH (FORCE)" -c "CREATE DATABASE $1" -c "ALTER DATABASE $1 SET deadlock_timeout = '50ms'"
+  export PGDATABASE=$1
+  psql -Xq -c 'CREATE EXTENSION docpatterns'
+}
+
+stress_end() {
+  local database=$PGDATABASE
+  PGDATABASE=postgres psql -Xq -c "DROP DATABASE $database WITH (FORCE)"
+}
+
+ask() { psql -XqAt -c "$1" 2>&1; }
+
+# Makes the tables: the SQL that comes on standard input.
+stress_setup() {
+  psql -XqAt -v ON_ERROR_STOP=1 >/dev/null || echo 'not ok 0 - the tables were made'
+}
+
+# An awk program that prints statements for ever, with a random source of its own: r(n) is one of 1..n, level() what to begin a
+# transaction with.
+stress_awk() {  # stress_awk NUMBER TAG PROGRAM
+  awk -v seed=$((seed + $1)) -v client="$1" -v tag="$2" "
+    function r(n) { return int(rand() * n) + 1 }
+    function level(   l) { l = r(6); return \"BEGIN ISOLATION LEVEL \" (l <= 3 ? \"READ COMMITTED\" : l <= 5 ? \"REPEATABLE READ\" : \"SERIALIZABLE\") \"; \" }
+    BEGIN { srand(seed) }
+    $3" 2>/dev/null
+}
+
+# Runs all clients and waits until the sessions whose psql was stopped have ended what they were doing.
+stress_run() {  # stress_run TAG SECONDS
+  local i jobs=
+  for i in $(seq "$clients"); do
+    work "$i" "$1" | timeout "$2" psql -XqAt -v VERBOSITY=verbose >/dev/null 2>"$DP_WORK/errors.$1.$i" &
+    jobs="$jobs $!"
+  done
+  # shellcheck disable=SC2086
+  wait $jobs
+  for _ in {1..200}; do
+    [ "$(ask "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'")" = 0 ] && break
+    sleep 0.1
+  done
+  echo "# $1: $(stress_count 40P01 "$1") deadlocks, $(stress_count 40001 "$1") serialization failures; so far $(ask "SELECT xact_commit || ' transactions' FROM pg_stat_database WHERE datname = current_database()")"
+  cat "$DP_WORK/errors.$1".* | grep -o 'ERROR:  .*' | sed 's/[0-9a-f]\{6,\}/N/g; s/[0-9][0-9]* of \(table\|relation\)/N of \1/' | cut -c 1-150 | sort | uniq -c | sort -rn | head -12 | sed 's/^/# /'
+}
+
+# How many errors of that SQLSTATE (or that begin with these letters) clients met.
+stress_count() {  # stress_count SQLSTATE [TAG]
+  cat "$DP_WORK/errors.${2:-}"* | grep -c "ERROR:  $1"
+}
+
+# Errors other than these: serialization failures, deadlocks, what follows an error in its transaction, and what the pattern says.
+stress_others() {  # stress_others [PATTERN]
+  cat "$DP_WORK"/errors.* | grep 'ERROR:\|FATAL:\|PANIC:\|connection to server was lost' |
+    grep -v "ERROR:  40001\|ERROR:  40P01\|ERROR:  25P02\|ERROR:  3B001${1:+\|$1}" | sort | uniq -c | sort -rn | cut -c 1-200 | head -5
+}
