@@ -1,5 +1,5 @@
 -- Sketches of distinct values beside count(distinct), and how far off they are. The data are those of setseed(0.5).
-SELECT setseed(0.5);
+SELECT setseed(0.5) \g /dev/null
 SET max_parallel_workers_per_gather = 0;
 SET work_mem = '64MB';
 CREATE TEMP TABLE visits AS SELECT (random() * 1e6)::int AS visitor, md5((random() * 1e6)::int::text) AS cookie FROM generate_series(1, 10000 * :scale) i;

@@ -29,7 +29,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION line(name text, base float8, ours float8, bar float8, spread text DEFAULT '') RETURNS text LANGUAGE sql AS $$
   SELECT format('%s %s %s %s %s  %s  %s', rpad(name, 40), lpad(round(base::numeric, 1)::text, 9), lpad(round(ours::numeric, 1)::text, 9),
-                lpad(round((ours / base)::numeric, 3)::text, 7), lpad(CASE WHEN bar = 'infinity' THEN '-' ELSE bar::text END, 6), CASE WHEN ours / base > bar THEN 'ABOVE' ELSE '     ' END, spread) $$;
+                lpad(coalesce(round((ours / nullif(base, 0))::numeric, 3)::text, '-'), 7), lpad(CASE WHEN bar = 'infinity' THEN '-' ELSE bar::text END, 6), CASE WHEN ours / nullif(base, 0) > bar THEN 'ABOVE' ELSE '     ' END, spread) $$;
 
 -- Measures two commands turn by turn and returns a line of the table; nothing when the name is not asked for;
 -- at its end the lowest and the highest ratio that one turn of both gave.
@@ -50,7 +50,7 @@ BEGIN
     base_costs := base_costs || cost(base, base_runs, cleanup);
     our_costs := our_costs || cost(ours, our_runs, cleanup);
   END LOOP;
-  SELECT format('%s-%s', round(min(o / b)::numeric, 3), round(max(o / b)::numeric, 3)) INTO spread FROM unnest(base_costs, our_costs) t(b, o);
+  SELECT format('%s-%s', round(min(o / nullif(b, 0))::numeric, 3), round(max(o / nullif(b, 0))::numeric, 3)) INTO spread FROM unnest(base_costs, our_costs) t(b, o);
   base_costs := ARRAY(SELECT c FROM unnest(base_costs) c ORDER BY c);
   our_costs := ARRAY(SELECT c FROM unnest(our_costs) c ORDER BY c);
   RETURN NEXT line(name, base_costs[(cardinality(base_costs) + 1) / 2], our_costs[(cardinality(our_costs) + 1) / 2], bar, spread);

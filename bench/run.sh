@@ -1,18 +1,39 @@
 #!/bin/bash
-# Measures bson beside jsonb: the same documents, the same server, one session, turn by turn. Prints for each operation the
-# median CPU time that the backend took over all documents, the ratio, the bar that the ratio is meant to stay below, and the
-# lowest and highest ratio of a round.
+# Measures bson beside jsonb, and the patterns beside what a person would write by hand: the same documents, the same server,
+# turn by turn. Most tables print for each operation the median CPU time that the backend took over all documents, the ratio,
+# the bar that the ratio is meant to stay below, and the lowest and highest ratio of a round. Where several clients write at
+# the same time, throughput is measured, and higher is better; the headings say what is what.
 #
-#   run.sh [PATTERN]     only operations whose name matches the shell pattern
+#   run.sh [PATTERN]     only operations whose name matches the shell pattern, and only throughput of the patterns (subset,
+#                        computed, approximation) whose name does
 #
-# SCALE=10 takes a tenth of the documents, ROUNDS (default 5) is how often each is measured. The private cluster is stopped at the end.
+# SCALE=10 takes a tenth of the documents, ROUNDS (default 5) is how often each is measured, SECONDS_EACH (default 5, less with
+# a smaller scale) how long each run of several clients takes. The private cluster is stopped at the end.
 set -eu
 cd "$(dirname "$0")/.."
 export CLUSTER=bench LC_ALL=C.UTF-8
 cluster=test/env/cluster.sh
+scale=${SCALE:-100} rounds=${ROUNDS:-5} only=${1:-*}
+seconds=${SECONDS_EACH:-$((scale >= 100 ? 5 : 1 + scale / 25))}
 trap '"$cluster" stop' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
+
+# A file of SQL with what measures; at most so many percent of the documents.
+sql() {  # sql FILE [SCALE]
+  timeout 2400 "$cluster" psql -qAt -v ON_ERROR_STOP=1 -v rounds="$rounds" -v only="$only" -v scale="${2:-$scale}" -f bench/measure.sql -f "bench/$1"
+}
+
+# A script that measures throughput of several clients, or anything else that has one name, if it is asked for.
+script() {  # script NAME COMMAND...
+  local name=$1
+  shift
+  # shellcheck disable=SC2053
+  [[ $name == $only ]] || return 0
+  echo
+  "$@"
+}
+
 "$cluster" start
 # CPU time is compared, so both sides of every operation fit into the buffers: copying pages from the kernel is no part of it
 "$cluster" psql -qc "ALTER SYSTEM SET shared_buffers = '1GB'"
@@ -20,9 +41,14 @@ trap 'exit 143' TERM
 "$cluster" run postgres --version
 grep -m1 'model name' /proc/cpuinfo | sed 's/.*: //'
 echo "making the documents"
-timeout 900 "$cluster" psql -qAt -v scale="${SCALE:-100}" -f bench/shapes.sql
-bench/packages.sh "$cluster" "${SCALE:-100}"
-for file in bench/types.sql bench/mql.sql bench/index.sql bench/estimates.sql bench/outlier.sql bench/reference.sql bench/bucket.sql bench/computed.sql bench/tree.sql bench/tree_pattern.sql bench/graph.sql bench/distinct.sql; do
-  [ -e "$file" ] || continue
-  timeout 2400 "$cluster" psql -qAt -v ON_ERROR_STOP=1 -v rounds="${ROUNDS:-5}" -v only="${1:-*}" -v scale="${SCALE:-100}" -f bench/measure.sql -f "$file"
-done
+timeout 900 "$cluster" psql -qAt -v scale="$scale" -f bench/shapes.sql
+bench/packages.sh "$cluster" "$scale"
+
+for file in types mql index estimates outlier bucket reference; do sql "$file.sql"; done
+script subset timeout 2400 bench/subset.sh "$cluster" "$seconds" 1
+sql computed.sql
+script computed timeout 2400 env COMPUTED_SECONDS="$seconds" COMPUTED_ROUNDS="$rounds" "$cluster" run bench/computed.sh
+# how far counts are off does not depend on how many there are
+script approximation sql approximation.sql "$((scale > 5 ? 5 : scale))"
+script approximation timeout 2400 bench/approximation.sh "$cluster" "$seconds" 8
+for file in distinct tree tree_pattern graph; do sql "$file.sql"; done

@@ -371,11 +371,11 @@ DECLARE
   p record;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._reference_parts(rel, name) q;
-  RETURN format($q$SELECT %1$s AS key FROM %2$s AS b WHERE %3$s IS NOT NULL AND EXISTS (
-      SELECT FROM %4$s AS r LEFT JOIN (%5$s) AS s ON s.id OPERATOR(@extschema@.=) r.id
-      WHERE r.bare OR @extschema@._reference_wrong(r.copy, s.doc, %6$L::text[]) IS NOT NULL
+  RETURN format($q$SELECT %1$s AS key
+    FROM %2$s AS b CROSS JOIN LATERAL %4$s AS r LEFT JOIN (%5$s) AS s ON s.id OPERATOR(@extschema@.=) r.id
+    WHERE %3$s IS NOT NULL AND (r.bare OR @extschema@._reference_wrong(r.copy, s.doc, %6$L::text[]) IS NOT NULL
         OR (%7$L::boolean AND EXISTS (SELECT FROM unnest(%8$L::text[]) f WHERE @extschema@.bson_exists(s.doc, f) AND NOT @extschema@.bson_exists(r.copy, f))))
-    ORDER BY %9$s$q$,
+    GROUP BY %9$s ORDER BY %9$s$q$,
     p.key_row, p.base, p.doc, p.sites, p.sources, p.live, p.live = '{}', p.frozen, p.key_list);
 END
 $$;

@@ -282,7 +282,7 @@ DP_FUNCTION(dp_bucket_fault_call);
 Datum
 dp_bucket_fault_call(PG_FUNCTION_ARGS)
 {
-	DpBucketRel *rel = dp_bucket_rel(PG_GETARG_OID(0), false);
+	DpBucketRel *rel;
 	TupleDesc	desc;
 	Datum		values[3];
 	bool		nulls[3] = {true, true, true};
@@ -293,6 +293,9 @@ dp_bucket_fault_call(PG_FUNCTION_ARGS)
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(2))
+		PG_RETURN_NULL();
+	rel = dp_bucket_rel(PG_GETARG_OID(0), false);
 	found = bucket_trouble(rel, PG_GETARG_DATUM(2), &plain);
 	if (found != NULL)
 	{

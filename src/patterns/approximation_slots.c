@@ -247,9 +247,12 @@ static void
 drop_orphans(Approximation *a)
 {
 	DpDecl	   *decl = a->decl;
-	Oid			table = slots_table(a);
+	Oid			table;
 	SPIPlanPtr	plan;
 
+	if (a->slots == 0)
+		return;
+	table = slots_table(a);
 	SPI_connect();
 	plan = dp_plan(decl, &plan_orphans);
 	if (plan == NULL)

@@ -42,14 +42,15 @@ Datum
 dp_computed_fields(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	struct varlena *options = PG_GETARG_VARLENA_PP(0);
 	char	   *doc_column = PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1));
 	DpAccumulators *acc;
 	bool		need_key;
 	int			i;
 
 	InitMaterializedSRF(fcinfo, 0);
-	acc = dp_computed_compile(options);
+	if (PG_ARGISNULL(0))
+		return (Datum) 0;
+	acc = dp_computed_compile(PG_GETARG_VARLENA_PP(0));
 	need_key = dp_accumulators_need_key(acc);
 	for (i = 0; i < dp_accumulators_count(acc); i++)
 	{

@@ -480,8 +480,7 @@ DP_FUNCTION(dp_tree_expressions);
 Datum
 dp_tree_expressions(PG_FUNCTION_ARGS)
 {
-	Oid			relid = PG_GETARG_OID(0);
-	DpTree	   *tree = dp_tree(dp_decl_find(relid, text_to_cstring(PG_GETARG_TEXT_PP(1)), text_to_cstring(PG_GETARG_TEXT_PP(2))));
+	DpTree	   *tree;
 	const char *alias = PG_ARGISNULL(3) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(3));
 	StringInfoData sql;
 	Datum		values[5];
@@ -490,6 +489,9 @@ dp_tree_expressions(PG_FUNCTION_ARGS)
 	int			dims[1] = {4};
 	int			lbs[1] = {1};
 
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
+		PG_RETURN_NULL();
+	tree = dp_tree(dp_decl_find(PG_GETARG_OID(0), text_to_cstring(PG_GETARG_TEXT_PP(1)), text_to_cstring(PG_GETARG_TEXT_PP(2))));
 	initStringInfo(&sql);
 	if (tree->id != NULL)
 		dp_tree_sql_id(&sql, tree, alias);
