@@ -36,6 +36,7 @@
 #include "patterns/change.h"
 #include "patterns/derive.h"
 #include "patterns/lookup.h"
+#include "patterns/fanout.h"
 #include "patterns/rollup.h"
 #include "patterns/run.h"
 
@@ -104,6 +105,7 @@ typedef struct FeedsEntry
 static const DpChangesHandler handlers[] = {
 	dp_derive_changes,
 	dp_rollup_tree_changed,
+	dp_fanout_follows_changed,
 	NULL
 };
 

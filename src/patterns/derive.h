@@ -138,6 +138,13 @@ struct DpDeriveMethods
 	bool		reads_columns;	/* take() looks at columns beside the document */
 
 	/*
+	 * Optional: all rows of the run have been taken in (or its groups made otherwise): adds
+	 * groups that follow from those that are there.  Called first of all in dp_derive_end(),
+	 * may take locks, must leave alone what it has seen before.
+	 */
+	void		(*gather) (DpDerivation *d, DpDerive *run);
+
+	/*
 	 * Optional: whether what take() found out changes anything at all; if not, the
 	 * group is left alone.
 	 */
@@ -189,6 +196,7 @@ extern const DpDeriveMethods *dp_derive_methods(const char *pattern);
 extern const DpDeriveMethods dp_computed_methods;
 extern const DpDeriveMethods dp_subset_methods;
 extern const DpDeriveMethods dp_rollup_methods;
+extern const DpDeriveMethods dp_fanout_methods;
 
 /*
  * The trigger function of a pattern: "return dp_derive_trigger(fcinfo,

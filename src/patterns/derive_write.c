@@ -69,6 +69,7 @@ typedef struct TargetRows
 
 static int64 target_write(DpDerive *run, DpGroup **groups, int n, DpRefWanted *wanted, int nwanted, bool forced);
 static void target_row_add(Target *t, TargetRows *rows, DpGroup *group, LockTupleMode lock);
+static void run_gather(DpDerive *run);
 static bool trigger_protects(const Trigger *trigger);
 static void target_single(Target *t, DpGroup *group);
 static void target_many(Target *t, DpGroup **groups, int n);
@@ -110,7 +111,8 @@ dp_derive_end(DpDerive *run, bool forced)
 	old = MemoryContextSwitchTo(run->context);
 	CommandCounterIncrement();	/* rows that this command wrote are found as they are now */
 	SPI_connect();
-	groups = MemoryContextAlloc(run->context, sizeof(DpGroup *) * run->ngroups);
+	run_gather(run);
+	groups = MemoryContextAllocHuge(run->context, sizeof(DpGroup *) * run->ngroups);
 	for (group = run->groups; group != NULL; group = group->next)
 	{
 		DpDerivation *d = group->derivation;
@@ -167,6 +169,29 @@ dp_derive_end(DpDerive *run, bool forced)
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(run->context);
 	return written;
+}
+
+/* Lets derivations add groups that follow from others, in the order of their locks. */
+static void
+run_gather(DpDerive *run)
+{
+	List	   *derivations = NIL;
+	DpGroup    *group;
+	ListCell   *lc;
+
+	for (group = run->groups; group != NULL; group = group->next)
+	{
+		if (group->derivation->methods->gather != NULL)
+			derivations = list_append_unique_ptr(derivations, group->derivation);
+	}
+	if (list_length(derivations) > 1)
+		list_sort(derivations, dp_derivation_compare);
+	foreach(lc, derivations)
+	{
+		DpDerivation *d = lfirst(lc);
+
+		d->methods->gather(d, run);
+	}
 }
 
 /* Writes the rows of one target, and locks those that are wanted there.  There may be none of one of the two. */

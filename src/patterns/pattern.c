@@ -49,6 +49,7 @@ static const DpPatternMethods *const methods[] = {
 	&dp_tree_attach_methods,
 	&dp_reference_methods,
 	&dp_rollup_build,
+	&dp_fanout_build_methods,
 	NULL
 };
 

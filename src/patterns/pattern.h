@@ -41,5 +41,6 @@ extern const DpPatternMethods dp_tree_methods;
 extern const DpPatternMethods dp_tree_attach_methods;
 extern const DpPatternMethods dp_reference_methods;
 extern const DpPatternMethods dp_rollup_build;
+extern const DpPatternMethods dp_fanout_build_methods;
 
 #endif							/* DP_PATTERNS_PATTERN_H */

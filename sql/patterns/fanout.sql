@@ -1,0 +1,232 @@
+-- The fan-out pattern: each new post is put on the walls of those who follow its author. Its triggers are in
+-- src/patterns/fanout*.c and derive*.c, what all patterns of two tables share in derive.sql.
+
+CREATE FUNCTION fanout_trigger() RETURNS trigger
+  AS 'MODULE_PATHNAME', 'dp_fanout_trigger' LANGUAGE C;
+COMMENT ON FUNCTION fanout_trigger() IS 'trigger of the tables of a fan-out; made by fanout_enable';
+
+CREATE FUNCTION _fanout_anew(rel regclass, name text) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_fanout_anew' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION _fanout_anew(regclass, text) IS 'computes all walls of a fan-out anew; returns how many were written; error 42501 unless the caller owns the table';
+
+CREATE FUNCTION _fanout_expected(rel regclass, name text, reader bson_value) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_fanout_expected' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION _fanout_expected(regclass, text, bson_value) IS
+  'the wall of a reader as posts and follows give it, NULL for who follows nobody; error 42501 unless the caller owns the table';
+
+CREATE FUNCTION _fanout_verify(rel regclass, name text) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_fanout_verify' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION _fanout_verify(regclass, text) IS 'compiles a declaration: errors for what is wrong with its paths and order';
+
+CREATE FUNCTION fanout_timeline(rel regclass, reader "any", take int DEFAULT 100, name text DEFAULT NULL, OUT key bson_value, OUT doc bson) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'dp_fanout_timeline' LANGUAGE C STABLE ROWS 100 COST 1000;
+COMMENT ON FUNCTION fanout_timeline(regclass, "any", int, text) IS
+  'the first take posts (keep at most) of those whom the reader follows, in the order of walls: the primary key of each, and its document as it is now. '
+  'Needs SELECT on the posts and the walls, and on the followers for a reader without a wall. Reads the wall, each post by its key, and the first posts of authors that are not fanned out; takes no locks; '
+  'errors 42704 if there is no fan-out, 22004 and 22023 for arguments that do not fit, 55000 if a table is missing';
+
+-- Declaring ---------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION fanout_enable(
+  rel regclass, walls text, author text, followers regclass, follower text, followee text, keep int DEFAULT 100, celebrity_threshold bigint DEFAULT 10000,
+  order_by bson DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL, followers_column text DEFAULT NULL) RETURNS text
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  posts record;
+  follows_doc text;
+  pair text := replace(gen_random_uuid()::text, '-', '');
+  follow_pair text := replace(gen_random_uuid()::text, '-', '');
+  options @extschema@.bson;
+  parts text[];
+  wall_schema text;
+  wall regclass;
+  filled boolean;
+  made boolean := false;
+BEGIN
+  IF rel IS NULL OR walls IS NULL OR author IS NULL OR followers IS NULL OR follower IS NULL OR followee IS NULL OR keep IS NULL OR celebrity_threshold IS NULL THEN
+    RAISE EXCEPTION 'rel, walls, author, followers, follower, followee, keep and celebrity_threshold must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  PERFORM @extschema@._pattern_require_owner(rel);
+  IF keep NOT BETWEEN 1 AND 10000 THEN
+    RAISE EXCEPTION 'keep must be between 1 and 10000' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF celebrity_threshold < 0 THEN
+    RAISE EXCEPTION 'celebrity_threshold must not be negative' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF @extschema@._pattern_paths_overlap(follower, followee) THEN
+    RAISE EXCEPTION 'follower and followee must be different fields, none inside the other' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  PERFORM @extschema@._pattern_paths_overlap(author, author);
+  IF rel = followers THEN
+    RAISE EXCEPTION 'posts and followers must be different tables' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  SELECT p.* INTO posts FROM @extschema@._pattern_table(rel, doc_column) p;
+  IF EXISTS (SELECT FROM pg_class c WHERE c.oid IN (rel, followers) AND c.relkind = 'f') THEN
+    RAISE EXCEPTION 'posts and followers must be tables' USING ERRCODE = 'wrong_object_type';
+  END IF;
+  follows_doc := @extschema@._derive_source(rel, followers, followers_column);
+
+  -- the walls: a collection without documents, or a new one
+  parts := parse_ident(walls);
+  wall_schema := CASE WHEN cardinality(parts) > 1 THEN parts[1] ELSE posts.schema_name END;
+  name := coalesce(name, parts[cardinality(parts)]);
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.name = fanout_enable.name AND d.pattern = 'fanout') THEN
+    RAISE EXCEPTION 'table % has a fan-out named "%" already', rel, name USING ERRCODE = 'duplicate_object';
+  END IF;
+  wall := to_regclass(format('%I.%I', wall_schema, parts[cardinality(parts)]));
+  IF wall IS NULL THEN
+    made := true;
+    wall := @extschema@.collection_create(format('%I.%I', wall_schema, parts[cardinality(parts)]));
+    EXECUTE format('COMMENT ON TABLE %s IS %L', wall, format('walls of readers of %s; kept by the fan-out "%s"', rel, name));
+    EXECUTE format('ALTER TABLE %s OWNER TO %s', wall, posts.owner::regrole);
+  ELSE
+    PERFORM @extschema@._pattern_require_owner(wall);
+    IF wall IN (rel, followers) THEN
+      RAISE EXCEPTION 'the walls must be a table of their own' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF (SELECT c.relowner FROM pg_class c WHERE c.oid = wall) <> posts.owner THEN
+      RAISE EXCEPTION 'tables % and % have different owners', rel, wall USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    IF NOT EXISTS (SELECT FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid WHERE t.tgrelid = wall AND c.relkind = 'r' AND NOT c.relispartition
+                     AND t.tgfoid = '@extschema@.collection_set_id'::regproc)
+       OR NOT EXISTS (SELECT FROM pg_attribute a JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum
+                      WHERE a.attrelid = wall AND a.attname = '_id')
+       OR NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = wall AND a.attname = 'doc' AND NOT a.attisdropped) THEN
+      RAISE EXCEPTION 'table % is not a collection', wall USING ERRCODE = 'wrong_object_type', HINT = 'collection_create() makes one; a table of walls that does not exist is made.';
+    END IF;
+    EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', wall);
+    EXECUTE format('SELECT EXISTS (SELECT FROM %s)', wall) INTO filled;
+    IF filled THEN
+      RAISE EXCEPTION 'table % is not empty', wall USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'What is in the table of walls is kept by the fan-out alone.';
+    END IF;
+    IF EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = wall AND t.tgfoid = '@extschema@.pattern_guard_trigger'::regproc)
+       OR EXISTS (SELECT FROM @extschema@._pattern_declarations(wall) d) THEN
+      RAISE EXCEPTION 'table % belongs to a pattern already', wall USING ERRCODE = 'object_not_in_prerequisite_state';
+    END IF;
+  END IF;
+
+  options := @extschema@.bson_build('name', name, 'author', author, 'follower', follower, 'followee', followee, 'keep', keep,
+                                    'celebrity_threshold', celebrity_threshold, 'walls_made', made, 'doc_column', posts.doc, 'followers_column', follows_doc,
+                                    'pair', pair, 'second_pair', follow_pair);
+  IF order_by IS NOT NULL THEN
+    PERFORM @extschema@.bson_sort_key('{}'::@extschema@.bson, order_by);
+    options := @extschema@.bson_set(options, 'order_by', order_by);
+  END IF;
+
+  -- walls are written again and again, and their documents are long for rows
+  EXECUTE format('ALTER TABLE %s SET (fillfactor = 70)', wall);
+  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_guard_trigger(%L, %L, %L)',
+                 @extschema@._pattern_trigger_name(wall, 'zz_docpatterns_90_fanout', name, 'guard'), wall, 'side', pair, name);
+  -- the main trigger fires with statements that change no row one by one, and carries the declaration
+  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.fanout_trigger(%L)',
+                 @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_80_fanout', name, NULL), rel, options::text);
+  PERFORM @extschema@._derive_main_triggers(rel, 'fanout', name);
+  PERFORM @extschema@._derive_source_triggers(followers, 'fanout', name, follow_pair);
+  PERFORM @extschema@._fanout_verify(rel, name);
+  PERFORM @extschema@._derive_create_index(rel, 'fanout', name,
+    ARRAY[format('(%I OPERATOR(@extschema@.->) %L::text)', posts.doc, author)]
+    || CASE WHEN order_by IS NOT NULL THEN ARRAY[format('(@extschema@.bson_sort_key(%I, %L::@extschema@.bson))', posts.doc, order_by)] ELSE '{}' END
+    || (SELECT array_agg(CASE WHEN order_by IS NOT NULL THEN format('%I DESC', k) ELSE format('%I', k) END) FROM unnest(posts.keys) k));
+  PERFORM @extschema@._derive_create_index(followers, 'fanout', name,
+    ARRAY(SELECT format('(%I OPERATOR(@extschema@.->) %L::text)', follows_doc, p) FROM unnest(ARRAY[follower, followee]) p));
+  PERFORM @extschema@._derive_create_index(followers, 'fanout', name,
+    ARRAY(SELECT format('(%I OPERATOR(@extschema@.->) %L::text)', follows_doc, p) FROM unnest(ARRAY[followee, follower]) p));
+  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(followers) n WHERE n) THEN
+    RAISE NOTICE 'table % has rows already', followers
+      USING HINT = format('CALL pattern_build(%L, %L) makes the walls; new writes are kept in line from now on.', rel::text, name);
+  END IF;
+  RETURN name;
+END
+$$;
+COMMENT ON FUNCTION fanout_enable(regclass, text, text, regclass, text, text, int, bigint, bson, text, text, text) IS
+  'declares a fan-out: posts of rel are put on the walls of those who follow their author, one document for each reader with the first keep of them. '
+  'author is a path in posts, follower and followee are paths in followers; walls is a collection without documents, or is made; authors with more follows than celebrity_threshold are looked up when walls are read. '
+  'Returns the name of the declaration (by default that of walls). Locks the tables against writers and makes the indexes that it needs; errors 22023 and 22004 for options that do not fit, '
+  '42710 for a name that is taken, 42809 and 55000 for tables that cannot serve, 42501 unless the caller owns the tables';
+
+-- Verbs -------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION _fanout_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  options @extschema@.bson;
+  wall regclass;
+  follows regclass;
+  field text;
+BEGIN
+  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'fanout' AND d.name = _fanout_check.name;
+  wall := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
+  follows := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
+  IF wall IS NULL OR follows IS NULL THEN
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, CASE WHEN wall IS NULL THEN 'walls' ELSE 'followers' END, 'present'::text, 'missing'::text;
+    RETURN;
+  END IF;
+  field := format('(f.%I OPERATOR(@extschema@.->) %L::text)', (SELECT p.doc FROM @extschema@._pattern_table(follows, @extschema@._pattern_doc_column(follows, @extschema@.bson_get_text(options, 'followers_column'))) p),
+                  @extschema@.bson_get_text(options, 'follower'));
+  -- who follows authors without posts may have no wall yet
+  RETURN QUERY EXECUTE format(
+    'SELECT q.key, ''wall''::text, coalesce(left(q.expected::text, 300), ''absent''), coalesce(left(q.found::text, 300), ''missing'') '
+    'FROM (SELECT coalesce(w._id, r.reader) AS key, w.doc AS found, @extschema@._fanout_expected(%L::regclass, %L, coalesce(w._id, r.reader)) AS expected '
+    '      FROM (SELECT DISTINCT %s AS reader FROM %s AS f WHERE %3$s IS NOT NULL) AS r FULL JOIN %5$s AS w ON w._id OPERATOR(@extschema@.=) r.reader) AS q '
+    'WHERE NOT coalesce(q.expected OPERATOR(@extschema@.=) q.found, q.found IS NULL AND coalesce(@extschema@.bson_exists(q.expected, ''posts.0'') = false, true))',
+    rel::text, name, field, follows, wall);
+END
+$$;
+COMMENT ON FUNCTION _fanout_check(regclass, text) IS 'violated invariants of a fan-out: walls that are not what posts and follows give';
+
+CREATE FUNCTION _fanout_repair(rel regclass, name text) RETURNS bigint
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._fanout_anew($1, $2)
+$$;
+COMMENT ON FUNCTION _fanout_repair(regclass, text) IS 'pattern_repair of a fan-out';
+
+-- One post of each author: settling it makes the walls of his followers.
+CREATE FUNCTION _fanout_pending(rel regclass, name text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  options @extschema@.bson;
+  t record;
+BEGIN
+  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'fanout' AND d.name = _fanout_pending.name;
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  RETURN format('SELECT DISTINCT ON (s.%I OPERATOR(@extschema@.->) %L::text) ROW(%s) AS key FROM %s AS s ORDER BY s.%1$I OPERATOR(@extschema@.->) %2$L::text',
+    t.doc, @extschema@.bson_get_text(options, 'author'), (SELECT string_agg(format('s.%I', k), ', ') FROM unnest(t.keys) k), t.base);
+END
+$$;
+COMMENT ON FUNCTION _fanout_pending(regclass, text) IS 'SQL text: keys of posts, one of each author';
+
+CREATE FUNCTION _fanout_alter(rel regclass, name text, changes bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RAISE EXCEPTION 'the options of a fan-out cannot be changed'
+    USING ERRCODE = 'feature_not_supported', HINT = 'Declare another one, and end this one with pattern_disable().';
+END
+$$;
+COMMENT ON FUNCTION _fanout_alter(regclass, text, bson) IS 'pattern_alter of a fan-out: error 0A000';
+
+CREATE FUNCTION _fanout_disable(rel regclass, name text, how bson) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  options @extschema@.bson;
+  wall regclass;
+  keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
+  g name;
+BEGIN
+  EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
+  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'fanout' AND d.name = _fanout_disable.name;
+  wall := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
+  IF wall IS NOT NULL AND (keep_data OR @extschema@.bson_get_text(options, 'walls_made') = 'false') THEN
+    -- the walls stay behind as an ordinary collection, as they are or, if they were there before, empty
+    SELECT t.tgname INTO g FROM pg_trigger t WHERE t.tgrelid = wall AND t.tgfoid = '@extschema@.pattern_guard_trigger'::regproc;
+    EXECUTE format('DROP TRIGGER %I ON %s', g, wall);
+    PERFORM @extschema@._pattern_forget(wall, rel);
+    IF NOT keep_data THEN
+      EXECUTE format('TRUNCATE %s', wall);
+    END IF;
+  END IF;
+  PERFORM @extschema@._derive_drop(rel, 'fanout', name);
+  RETURN 0;
+END
+$$;
+COMMENT ON FUNCTION _fanout_disable(regclass, text, bson) IS
+  'pattern_disable of a fan-out: drops the walls (or empties them, if the collection was there before), or leaves them as an ordinary collection';
