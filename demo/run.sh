@@ -1,6 +1,7 @@
 #!/bin/bash
 # The guided tour: Debian's package catalogue as documents in a private cluster, the outlier pattern and indexes on it,
-# measurements of this machine's processes, taken while you watch, in buckets, directories as a tree, and packages as a graph.
+# measurements of this machine's processes, taken while you watch, in buckets, directories as a tree, packages as a graph, and
+# what is derived from packages: copies, totals, tops, roll-ups, a counter.
 # What it shows is what the database answers; nothing is written down beforehand. The cluster keeps running afterwards.
 set -eu
 cd "$(dirname "$0")/.."
@@ -26,7 +27,7 @@ started=1
 "$cluster" start
 echo "$("$cluster" run postgres --version), which nobody else uses."
 "$cluster" psql -q -v ON_ERROR_STOP=1 -c 'SET client_min_messages = warning' -c 'DROP EXTENSION IF EXISTS docpatterns CASCADE' \
-  -c 'DROP TABLE IF EXISTS packages, plain_processes, directories CASCADE' -c 'CREATE EXTENSION docpatterns'
+  -c 'DROP TABLE IF EXISTS packages, plain_processes, directories, maintainers, sections, packages_by_section, pages CASCADE' -c 'CREATE EXTENSION docpatterns'
 
 . demo/load.sh
 . demo/outlier.sh
@@ -34,6 +35,7 @@ echo "$("$cluster" run postgres --version), which nobody else uses."
 . demo/indexes.sh
 . demo/bucket.sh
 . demo/tree.sh
+. demo/derived.sh
 
 title 'See for yourself'
 say "The cluster keeps running. To open psql there:"
