@@ -38,6 +38,7 @@ static const DpDeriveMethods *const methods[] = {
 static int	group_locks = 0;	/* taken in this transaction */
 static bool group_locks_heard = false;
 
+static int	derivation_compare(const ListCell *a, const ListCell *b);
 static void groups_grow(DpDerive *run);
 static bool lock_class(uint32 class, const DpDerivation *d, uint32 hash, LOCKMODE mode);
 static void group_locks_ended(XactEvent event, void *arg);
@@ -81,7 +82,7 @@ dp_derivations_of_source(Oid relid)
 		}
 	}
 	if (list_length(list) > 1)
-		list_sort(list, dp_derivation_compare);
+		list_sort(list, derivation_compare);
 	return list;
 }
 
@@ -101,7 +102,7 @@ dp_derivations_of_target(Oid relid)
 			list = list_append_unique_ptr(list, dp_derivation(decl));
 	}
 	if (list_length(list) > 1)
-		list_sort(list, dp_derivation_compare);
+		list_sort(list, derivation_compare);
 	return list;
 }
 
@@ -170,9 +171,9 @@ dp_derivation(DpDecl *decl)
 	return d;
 }
 
-/* Orders derivations by their targets, then as their locks are taken: for list_sort(). */
-int
-dp_derivation_compare(const ListCell *a, const ListCell *b)
+/* Orders derivations by their targets, then as their locks are taken. */
+static int
+derivation_compare(const ListCell *a, const ListCell *b)
 {
 	const DpDerivation *left = lfirst(a);
 	const DpDerivation *right = lfirst(b);

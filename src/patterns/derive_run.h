@@ -35,9 +35,6 @@ extern void dp_derive_lock_many(int n);
 /* Orders groups as their locks are taken; for qsort() of DpGroup *. */
 extern int	dp_derive_group_compare(const void *a, const void *b);
 
-/* Orders derivations by their targets, then as their locks are taken; for list_sort(). */
-extern int	dp_derivation_compare(const ListCell *a, const ListCell *b);
-
 /* The group's key in a target row: of its document, or its primary key.  False if it has none. */
 extern bool dp_derive_key_of_row(DpDerivation *d, DpWriter *w, struct varlena *doc, DpValue *key);
 

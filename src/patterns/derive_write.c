@@ -171,6 +171,16 @@ dp_derive_end(DpDerive *run, bool forced)
 	return written;
 }
 
+/* Orders derivations as their locks are taken. */
+static int
+lock_compare(const ListCell *a, const ListCell *b)
+{
+	const DpDerivation *left = lfirst(a);
+	const DpDerivation *right = lfirst(b);
+
+	return (left->lock_id > right->lock_id) - (left->lock_id < right->lock_id);
+}
+
 /* Lets derivations add groups that follow from others, in the order of their locks. */
 static void
 run_gather(DpDerive *run)
@@ -185,7 +195,7 @@ run_gather(DpDerive *run)
 			derivations = list_append_unique_ptr(derivations, group->derivation);
 	}
 	if (list_length(derivations) > 1)
-		list_sort(derivations, dp_derivation_compare);
+		list_sort(derivations, lock_compare);
 	foreach(lc, derivations)
 	{
 		DpDerivation *d = lfirst(lc);

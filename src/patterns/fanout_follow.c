@@ -27,8 +27,8 @@ typedef struct Crossing
 	FanoutStanding standing;
 } Crossing;
 
-static void follows_changed(Fanout *f, DpChanges *changes);
-static void run_finish(Fanout *f, DpDerive *run, bool nested);
+static void follows_taken(Fanout *f, DpDerive *run, DpChanges *changes);
+static void run_finish(DpDerive *run, bool nested);
 static void author_finish(Fanout *f, DpDerive *run, FanoutAuthor *author, bool nested);
 static void author_top(Fanout *f, DpDerive *run, FanoutAuthor *author);
 static void crossing_visit(void *arg, const DpValue *value);
@@ -37,6 +37,9 @@ static void stand_add(DpGroup *reader, FanoutAuthor *author, FanoutStanding stan
 void
 dp_fanout_follows_changed(DpChanges *changes)
 {
+	List	   *fanouts = NIL;
+	List	   *whole = NIL;
+	DpDerive   *run;
 	ListCell   *lc;
 
 	foreach(lc, dp_feeds(dp_changes_table(changes)))
@@ -49,15 +52,25 @@ dp_fanout_follows_changed(DpChanges *changes)
 		f = dp_fanout(feed->decl);
 		if (f->follow_pair != NULL && strcmp(f->follow_pair, feed->pair) == 0 &&
 			OidIsValid(f->derivation->target) && f->followers != NULL)
-			follows_changed(f, changes);
+		{
+			fanouts = lappend(fanouts, f);
+			whole = lappend(whole, f->derivation);
+		}
 	}
+	if (fanouts == NIL)
+		return;
+	run = dp_derive_begin();
+	foreach(lc, fanouts)
+		follows_taken(lfirst(lc), run, changes);
+	run_finish(run, dp_changes_pending(dp_changes_table(changes)));
+	if (dp_changes_wholly(changes))
+		(void) dp_derive_whole(whole, false, true);
 }
 
-/* What a statement on follows means to one fan-out. */
+/* Takes what a statement on follows means to one fan-out into the run. */
 static void
-follows_changed(Fanout *f, DpChanges *changes)
+follows_taken(Fanout *f, DpDerive *run, DpChanges *changes)
 {
-	DpDerive   *run = NULL;
 	DpChange	change;
 	MemoryContext row = AllocSetContextCreate(CurrentMemoryContext, "docpatterns follow", ALLOCSET_DEFAULT_SIZES);
 
@@ -89,12 +102,6 @@ follows_changed(Fanout *f, DpChanges *changes)
 
 				if (!has[i])
 					continue;
-				if (run == NULL)
-				{
-					MemoryContextSwitchTo(old);
-					run = dp_derive_begin();
-					MemoryContextSwitchTo(row);
-				}
 				a = dp_fanout_author(dp_fanout_author_group(f, run, &author[i]));
 				a->delta += i == 1 ? 1 : -1;
 				if (reader[i].type != DP_TYPE_ARRAY && reader[i].type != DP_TYPE_REGEX)
@@ -109,23 +116,25 @@ follows_changed(Fanout *f, DpChanges *changes)
 		MemoryContextReset(row);
 	}
 	MemoryContextDelete(row);
-	if (run != NULL)
-		run_finish(f, run, dp_changes_pending(dp_changes_table(changes)));
-	if (dp_changes_wholly(changes))
-		(void) dp_derive_whole(list_make1(f->derivation), false, true);
 }
 
 /* All follows of the statement are known: locks those whom they concern and brings the walls in line. */
 static void
-run_finish(Fanout *f, DpDerive *run, bool nested)
+run_finish(DpDerive *run, bool nested)
 {
-	DpGroup   **groups = MemoryContextAllocExtended(run->context, sizeof(DpGroup *) * run->ngroups, MCXT_ALLOC_HUGE);
+	DpGroup   **groups;
 	DpGroup    *group;
 	int			n = 0;
 	int			i;
 
+	groups = MemoryContextAllocExtended(run->context, sizeof(DpGroup *) * Max(run->ngroups, 1), MCXT_ALLOC_HUGE);
 	for (group = run->groups; group != NULL; group = group->next)
 		groups[n++] = group;
+	if (n == 0)
+	{
+		(void) dp_derive_end(run, false);
+		return;
+	}
 	dp_derive_lock_groups(groups, n, ExclusiveLock);
 	CommandCounterIncrement();
 	SPI_connect();
@@ -133,7 +142,7 @@ run_finish(Fanout *f, DpDerive *run, bool nested)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (dp_fanout_is_author(groups[i]))
-			author_finish(f, run, dp_fanout_author(groups[i]), nested);
+			author_finish(dp_fanout(groups[i]->derivation->decl), run, dp_fanout_author(groups[i]), nested);
 	}
 	SPI_finish();
 	(void) dp_derive_end(run, false);
