@@ -143,7 +143,9 @@ BEGIN
     RAISE EXCEPTION 'a computed pattern of mode "on_read" cannot be changed' USING ERRCODE = 'invalid_parameter_value',
       HINT = 'End it with pattern_disable() and declare it again.';
   END IF;
-  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', p.source);
+  IF (SELECT r.relkind <> 'f' FROM pg_class r WHERE r.oid = p.source) THEN  -- relations of measurements cannot be locked
+    EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', p.source);
+  END IF;
   FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
     IF c.key NOT IN ('mode', 'create_missing', 'fields', 'filter', 'order_by') THEN
       RAISE EXCEPTION 'option "%" of a computed pattern cannot be changed', c.key

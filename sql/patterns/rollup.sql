@@ -186,7 +186,10 @@ DECLARE
   totals regclass;
   g name;
 BEGIN
-  EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
+  -- a relation of measurements is a foreign table, which is locked when its triggers are dropped
+  IF (SELECT c.relkind <> 'f' FROM pg_class c WHERE c.oid = rel) THEN
+    EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
+  END IF;
   IF @extschema@.bson_get_text(how, 'keep_data') = 'true' THEN
     -- the totals stay behind as an ordinary collection
     SELECT @extschema@._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), _rollup_disable.rel) INTO totals

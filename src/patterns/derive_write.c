@@ -224,8 +224,7 @@ target_write(DpDerive *run, DpGroup **groups, int n, DpRefWanted *wanted, int nw
 	t.wanted = wanted;
 	t.nwanted = nwanted;
 	t.row = AllocSetContextCreate(run->context, "docpatterns target row", ALLOCSET_DEFAULT_SIZES);
-	t.w = dp_writer_open(d->target, d->methods->main_on_source ? NULL : d->decl->doc_column,
-						 d->guarded ? DP_WRITE_LATEST : 0, NULL);
+	t.w = dp_writer_open(d->target, d->methods->main_on_source ? NULL : d->decl->doc_column, 0, NULL);
 	dp_writer_skip(t.w, trigger_protects);
 	if (n == 1 && nwanted == 0)
 		target_single(&t, groups[0]);

@@ -55,7 +55,7 @@ static void owner_follow(Oid relid);
 static void view_follow(Oid relid, const char *function, Oid owner);
 static Oid	view_find(Oid relid, const char *function);
 static void depend_main(Oid relid);
-static void depend_pair(Oid trigger, Oid relid, const char *pair);
+static void depend_pair(Form_pg_trigger form, Oid relid, const char *pair);
 static void depend_others(Oid relid);
 static void depend_triggers(Oid side, const char *pair, Oid main);
 static void depend_side(Oid relid);
@@ -384,7 +384,7 @@ depend_main(Oid relid)
 			if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options),
 								 dp_pair_options[i], strlen(dp_pair_options[i]), &pair) &&
 				pair.type == DP_TYPE_STRING)
-				depend_pair(form->oid, relid, DP_STRING_DATA(&pair));
+				depend_pair(form, relid, DP_STRING_DATA(&pair));
 		}
 	}
 	systable_endscan(scan);
@@ -403,10 +403,19 @@ depend_main(Oid relid)
  * it, and cannot be dropped without it.
  */
 static void
-depend_pair(Oid trigger, Oid relid, const char *pair)
+depend_pair(Form_pg_trigger form, Oid relid, const char *pair)
 {
-	bool		beneath = get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE;
+	Oid			trigger = form->oid;
+	bool		beneath = false;
 	Oid			side;
+
+	if (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE)
+	{
+		char	   *function = get_func_name(form->tgfoid);
+
+		/* other patterns that have their declarations there keep tables of their own beside it */
+		beneath = function != NULL && strncmp(function, "bucket_", strlen("bucket_")) == 0;
+	}
 
 	pair_lock(pair);
 	side = dp_pair_find(pair, false, relid);

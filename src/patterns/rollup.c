@@ -18,6 +18,7 @@
 
 static void rollup_open(DpDerivation *d);
 static void rollup_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign);
+static bool rollup_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after);
 static bool rollup_changes(DpDerivation *d, DpGroup *group);
 static struct varlena *rollup_apply(DpDerivation *d, DpGroup *group, struct varlena *doc);
 static struct varlena *rollup_create(DpDerivation *d, DpGroup *group);
@@ -34,6 +35,8 @@ const DpDeriveMethods dp_rollup_methods = {
 	.main_on_source = true,
 	.open = rollup_open,
 	.take = rollup_take,
+	.same = rollup_same,
+	.reads_columns = true,
 	.changes = rollup_changes,
 	.apply = rollup_apply,
 	.create = rollup_create,
@@ -414,6 +417,27 @@ rollup_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 				add_row(r, g->above[i], row, sign);
 		}
 	}
+}
+
+/* Whether two versions of a row are the same to the totals: the document, and the key where rows are told apart by it. */
+static bool
+rollup_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after)
+{
+	Rollup	   *r = d->state;
+	const char *key;
+	char	   *before_key;
+	uint32		keylen;
+	uint32		before_keylen;
+
+	if (before->doc == NULL || after->doc == NULL || DP_DOC_SIZE(before->doc) != DP_DOC_SIZE(after->doc) ||
+		memcmp(DP_DOC_DATA(before->doc), DP_DOC_DATA(after->doc), DP_DOC_SIZE(after->doc)) != 0)
+		return false;
+	if (!r->need_key)
+		return true;
+	key = dp_source_row_key(r->source, before->slot, &before_keylen);
+	before_key = memcpy(palloc(before_keylen + 1), key, before_keylen);	/* the next one takes its place */
+	key = dp_source_row_key(r->source, after->slot, &keylen);
+	return keylen == before_keylen && memcmp(key, before_key, keylen) == 0;
 }
 
 /* Whether the rows that came and went do not cancel each other. */

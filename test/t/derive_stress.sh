@@ -30,14 +30,14 @@ work() {
   stress_awk "$1" "$2" '
     function c() { return r(15) }
     function order() { return "bson_build($$_id$$, nextval($$ids$$), $$customer$$, " c() ", $$agent$$, " c() ", $$category$$, " r(14) ", $$shop$$, " r(2) ", $$amount$$, " r(100) ", $$x$$, " rand() "::float8, $$at$$, timestamptz $$2024-01-30$$ + " r(100) " * interval $$1 hour$$)" }
-    function some() { return "_id IN (SELECT _id FROM orders WHERE _id > (SELECT last_value FROM ids) * " rand() " ORDER BY _id LIMIT " r(3) ")" }
+    function some() { return "_id IN (SELECT _id FROM orders WHERE _id > (SELECT last_value FROM ids) * " rand() " ORDER BY _id LIMIT " r(3) " FOR UPDATE)" }
     function one(   w) {
       w = r(tag == "alone" ? 24 : 30)
       if (w <= 5) return "INSERT INTO orders (doc) VALUES (" order() ");"
       if (w <= 7) return "INSERT INTO orders (doc) VALUES (" order() "), (" order() "), (" order() ");"
       if (w == 8) return "INSERT INTO orders (doc) SELECT bson_set(" order() ", $$customer$$, j) FROM generate_series(1, 15) j;"
       if (w <= 11) return "DELETE FROM orders WHERE " some() ";"
-      if (w == 12) return "DELETE FROM orders WHERE doc -> $$customer._id$$ = " c() " AND (doc -> $$amount$$)::int % 7 = " r(7) - 1 ";"
+      if (w == 12) return "DELETE FROM orders WHERE _id IN (SELECT _id FROM orders WHERE doc -> $$customer._id$$ = " c() " AND (doc -> $$amount$$)::int % 7 = " r(7) - 1 " ORDER BY _id FOR UPDATE);"
       if (w <= 14) return "UPDATE orders SET doc = bson_set(bson_set(doc, $$amount$$, " r(100) "), $$at$$, timestamptz $$2024-01-30$$ + " r(100) " * interval $$1 hour$$) WHERE " some() ";"
       if (w == 15) return "UPDATE orders SET doc = bson_set(doc, $$category$$, " r(14) ") WHERE " some() ";"
       if (w <= 17) return "UPDATE orders SET doc = bson_set(doc, $$" (r(2) == 1 ? "customer" : "agent") "$$, " c() ") WHERE " some() ";"
