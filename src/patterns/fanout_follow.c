@@ -156,7 +156,8 @@ run_finish(DpDerive *run, bool nested)
 static void
 author_finish(Fanout *f, DpDerive *run, FanoutAuthor *author, bool nested)
 {
-	int64		now = dp_fanout_count(f, &author->author, f->threshold + 1 + Abs(author->delta), true);
+	int64		moved = author->delta < 0 ? -author->delta : author->delta;
+	int64		now = dp_fanout_count(f, &author->author, f->threshold + 1 + moved, true);
 	bool		celebrity = now > f->threshold;
 	ListCell   *lc;
 

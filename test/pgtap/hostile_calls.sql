@@ -36,6 +36,8 @@ SELECT computed_enable('hostile_totals', 'hostile_rows', 'in', '{n: {$count: {}}
 INSERT INTO hostile_totals (doc) VALUES ('{_id: "a", title: "A"}'), ('{_id: 1, title: "B"}');
 INSERT INTO hostile_rows (doc) SELECT bson_build('_id', i, 'in', CASE WHEN i % 2 = 0 THEN 'a' ELSE 'b' END, 'a', i, 'ref', 'a', 'at', now(), 'cold', i) FROM generate_series(1, 5) i;
 INSERT INTO hostile_counts (doc) VALUES ('{_id: 1}');
+SELECT fanout_enable('hostile_rows', walls => 'hostile_walls', author => 'in', followers => 'hostile_counts', follower => 'who', followee => 'whom', name => 'walls');
+INSERT INTO hostile_counts (doc) VALUES ('{_id: 2, who: "x", whom: "a"}');
 SELECT bucket_create('hostile_measured', columns => 'id int, ts timestamptz, a float8', group_by => '{id}', time_field => 'ts');
 INSERT INTO hostile_measured VALUES (1, now(), 1), (1, now() - interval '1 h', 2);
 CREATE TABLE declared AS SELECT rel::text, pattern, name, options FROM pattern_list();
@@ -79,7 +81,7 @@ INSERT INTO pool
     ('timestamp without time zone', '{infinity, -infinity, 294276-12-31, 2020-01-01}'),
     ('date', '{infinity, -infinity, 5874897-12-31, 4713-01-01 BC, 2020-01-01}'),
     ('uuid', '{00000000-0000-0000-0000-000000000000, ffffffff-ffff-ffff-ffff-ffffffffffff}'),
-    ('regclass', '{0, 4294967295, hostile, hostile, hostile_keys, hostile_collection, hostile_tree, hostile_rows, hostile_totals, hostile_days, hostile_counts, hostile_measured, hostile_view, hostile_a_extras, hostile_kept, hostile_whole, pg_class, hostile_pkey}'),
+    ('regclass', '{0, 4294967295, hostile, hostile, hostile_keys, hostile_collection, hostile_tree, hostile_rows, hostile_totals, hostile_days, hostile_counts, hostile_walls, hostile_measured, hostile_view, hostile_a_extras, hostile_kept, hostile_whole, pg_class, hostile_pkey}'),
     ('oid', ARRAY['0', '1', '4294967295']),
     ('text[]', ARRAY['{}', '{NULL}', '{a,a.b,a.b.c}', '{a,NULL,""}', '{{a,b},{c,d}}', '[5:6]={a,b}']),
     ('bytea', ARRAY['', '\x00', '\x0500000000', '\x0500000001', '\xffffffff00', '\x7fffffff', '\x000000000000000000000000',
