@@ -125,6 +125,7 @@
 #if PG_VERSION_NUM >= 160000
 #define DpUpdateIndexes TU_UpdateIndexes
 #define dp_update_needs_indexes(indexes) ((indexes) != TU_None)
+#define dp_update_needs_all_indexes(indexes) ((indexes) == TU_All)
 #define dp_insert_index_tuples(info, slot, estate) \
 	ExecInsertIndexTuples(info, slot, estate, false, false, NULL, NIL, false)
 #define dp_update_index_tuples(info, slot, estate, indexes) \
@@ -133,6 +134,7 @@
 #else
 #define DpUpdateIndexes bool
 #define dp_update_needs_indexes(indexes) (indexes)
+#define dp_update_needs_all_indexes(indexes) (indexes)
 #define dp_insert_index_tuples(info, slot, estate) \
 	ExecInsertIndexTuples(info, slot, estate, false, false, NULL, NIL)
 #define dp_update_index_tuples(info, slot, estate, indexes) \

@@ -37,8 +37,12 @@
 #include "patterns/sqlgen.h"
 #include "patterns/write_state.h"
 
+/* So many new rows are written one after the other before the entries of the next ones are kept together */
+#define FRESH_ROWS	64
+
 static void leaf_arm(DpWriter *w, DpWriteLeaf *leaf);
 static void leaf_indexes(DpWriter *w, DpWriteLeaf *leaf);
+static bool leaf_batches(DpWriteLeaf *leaf);
 static void statement_begin(DpWriter *w, CmdType event);
 static void statement_end(DpWriter *w);
 static Snapshot crosscheck_of(const DpWriter *w);
@@ -116,6 +120,7 @@ dp_writer_close(DpWriter *w)
 	ListCell   *lc;
 
 	dp_write_clear(w);
+	dp_write_entries(w);
 	if (w->query)
 		statement_end(w);
 	foreach(lc, w->scans)
@@ -152,6 +157,7 @@ dp_writer_close(DpWriter *w)
 void
 dp_writer_refresh(DpWriter *w)
 {
+	dp_write_entries(w);
 	CommandCounterIncrement();
 	w->stale = true;
 }
@@ -160,6 +166,8 @@ void
 dp_writer_fresh(DpWriter *w, bool fresh)
 {
 	w->fresh = fresh;
+	if (!fresh)
+		dp_write_entries(w);
 }
 
 Relation
@@ -435,8 +443,16 @@ write_update(DpWriter *w, DpWriteLeaf *leaf, struct varlena *doc)
 	if (dp_update_needs_indexes(indexes))
 	{
 		leaf_indexes(w, leaf);
-		recheck = w->fresh ? dp_insert_index_tuples(leaf->info, slot, w->estate) :
-			dp_update_index_tuples(leaf->info, slot, w->estate, indexes);
+		if (!w->fresh || !dp_update_needs_all_indexes(indexes))
+			recheck = dp_update_index_tuples(leaf->info, slot, w->estate, indexes);
+		else if (w->fresh_rows++ < FRESH_ROWS || before || doc == NULL || !leaf_batches(leaf))
+			recheck = dp_insert_index_tuples(leaf->info, slot, w->estate);
+		else
+		{
+			if (leaf->entries == NULL)
+				leaf->entries = dp_entries_begin(leaf->info, leaf->doc);
+			dp_entries_add(leaf->entries, slot, w->estate);
+		}
 	}
 	if ((triggers != NULL && triggers->trig_update_after_row) || w->capture[CMD_UPDATE] != NULL)
 		ExecARUpdateTriggers(w->estate, leaf->info, NULL, NULL, &tid, NULL, slot, recheck,
@@ -766,6 +782,38 @@ leaf_indexes(DpWriter *w, DpWriteLeaf *leaf)
 	ExecOpenIndices(leaf->info, false);
 	MemoryContextSwitchTo(old);
 	leaf->indexes_open = true;
+}
+
+/* Whether entries can be made later: there is nothing that waits for them, and nobody who would look. */
+static bool
+leaf_batches(DpWriteLeaf *leaf)
+{
+	if (leaf->batching == 0)
+		leaf->batching = (leaf->info->ri_TrigDesc == NULL || !leaf->info->ri_TrigDesc->trig_update_before_row) &&
+			dp_entries_possible(leaf->info) ? 1 : -1;
+	return leaf->batching > 0;
+}
+
+/*
+ * Entries that were kept are made, before anything is looked for.
+ */
+void
+dp_write_entries(DpWriter *w)
+{
+	ListCell   *lc;
+
+	if (w->fresh_rows == 0)
+		return;
+	w->fresh_rows = 0;
+	foreach(lc, w->leaves)
+	{
+		DpWriteLeaf *leaf = lfirst(lc);
+		DpEntries  *entries = leaf->entries;
+
+		leaf->entries = NULL;
+		if (entries != NULL)
+			dp_entries_write(entries);
+	}
 }
 
 /* A row that was not locked is no longer what it was, or this command has written it already. */

@@ -33,6 +33,7 @@ static DpWriteLeaf *leaf_nth(DpWriter *w, int n);
 bool
 dp_writer_find(DpWriter *w, DpLookup *lookup, const Datum *values)
 {
+	dp_write_entries(w);
 	w->lookup = lookup;
 	w->values = values;
 	w->next_leaf = 0;

@@ -13,6 +13,7 @@
 
 #include "patterns/lookup.h"
 #include "patterns/write.h"
+#include "patterns/write_entries.h"
 
 /* A table or partition that is written to */
 typedef struct DpWriteLeaf
@@ -24,6 +25,8 @@ typedef struct DpWriteLeaf
 	TupleTableSlot *found;
 	TupleTableSlot *written;
 	bool		indexes_open;
+	int			batching;		/* whether entries can be kept together: 0 not known, 1 yes, -1 no */
+	DpEntries  *entries;		/* those that are not made yet */
 } DpWriteLeaf;
 
 /* A scan, kept for the next search of the same kind */
@@ -55,6 +58,7 @@ struct DpWriter
 	Snapshot	snapshot;
 	uint32		epoch;			/* of the snapshot */
 	bool		fresh;			/* see dp_writer_fresh() */
+	int			fresh_rows;		/* such rows since something was looked for */
 	bool		stale;			/* the snapshot does not show what is known to be there */
 	EPQState	epq;
 	bool		epq_ready;
@@ -85,6 +89,9 @@ struct DpWriter
 
 /* write.c: a table or partition, opened for writing; the current context is the writer's. */
 extern DpWriteLeaf *dp_write_leaf(DpWriter *w, Relation rel);
+
+/* write.c: entries in indexes that were kept are made, before anything is looked for. */
+extern void dp_write_entries(DpWriter *w);
 
 /* write_find.c: the snapshot that is read with, and forgetting the current row. */
 extern Snapshot dp_write_snapshot(DpWriter *w);
