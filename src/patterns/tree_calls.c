@@ -55,12 +55,27 @@ dp_tree_ancestors_call(PG_FUNCTION_ARGS)
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	DpTree	   *tree;
 	List	   *above;
+	DpTreepathBuilder b;
 
 	InitMaterializedSRF(fcinfo, 0);
 	tree = dp_tree_begin(fcinfo, 2);
 	above = dp_tree_read_above(tree, dp_tree_read_node(tree, dp_tree_argument(fcinfo, 1)));
+
+	/* each path goes on where the one before it ends */
+	dp_treepath_begin(&b);
 	for (int i = list_length(above) - 1; i >= 0; i--)
-		put_item(rsinfo, tree, list_nth(above, i));
+	{
+		DpTreeItem *item = list_nth(above, i);
+		struct varlena *path = dp_tree_treepath(tree, item->doc);
+
+		CHECK_FOR_INTERRUPTS();
+		dp_treepath_append_value(&b, &item->id);
+		if (path == NULL)
+			path = dp_treepath_of_ids(b.buf + VARHDRSZ, b.len - VARHDRSZ);
+		put(rsinfo, &item->id, dp_treepath_count(DP_TREEPATH_DATA(path), DP_TREEPATH_SIZE(path)) - 1,
+			path, item->key, item->doc);
+		pfree(path);
+	}
 	SPI_finish();
 	return (Datum) 0;
 }

@@ -16,7 +16,7 @@ CREATE SEQUENCE s START 1000;
 SELECT collection_create('nodes'), collection_create('things');
 SELECT tree_enable('nodes', parent => 'up', ancestors => 'anc', path => 'path', children => 'kids', depth => 'depth', on_delete => 'cascade');
 SELECT tree_attach('things', tree => 'nodes', parent => 'node', ancestors => 'above');
-INSERT INTO nodes (doc) SELECT bson_build('_id', i, 'up', CASE WHEN i > 1 THEN i / 3 + 1 - (i <= 2)::int END) FROM generate_series(1, 200) i WHERE i = 1 OR i / 3 + 1 - (i <= 2)::int < i;
+INSERT INTO nodes (doc) SELECT bson_build('_id', i, 'up', CASE WHEN i > 1 THEN greatest(1, i / 3) END) FROM generate_series(1, 200) i;
 INSERT INTO things (doc) SELECT bson_build('_id', i, 'node', 1 + i % 100) FROM generate_series(1, 300) i;
 
 -- One transaction: a subtree moves, nodes come in any order, others go with all below them, and what is left is written down.
