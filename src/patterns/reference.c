@@ -22,7 +22,9 @@
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "executor/spi.h"
+#include "common/hashfn.h"
 #include "miscadmin.h"
+#include "storage/lock.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -51,6 +53,8 @@ static bool callbacks_registered = false;
 static HeapTuple reference_before(DpReference *ref, TriggerData *trigdata);
 static void reference_after(DpReference *ref);
 static bool locked_later(DpReference *ref);
+static int	place_compare(const void *a, const void *b);
+static void lock_absent_wanted(Oid target);
 static void lock_together(DpReference *ref);
 static bool is_of_statement(const Collecting *c, Oid target);
 static void handle_collected(Oid target, bool all);
@@ -453,6 +457,7 @@ reference_after(DpReference *ref)
 
 	if (collecting == NIL)
 		return;
+	lock_absent_wanted(ref->decl->target);
 	lock_together(ref);
 	run = dp_ref_collected(ref, false);
 	if (run == NULL)
@@ -469,6 +474,14 @@ reference_after(DpReference *ref)
 		if (id->wanted <= 0)
 			continue;
 		now = dp_ref_read(ref, &id->id, ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY);
+		if (now == NULL && id->extract != NULL && !ref->missing_error)
+		{
+			/* it was deleted meanwhile, and may be inserted again by somebody who does not see our rows */
+			uint64		place = dp_ref_absent_place(ref, &id->id);
+
+			dp_ref_absent_lock(&place, 1, RowExclusiveLock);
+			now = dp_ref_read(ref, &id->id, ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY);
+		}
 		if (now == NULL)
 		{
 			/* a row that was not stored after all (ON CONFLICT) names nobody */
@@ -693,6 +706,88 @@ dp_ref_collected_beside(DpReference *ref, char **name)
 
 /* ---------------------------------------------------------------- locks of sources */
 
+/* Tells these locks from those of groups and of users */
+#define LOCK_CLASS_ABSENT	(('d' << 8) | 'a')
+
+/* So many locks of one declaration there are at most */
+#define ABSENT_PLACES		256
+
+/* What is locked where there is no source to be locked: by the declaration and the id. */
+uint64
+dp_ref_absent_place(const DpReference *ref, const DpValue *id)
+{
+	uint64		declaration = hash_bytes((const unsigned char *) ref->pair, strlen(ref->pair));
+
+	return declaration << 32 | dp_derive_hash(id) % ABSENT_PLACES;
+}
+
+static int
+place_compare(const void *a, const void *b)
+{
+	uint64		left = *(const uint64 *) a;
+	uint64		right = *(const uint64 *) b;
+
+	return (left > right) - (left < right);
+}
+
+/*
+ * Locks places until the transaction ends, in one order.  Who refers to a
+ * source that is not there takes RowExclusiveLock, who inserts sources
+ * ShareLock: the one who comes second sees what the first one has done.
+ */
+void
+dp_ref_absent_lock(uint64 *places, int n, LOCKMODE mode)
+{
+	int			i;
+
+	if (n > 1)
+		qsort(places, n, sizeof(uint64), place_compare);
+	for (i = 0; i < n; i++)
+	{
+		LOCKTAG		tag;
+
+		if (i > 0 && places[i] == places[i - 1])
+			continue;
+		SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (places[i] >> 32), (uint32) places[i], LOCK_CLASS_ABSENT);
+		(void) LockAcquire(&tag, mode, false, false);
+	}
+}
+
+/* Locks the places of all sources that the statement's new references name in vain. */
+static void
+lock_absent_wanted(Oid target)
+{
+	uint64	   *places = NULL;
+	int			n = 0;
+	int			cap = 0;
+	ListCell   *lc;
+
+	foreach(lc, collecting)
+	{
+		Collecting *c = lfirst(lc);
+		DpReference *ref;
+		int			i;
+
+		if (!is_of_statement(c, target))
+			continue;
+		ref = dp_reference(dp_decl_find(target, "reference", c->name));
+		for (i = 0; i < c->run->n && !ref->missing_error; i++)
+		{
+			const DpRefId *id = c->run->ids[i];
+
+			if (id->wanted <= 0 || !id->read || id->extract != NULL)
+				continue;
+			if (n == cap)
+			{
+				cap = cap == 0 ? 8 : cap * 2;
+				places = places == NULL ? palloc(sizeof(uint64) * cap) : repalloc_huge(places, sizeof(uint64) * cap);
+			}
+			places[n++] = dp_ref_absent_place(ref, &id->id);
+		}
+	}
+	dp_ref_absent_lock(places, n, RowExclusiveLock);
+}
+
 /* Whether something was collected for the table by the statement whose triggers are being called. */
 static bool
 is_of_statement(const Collecting *c, Oid target)
@@ -750,7 +845,10 @@ void
 dp_ref_before_derived(Oid target)
 {
 	if (collecting != NIL)
+	{
+		lock_absent_wanted(target);
 		handle_collected(target, false);
+	}
 }
 
 void

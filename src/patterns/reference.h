@@ -196,6 +196,13 @@ extern DpRefRun *dp_ref_collected(DpReference *ref, bool of_source);
 extern DpRefRun *dp_ref_collected_beside(DpReference *ref, char **name);
 
 /*
+ * Sources that are not there cannot be locked: a place is locked instead of
+ * them, by who refers to one (RowExclusiveLock) and who inserts one (ShareLock).
+ */
+extern uint64 dp_ref_absent_place(const DpReference *ref, const DpValue *id);
+extern void dp_ref_absent_lock(uint64 *places, int n, LOCKMODE mode);
+
+/*
  * A statement on a table that feeds derivations: before they are written,
  * references to other tables are handled (sources are locked before what is
  * derived); afterwards the others.

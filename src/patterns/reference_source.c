@@ -43,6 +43,7 @@ static const char plan_read;
 static SPIPlanPtr source_plan(DpReference *ref);
 static struct varlena *source_document(DpReference *ref, const DpKey *key, DpRefLock lock);
 static DpValue row_id(DpReference *ref, Relation rel, HeapTuple tuple);
+static void lock_appeared(const DpRefPart *parts, int nparts);
 static DpRefRun *source_changed(DpReference *ref, DpRefRun *run);
 
 /*
@@ -182,6 +183,8 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 	DpRefRun   *run;
 	DpRefPart  *parts;
 	int			nparts = 0;
+	int			n;
+	int			i;
 	char	   *name;
 	Datum		result = PointerGetDatum(NULL);
 
@@ -252,12 +255,23 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 	while ((run = dp_ref_collected_beside(ref, &name)) != NULL)
 	{
 		DpReference *other = dp_reference(dp_decl_find(target, "reference", name));
-		DpRefRun   *pass = NULL;
 
+		if (!dp_ref_source(other))
+		{
+			dp_ref_run_free(run);
+			continue;
+		}
 		dp_ref_run_sort(run);
-		if (dp_ref_source(other))
-			pass = source_changed(other, run);
-		dp_ref_run_free(run);
+		parts[nparts].ref = other;
+		parts[nparts++].run = run;
+	}
+	lock_appeared(parts, nparts);
+	for (i = 0, n = nparts, nparts = 0; i < n; i++)
+	{
+		DpReference *other = parts[i].ref;
+		DpRefRun   *pass = source_changed(other, parts[i].run);
+
+		dp_ref_run_free(parts[i].run);
 		if (pass != NULL)
 		{
 			parts[nparts].ref = other;
@@ -270,6 +284,32 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 		dp_ref_run_free(parts[--nparts].run);
 	SPI_finish();
 	return result;
+}
+
+/* Waits for those who have referred to sources that are new now before they were there, and holds others off. */
+static void
+lock_appeared(const DpRefPart *parts, int nparts)
+{
+	uint64	   *places = NULL;
+	int			n = 0;
+	int			all = 0;
+	int			i;
+	int			k;
+
+	for (k = 0; k < nparts; k++)
+		all += parts[k].run->n;
+	for (k = 0; k < nparts; k++)
+	{
+		for (i = 0; i < parts[k].run->n; i++)
+		{
+			if (!parts[k].run->ids[i]->appeared || parts[k].ref->missing_error)
+				continue;
+			if (places == NULL)
+				places = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(uint64) * all);
+			places[n++] = dp_ref_absent_place(parts[k].ref, &parts[k].run->ids[i]->id);
+		}
+	}
+	dp_ref_absent_lock(places, n, ShareLock);
 }
 
 /*
