@@ -864,11 +864,6 @@ write_node(Change *c, TreeNode *node)
 	dp_tree_check_path(c->tree, &node->id, c->chain, n);
 	MemoryContextReset(c->scratch);
 	old = MemoryContextSwitchTo(c->scratch);
-	if (node->dirty && c->tree->truth != DP_TREE_CHILDREN)
-	{
-		children = dp_tree_children(c->tree, c->w, &node->id);
-		node->dirty = false;
-	}
 	for (;;)
 	{
 		struct varlena *doc;
@@ -877,6 +872,9 @@ write_node(Change *c, TreeNode *node)
 		DpValue		parent;
 		bool		has;
 
+		/* again when the row has changed meanwhile: who did it may have given it a child */
+		if (node->dirty && c->tree->truth != DP_TREE_CHILDREN)
+			children = dp_tree_children(c->tree, c->w, &node->id);
 		if (!(node->has_ref && (node->came != NULL ? dp_writer_fetch_own(c->w, &node->ref) : dp_writer_fetch(c->w, &node->ref))) &&
 			!dp_tree_find_id(c->tree, c->w, &node->id))
 			break;
@@ -910,10 +908,12 @@ write_node(Change *c, TreeNode *node)
 		switch (dp_writer_update(c->w, now))
 		{
 			case DP_WRITE_DONE:
+				node->dirty = node->dirty && children == NULL;
 				MemoryContextSwitchTo(old);
 				return true;
 			case DP_WRITE_SAME:
 				node->walk = false;
+				node->dirty = node->dirty && children == NULL;
 				MemoryContextSwitchTo(old);
 				return true;
 			case DP_WRITE_CHANGED:
@@ -1052,15 +1052,19 @@ write_children(Change *c)
 		CHECK_FOR_INTERRUPTS();
 		MemoryContextReset(c->scratch);
 		old = MemoryContextSwitchTo(c->scratch);
-		if (c->tree->truth != DP_TREE_CHILDREN)
-			children = dp_tree_children(c->tree, c->w, &node->id);
-		while (dp_tree_find_id(c->tree, c->w, &node->id))
+		for (;;)
 		{
-			struct varlena *doc = dp_writer_document(c->w);
-			struct varlena *now = doc;
+			struct varlena *doc;
+			struct varlena *now;
 
+			if (c->tree->truth != DP_TREE_CHILDREN)
+				children = dp_tree_children(c->tree, c->w, &node->id);
+			if (!dp_tree_find_id(c->tree, c->w, &node->id))
+				break;
+			doc = dp_writer_document(c->w);
 			if (doc == NULL)
 				break;
+			now = doc;
 			if (c->tree->truth == DP_TREE_CHILDREN)
 				children = children_edited(c, doc);
 			if (children != NULL)
