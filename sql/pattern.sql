@@ -352,9 +352,27 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
     JOIN pg_trigger t ON t.tgrelid = v.oid AND t.tgfoid = '@extschema@.pattern_whole_trigger'::regproc
   WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
-  LIMIT 1
+    -- one that shows what its owner may see is none of ours, and is not to be given to anybody
+    AND 'security_invoker=true' = ANY (v.reloptions)
+  ORDER BY v.relowner = (SELECT c.relowner FROM pg_class c WHERE c.oid = $1) DESC, v.oid LIMIT 1
 $$;
 COMMENT ON FUNCTION _pattern_whole_view(regclass) IS 'the view <table>_whole of a table, whatever it is called now';
+
+CREATE FUNCTION _pattern_drop_whole(rel regclass) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  view_rel regclass;
+BEGIN
+  IF NOT EXISTS (SELECT FROM @extschema@._pattern_declarations($1) d
+                 WHERE d.pattern IN ('outlier', 'subset_fields') OR d.pattern = 'approximation' AND @extschema@.bson_exists(d.options, 'slots')) THEN
+    view_rel := @extschema@._pattern_whole_view($1);
+    IF view_rel IS NOT NULL THEN
+      EXECUTE format('DROP VIEW %s', view_rel);
+    END IF;
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _pattern_drop_whole(regclass) IS 'drops the view <table>_whole of a table of which nothing lies aside any more';
 
 -- Event trigger -----------------------------------------------------------------------------------------------------------
 

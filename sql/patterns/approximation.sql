@@ -281,7 +281,6 @@ DECLARE
   r record;
   done bigint := 0;
   keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
-  view_rel regclass;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   SELECT q.* INTO p FROM @extschema@._approximation_parts(rel, name) q;
@@ -308,12 +307,7 @@ BEGIN
       EXECUTE format('DROP TABLE %s', p.side);
     END IF;
   END IF;
-  IF NOT EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d) THEN
-    view_rel := @extschema@._pattern_whole_view(rel);
-    IF view_rel IS NOT NULL THEN
-      EXECUTE format('DROP VIEW %s', view_rel);
-    END IF;
-  END IF;
+  PERFORM @extschema@._pattern_drop_whole(rel);
   RETURN done;
 END
 $$;

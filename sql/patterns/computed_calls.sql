@@ -207,6 +207,33 @@ END
 $$;
 COMMENT ON FUNCTION _computed_strip_all(regclass, bson, boolean) IS 'takes computed fields and their state out of all documents of a table; returns how many were written';
 
+-- One that somebody else has made does not matter: it would be shown with the rights of who reads it, and comes last.
+CREATE FUNCTION _computed_view(rel regclass, name text) RETURNS regclass
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT v.oid::regclass
+  FROM pg_depend q JOIN pg_rewrite r ON r.oid = q.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
+  WHERE q.classid = 'pg_rewrite'::regclass AND q.refclassid = 'pg_class'::regclass AND q.refobjid = $1
+    AND right(obj_description(v.oid, 'pg_class'), length(format(' with the computed fields "%s"', $2))) = format(' with the computed fields "%s"', $2)
+    AND 'security_invoker=true' = ANY (v.reloptions)
+  ORDER BY v.relowner = (SELECT c.relowner FROM pg_class c WHERE c.oid = $1) DESC, v.oid LIMIT 1
+$$;
+COMMENT ON FUNCTION _computed_view(regclass, text) IS 'the view of a computed declaration of mode on_read, whatever it is called now';
+
+CREATE FUNCTION _computed_follow_owner(rel regclass) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  d record;
+BEGIN
+  FOR d IN SELECT @extschema@._computed_view(q.rel, q.name) AS view_rel, c.relowner FROM @extschema@._pattern_declarations($1) q JOIN pg_class c ON c.oid = q.rel
+           WHERE q.pattern = 'computed' AND @extschema@.bson_get_text(q.options, 'mode') = 'on_read' LOOP
+    IF d.view_rel IS NOT NULL THEN
+      EXECUTE format('ALTER VIEW %s OWNER TO %s', d.view_rel, d.relowner::regrole);
+    END IF;
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _computed_follow_owner(regclass) IS 'gives the views of computed declarations to the owner of the table, who is a new one';
+
 CREATE FUNCTION _computed_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -219,10 +246,7 @@ BEGIN
   SELECT q.* INTO p FROM @extschema@._computed_parts(rel, name) q;
   IF @extschema@.bson_get_text(p.options, 'mode') = 'on_read' THEN
     -- whatever it is called now
-    SELECT v.oid::regclass INTO view_rel
-      FROM pg_depend q JOIN pg_rewrite r ON r.oid = q.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
-      WHERE q.classid = 'pg_rewrite'::regclass AND q.refclassid = 'pg_class'::regclass AND q.refobjid = rel
-        AND right(obj_description(v.oid, 'pg_class'), length(format(' with the computed fields "%s"', name))) = format(' with the computed fields "%s"', name) LIMIT 1;
+    view_rel := @extschema@._computed_view(rel, name);
     IF view_rel IS NOT NULL THEN
       FOR source_rel IN SELECT DISTINCT q.refobjid::regclass FROM pg_depend q JOIN pg_rewrite r ON r.oid = q.objid
                         WHERE r.ev_class = view_rel AND q.classid = 'pg_rewrite'::regclass AND q.refclassid = 'pg_class'::regclass AND q.refobjid <> view_rel LOOP

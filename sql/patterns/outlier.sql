@@ -550,7 +550,6 @@ DECLARE
   limit_size bigint := (SELECT s.setting::bigint FROM pg_settings s WHERE s.name = 'docpatterns.max_document_size');
   keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
   part record;
-  view_rel regclass;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
@@ -596,12 +595,7 @@ BEGIN
   END IF;
   PERFORM @extschema@._outlier_drop_index(rel, @extschema@.bson_get_text(p.options, 'field'))
     WHERE @extschema@.bson_get_text(p.options, 'index_elements') = 'true';
-  IF NOT EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d) THEN
-    view_rel := @extschema@._pattern_whole_view(rel);
-    IF view_rel IS NOT NULL THEN
-      EXECUTE format('DROP VIEW %s', view_rel);
-    END IF;
-  END IF;
+  PERFORM @extschema@._pattern_drop_whole(rel);
   RETURN done;
 END
 $$;

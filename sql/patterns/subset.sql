@@ -241,6 +241,11 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(_subset_check.rel) d WHERE d.pattern = 'subset' AND d.name = _subset_check.name
+             AND @extschema@._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), _subset_check.rel) IS NULL) THEN
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'source'::text, 'present'::text, 'missing'::text;
+    RETURN;
+  END IF;
   SELECT q.* INTO p FROM @extschema@._subset_parts(rel, name) q;
   IF p.deferred AND p.queue IS NULL THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'queue'::text, 'present'::text, 'missing'::text;

@@ -55,11 +55,13 @@ static void owner_follow(Oid relid);
 static void view_follow(Oid relid, const char *function, Oid owner);
 static Oid	view_find(Oid relid, const char *function);
 static void depend_main(Oid relid);
-static void depend_pair(Form_pg_trigger form, Oid relid, const char *pair);
+static Oid	depend_pair(Form_pg_trigger form, Oid relid, const char *pair);
 static void depend_others(Oid relid);
 static void depend_triggers(Oid side, const char *pair, Oid main);
 static void depend_side(Oid relid);
 static void depend(Oid class, Oid object, Oid on_class, Oid on, DependencyType type);
+static void pairs_lock(Oid relid, List *args);
+static void options_lock(const char *declared, const char *after);
 static void pair_lock(const char *pair);
 static bool has_guard(Oid relid);
 static bool is_queue(Oid relid);
@@ -104,8 +106,67 @@ trigger_created(CreateTrigStmt *stmt)
 	if (!OidIsValid(relid))
 		return;
 	CommandCounterIncrement();
+	pairs_lock(relid, stmt->args);
 	depend_main(relid);
 	depend_side(relid);
+}
+
+/*
+ * Two sessions may create triggers of one declaration at a time, as a restore
+ * in parallel does: the second has to see the first one's.  Locks the pairs
+ * that a new trigger names, and for the second pair of a declaration the first
+ * too, in this order and no other pairs: so nobody waits in a circle.
+ */
+static void
+pairs_lock(Oid relid, List *args)
+{
+	Oid			main;
+	Relation	rel;
+	int			i;
+
+	if (list_length(args) == 1)
+	{
+		options_lock(strVal(linitial(args)), NULL);
+		return;
+	}
+	if (list_length(args) != 3 ||
+		(strcmp(strVal(linitial(args)), "side") != 0 && strcmp(strVal(linitial(args)), "part") != 0))
+		return;
+	pair_lock(strVal(lsecond(args)));
+	main = dp_pair_find(strVal(lsecond(args)), true, relid);
+	if (!OidIsValid(main))
+		return;
+	rel = table_open(main, AccessShareLock);
+	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		const Trigger *trigger = &rel->trigdesc->triggers[i];
+
+		if (trigger->tgnargs == 1 && strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) == 0)
+			options_lock(trigger->tgargs[0], strVal(lsecond(args)));
+	}
+	table_close(rel, NoLock);
+}
+
+/* Locks the pairs of a declaration, the last one first; those before "after" only, if it is not NULL. */
+static void
+options_lock(const char *declared, const char *after)
+{
+	struct varlena *options = dp_declared_options(declared);
+	bool		passed = after == NULL;
+	int			i;
+
+	for (i = DP_PAIR_OPTIONS - 1; i >= 0 && options != NULL; i--)
+	{
+		DpValue		pair;
+
+		if (!dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options),
+							  dp_pair_options[i], strlen(dp_pair_options[i]), &pair) || pair.type != DP_TYPE_STRING)
+			continue;
+		if (passed)
+			pair_lock(DP_STRING_DATA(&pair));
+		else if (strcmp(DP_STRING_DATA(&pair), after) == 0)
+			passed = true;
+	}
 }
 
 /* A table was altered: partitions come, owners change. */
@@ -316,6 +377,7 @@ owner_follow(Oid relid)
 	{
 		view_follow(relid, "_pattern_whole_view", owner);
 		view_follow(relid, "_bucket_view", owner);
+		call_with("_computed_follow_owner", relid);
 	}
 }
 
@@ -372,7 +434,9 @@ depend_main(Oid relid)
 	{
 		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
 		struct varlena *options;
+		Oid			sides[DP_PAIR_OPTIONS] = {InvalidOid};
 		int			i;
+		int			j;
 
 		if (form->tgnargs != 1 || OidIsValid(form->tgparentid) || !is_ours(form))
 			continue;
@@ -384,8 +448,19 @@ depend_main(Oid relid)
 			if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options),
 								 dp_pair_options[i], strlen(dp_pair_options[i]), &pair) &&
 				pair.type == DP_TYPE_STRING)
-				depend_pair(form, relid, DP_STRING_DATA(&pair));
+				sides[i] = depend_pair(form, relid, DP_STRING_DATA(&pair));
 		}
+
+		/*
+		 * What was put off, or summed up, is of no use without its source and
+		 * its tree.  (It says so of the table, not of the trigger: pg_dump
+		 * would find that the trigger and the queue need each other.)
+		 */
+		for (i = 0; i < DP_PAIR_OPTIONS; i++)
+			for (j = 0; j < DP_PAIR_OPTIONS; j++)
+				if (OidIsValid(sides[i]) && OidIsValid(sides[j]) && has_guard(sides[i]) && !has_guard(sides[j]))
+					depend(RelationRelationId, sides[i], RelationRelationId, sides[j],
+						   is_queue(sides[i]) ? DEPENDENCY_AUTO : DEPENDENCY_NORMAL);
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
@@ -400,9 +475,9 @@ depend_main(Oid relid)
 /*
  * A main trigger's table and the other side of a pair depend on each other.
  * What lies beneath a relation of measurements is a part of it: it goes with
- * it, and cannot be dropped without it.
+ * it, and cannot be dropped without it.  Returns the other side, if it exists.
  */
-static void
+static Oid
 depend_pair(Form_pg_trigger form, Oid relid, const char *pair)
 {
 	Oid			trigger = form->oid;
@@ -417,20 +492,22 @@ depend_pair(Form_pg_trigger form, Oid relid, const char *pair)
 		beneath = function != NULL && strncmp(function, "bucket_", strlen("bucket_")) == 0;
 	}
 
-	pair_lock(pair);
 	side = dp_pair_find(pair, false, relid);
 	if (!OidIsValid(side))
-		return;
+		return InvalidOid;
 	if (!beneath)
 		depend(TriggerRelationId, trigger, RelationRelationId, side, DEPENDENCY_NORMAL);
 	if (has_guard(side))
-	{
 		depend(RelationRelationId, side, RelationRelationId, relid, beneath ? DEPENDENCY_INTERNAL : DEPENDENCY_NORMAL);
-		/* what was put off is of no use to anybody else */
-		if (is_queue(side))
-			depend(RelationRelationId, side, TriggerRelationId, trigger, DEPENDENCY_AUTO);
+	if (get_rel_relkind(side) != RELKIND_PARTITIONED_TABLE)
+		depend_triggers(side, pair, relid);
+	else
+	{
+		ListCell   *lc;
+
+		foreach(lc, find_all_inheritors(side, NoLock, NULL))
+			depend_triggers(lfirst_oid(lc), pair, relid);
 	}
-	depend_triggers(side, pair, relid);
 	if (beneath)
 	{
 		Oid			view = view_find(relid, "_bucket_view");
@@ -438,6 +515,7 @@ depend_pair(Form_pg_trigger form, Oid relid, const char *pair)
 		if (OidIsValid(view))
 			depend(RelationRelationId, view, RelationRelationId, relid, DEPENDENCY_AUTO);
 	}
+	return side;
 }
 
 /*
@@ -494,7 +572,8 @@ depend_others(Oid relid)
 }
 
 /*
- * The triggers of the side of a pair are of no use without the main table.
+ * The triggers of the side of a pair, or of one of its partitions, are of no
+ * use without the main table.
  */
 static void
 depend_triggers(Oid side, const char *pair, Oid main)
@@ -514,7 +593,7 @@ depend_triggers(Oid side, const char *pair, Oid main)
 		if (form->tgnargs != 3 || OidIsValid(form->tgparentid) || !is_ours(form))
 			continue;
 		first = first_argument(rel, tuple);
-		if (strcmp(first, "side") == 0 && strcmp(first + strlen("side") + 1, pair) == 0)
+		if ((strcmp(first, "side") == 0 || strcmp(first, "part") == 0) && strcmp(first + strlen("side") + 1, pair) == 0)
 			depend(TriggerRelationId, form->oid, RelationRelationId, main, DEPENDENCY_NORMAL);
 	}
 	systable_endscan(scan);
@@ -543,9 +622,8 @@ depend_side(Oid relid)
 		if (form->tgnargs != 3 || OidIsValid(form->tgparentid) || !is_ours(form))
 			continue;
 		first = first_argument(rel, tuple);
-		if (strcmp(first, "side") != 0)
+		if (strcmp(first, "side") != 0 && strcmp(first, "part") != 0)
 			continue;
-		pair_lock(first + strlen("side") + 1);
 		main = dp_pair_find(first + strlen("side") + 1, true, relid);
 		if (OidIsValid(main))
 			depend_main(main);

@@ -341,7 +341,7 @@ dp_rollup_tree_changed(DpChanges *changes)
 			continue;
 		r = dp_rollup(feed->decl);
 		if (r->tree_pair != NULL && strcmp(r->tree_pair, feed->pair) == 0 &&
-			OidIsValid(r->derivation->target) && OidIsValid(r->tree))
+			OidIsValid(r->derivation->target) && OidIsValid(r->tree) && dp_decl_maintained(feed->decl))
 			tree_changed(r, changes);
 	}
 }
