@@ -377,9 +377,21 @@ dp_derive_lock_groups(DpGroup **groups, int n, LOCKMODE mode)
 		group_locks = MAX_GROUP_LOCKS;	/* not some of them first */
 	for (i = 0; i < n; i++)
 	{
-		if (group_locks < MAX_GROUP_LOCKS || i == 0 || groups[i]->derivation != groups[i - 1]->derivation)
-			dp_derive_lock_group(groups[i]->derivation, groups[i]->hash, mode);
+		DpDerivation *d = groups[i]->derivation;
+
+		if (group_locks < MAX_GROUP_LOCKS || i == 0 || d != groups[i - 1]->derivation)
+			dp_derive_lock_group(d, groups[i]->hash, mode != NoLock ? mode :
+								 d->create_missing ? ExclusiveLock : RowExclusiveLock);
 	}
+}
+
+bool
+dp_derive_lock_few(DpGroup **groups, int n)
+{
+	if (group_locks + n > MAX_GROUP_LOCKS)
+		return false;
+	dp_derive_lock_groups(groups, n, NoLock);
+	return true;
 }
 
 /* Takes one of the two locks; returns whether it was not held already. */

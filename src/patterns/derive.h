@@ -24,17 +24,17 @@
  *		order of (derivation, hash of the key), before any row is locked.
  *	4.	The target rows of all groups are found, without a lock.  concerns() may
  *		say that a row needs no change: then it is neither locked nor written.
- *	5.	The others are locked in order of (target's OID, primary key), in their
+ *	5.	Where there are several groups, they are locked before, and a single one
+ *		is when it has no row, and looked for again: so a target row that is
+ *		inserted at the same time misses nothing.  create() may later make the row.
+ *	6.	The rows are locked in order of (target's OID, primary key), in their
  *		latest version at every isolation level.  Writing the row is a lock, too:
  *		apply() is first tried on a row that is not locked (group->locked is
  *		false), and again on the row that is locked (FOR NO KEY UPDATE) if it says
  *		that it must be (group->need_lock), if it changes nothing, or if the row was
- *		changed in the meantime.
- *	6.	apply() of all derivations that concern the row gives the new document,
+ *		changed in the meantime.  A row that has gone since it was found: as in 5.
+ *	7.	apply() of all derivations that concern the row gives the new document,
  *		which is written once, and not at all if its bytes are the same.
- *	7.	Groups without a target row take the lock of the group and are looked for
- *		again, so that a target row that is inserted at the same time misses
- *		nothing; create() may then make the row.
  *
  * A row that is inserted into a target, or whose link changes, gets the
  * fields of an empty group (protect()), and after the statement its groups are

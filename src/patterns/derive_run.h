@@ -18,6 +18,7 @@ struct DpDerive
 	uint32		mask;			/* of the table; its size is a power of 2 */
 	DpGroup   **table;
 	DpGroup    *few[16];		/* the table of most runs */
+	bool		locked;			/* all its groups have been locked before */
 	List	   *only;			/* settle: the derivations that are meant */
 	Oid			source;			/* the statement's table, or InvalidOid */
 	bool		check;			/* nothing is going to be written: no locks, and all is read with the query's snapshot */
@@ -25,9 +26,15 @@ struct DpDerive
 
 /*
  * Locks many groups (of DpGroups) in their order, or wholly where they are too
- * many for single locks.
+ * many for single locks.  NoLock: each as those do who have found no row.
  */
 extern void dp_derive_lock_groups(DpGroup **groups, int n, LOCKMODE mode);
+
+/*
+ * The same, each as those do who have found no row, if they are few enough for
+ * single locks; else locks none and returns false.
+ */
+extern bool dp_derive_lock_few(DpGroup **groups, int n);
 
 /* To be said before as many groups are locked one by one. */
 extern void dp_derive_lock_many(int n);

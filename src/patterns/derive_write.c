@@ -74,6 +74,8 @@ static bool trigger_protects(const Trigger *trigger);
 static void target_single(Target *t, DpGroup *group);
 static void target_many(Target *t, DpGroup **groups, int n);
 static void target_missing(Target *t, DpGroup **groups, int n);
+static void group_rows(Target *t, DpGroup *group, TargetRows *rows);
+static bool waits_for_row(const Target *t, const DpGroup *group);
 static bool group_find(Target *t, DpGroup *group);
 static void row_apply(Target *t, DpGroup **groups, int n, const DpRowRef *ref);
 static bool row_concerns(Target *t, DpGroup *group);
@@ -291,36 +293,46 @@ target_single(Target *t, DpGroup *group)
 }
 
 /*
- * Groups of one target: all rows are found, put in order and written; then the
- * groups that have no row are looked for again.
+ * Groups of one target.  They are locked, their rows are found, put in order and
+ * written.  With its lock a group can lose its row but gets no other one.
+ *
+ * Groups that are too many for locks of their own are found first; those that
+ * have no row are locked, perhaps by the lock for all, and looked for again.
  */
 static void
 target_many(Target *t, DpGroup **groups, int n)
 {
 	TargetRows	rows;
-	int			missing = 0;
-	DpGroup   **concerned;
+	DpGroup   **concerned = MemoryContextAllocHuge(t->run->context, sizeof(DpGroup *) * n);
+	DpGroup   **lost = MemoryContextAllocHuge(t->run->context, sizeof(DpGroup *) * n);
+	int			nlocks = 0;
+	int			nlost = 0;
 	int			i;
 
 	order_init(t);
 	rows.n = 0;
 	rows.cap = n + t->nwanted + 8;
 	rows.v = MemoryContextAllocExtended(t->run->context, sizeof(TargetRow) * rows.cap, MCXT_ALLOC_HUGE);
+	for (i = 0; i < n && !t->run->locked; i++)
+	{
+		if (groups[i]->derivation->methods->group_lock == NULL && waits_for_row(t, groups[i]))
+			lost[nlocks++] = groups[i];
+	}
+	if (nlocks > 0 && !dp_derive_lock_few(lost, nlocks))
+		nlocks = 0;
 	for (i = 0; i < n; i++)
 	{
-		bool		more;
-		int			mine = 0;
-
-		CHECK_FOR_INTERRUPTS();
-		for (more = group_find(t, groups[i]); more;
-			 more = !unique_row(groups[i]) && dp_writer_next(t->w))
-		{
-			groups[i]->found = true;
-			mine++;
-			if (row_concerns(t, groups[i]))
-				target_row_add(t, &rows, groups[i], LockTupleNoKeyExclusive);
-		}
-		groups[i]->several = mine > 1;
+		group_rows(t, groups[i], &rows);
+		if (!groups[i]->found && waits_for_row(t, groups[i]) &&
+			(nlocks == 0 || groups[i]->derivation->methods->group_lock != NULL))
+			lost[nlost++] = groups[i];
+	}
+	if (nlost > 0)
+	{
+		dp_derive_lock_groups(lost, nlost, NoLock);
+		dp_writer_look_again(t->w);
+		for (i = 0; i < nlost; i++)
+			group_rows(t, lost[i], &rows);
 	}
 	for (i = 0; i < t->nwanted; i++)
 	{
@@ -334,11 +346,11 @@ target_many(Target *t, DpGroup **groups, int n)
 	}
 	qsort_arg(rows.v, rows.n, sizeof(TargetRow), target_row_compare, &t->order);
 
-	concerned = MemoryContextAlloc(t->run->context, sizeof(DpGroup *) * n);
 	for (i = 0; i < rows.n;)
 	{
 		TargetRow  *first = &rows.v[i];
 		int			here = 0;
+		int			k;
 
 		CHECK_FOR_INTERRUPTS();
 		for (; i < rows.n && rows.v[i].ref.relid == first->ref.relid &&
@@ -349,22 +361,57 @@ target_many(Target *t, DpGroup **groups, int n)
 		}
 		if (!dp_writer_fetch(t->w, &first->ref))
 		{
-			while (here > 0)
-				concerned[--here]->again = true;
+			for (k = 0; k < here; k++)
+				concerned[k]->again = true;
 		}
 		else if (here > 0)
 			row_apply(t, concerned, here, &first->ref);
 		else
 			(void) dp_writer_lock(t->w, first->lock);
+		for (k = 0; k < here; k++)
+		{
+			/* another row of the same key has the same place in the order */
+			if (concerned[k]->again && unique_row(concerned[k]))
+				target_missing(t, &concerned[k], 1);
+		}
 	}
 
+	nlost = 0;
 	for (i = 0; i < n; i++)
 	{
-		if (!groups[i]->found || groups[i]->again)
-			concerned[missing++] = groups[i];
+		if (groups[i]->again || (!groups[i]->found && groups[i]->derivation->create_missing))
+			lost[nlost++] = groups[i];
 	}
-	if (missing > 0)
-		target_missing(t, concerned, missing);
+	if (nlost > 0)
+		target_missing(t, lost, nlost);
+}
+
+/* Adds the group's rows, as far as they have to be written. */
+static void
+group_rows(Target *t, DpGroup *group, TargetRows *rows)
+{
+	bool		more;
+	int			mine = 0;
+
+	CHECK_FOR_INTERRUPTS();
+	for (more = group_find(t, group); more; more = !unique_row(group) && dp_writer_next(t->w))
+	{
+		group->found = true;
+		mine++;
+		if (row_concerns(t, group))
+			target_row_add(t, rows, group, LockTupleNoKeyExclusive);
+	}
+	group->several = mine > 1;
+}
+
+/*
+ * Whether a group without a row has to be locked.  Who computes anew on his own
+ * account need not wait for a row: who inserts it computes it.
+ */
+static bool
+waits_for_row(const Target *t, const DpGroup *group)
+{
+	return !t->forced || group->derivation->create_missing;
 }
 
 /* Adds the writer's current row. */
@@ -395,36 +442,24 @@ target_row_add(Target *t, TargetRows *rows, DpGroup *group, LockTupleMode lock)
 
 /*
  * Groups whose row was not found, or was deleted or given another key before it could
- * be locked.  With the groups locked, whoever inserts such a row has either
+ * be locked; rows that are made are made here.  With the groups locked, whoever inserts such a row has either
  * committed, and it is found now, or will read the source when we have.
  */
 static void
 target_missing(Target *t, DpGroup **groups, int n)
 {
-	LOCKMODE	mode = RowExclusiveLock;
 	int			i;
-
-	/* who computes anew on his own account need not wait for a row: who inserts it computes it */
-	if (t->forced)
-	{
-		int			left = 0;
-
-		for (i = 0; i < n; i++)
-		{
-			if (groups[i]->again || groups[i]->derivation->create_missing)
-				groups[left++] = groups[i];
-		}
-		n = left;
-		if (n == 0)
-			return;
-	}
+	int			left = 0;
 
 	for (i = 0; i < n; i++)
 	{
-		if (groups[i]->derivation->create_missing)
-			mode = ExclusiveLock;
+		if (groups[i]->again || waits_for_row(t, groups[i]))
+			groups[left++] = groups[i];
 	}
-	dp_derive_lock_groups(groups, n, mode);
+	n = left;
+	if (n == 0)
+		return;
+	dp_derive_lock_groups(groups, n, NoLock);
 	for (i = 0; i < n; i++)
 	{
 		DpGroup    *group = groups[i];
@@ -707,6 +742,7 @@ dp_derive_late(Oid target, List *keys)
 			locked[n++] = group;
 	}
 	dp_derive_lock_groups(locked, n, ShareLock);
+	run->locked = true;
 
 	/* with the groups locked, a source without any rows stays so for them */
 	foreach(lc, derivations)

@@ -134,6 +134,8 @@ dp_writer_close(DpWriter *w)
 		EvalPlanQualEnd(&w->epq);
 	if (w->snapshot != NULL)
 		UnregisterSnapshot(w->snapshot);
+	foreach(lc, w->snapshots)
+		UnregisterSnapshot(lfirst(lc));
 	foreach(lc, w->leaves)
 	{
 		DpWriteLeaf	   *leaf = lfirst(lc);
@@ -160,6 +162,25 @@ dp_writer_refresh(DpWriter *w)
 	dp_write_entries(w);
 	CommandCounterIncrement();
 	w->stale = true;
+}
+
+void
+dp_writer_look_again(DpWriter *w)
+{
+	MemoryContext old;
+
+	CommandCounterIncrement();
+	if (w->snapshot == NULL || w->stale)
+	{
+		w->stale = true;
+		return;
+	}
+	old = MemoryContextSwitchTo(w->context);
+	w->snapshots = lappend(w->snapshots, w->snapshot);
+	w->snapshot = RegisterSnapshot(GetLatestSnapshot());
+	w->estate->es_snapshot = w->snapshot;
+	w->scan = NULL;
+	MemoryContextSwitchTo(old);
 }
 
 void

@@ -101,6 +101,12 @@ extern int64 dp_writer_close(DpWriter *w);
 extern void dp_writer_refresh(DpWriter *w);
 
 /*
+ * The same where rows that were found before are still going to be written:
+ * their references stay good.  What was seen is kept until the writer is closed.
+ */
+extern void dp_writer_look_again(DpWriter *w);
+
+/*
  * Whether the rows that are updated from here on are new ones of this
  * statement: then their former entries in indexes cannot be removed yet, and
  * indexes are not asked to try, which would cost more than the entries.

@@ -56,6 +56,7 @@ struct DpWriter
 	List	   *leaf_oids;		/* of a partitioned table, NIL until they are wanted */
 	List	   *leaves;			/* of DpWriteLeaf, those that are open */
 	Snapshot	snapshot;
+	List	   *snapshots;		/* former ones that keep the places of rows from being given away */
 	uint32		epoch;			/* of the snapshot */
 	bool		fresh;			/* see dp_writer_fresh() */
 	int			fresh_rows;		/* such rows since something was looked for */
