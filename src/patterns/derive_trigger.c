@@ -332,14 +332,11 @@ target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
 	}
 	else
 	{
+		/* where there was no document it is new, too */
 		if (update)
-		{
 			before = tuple_document(decl, trigdata->tg_trigtuple, desc);
-			if (before == NULL)
-				before = dp_document_to_varlena((const uint8 *) "\5\0\0\0\0", DP_DOCUMENT_MIN_SIZE);
-		}
 		result = d->methods->protect != NULL ? d->methods->protect(d, before, after) : after;
-		if (!update || link_changed(d, decl, trigdata->tg_trigtuple, tuple, desc, before, result))
+		if (before == NULL || link_changed(d, decl, trigdata->tg_trigtuple, tuple, desc, before, result))
 		{
 			DpKey		key;
 

@@ -55,6 +55,7 @@ typedef struct Target
 	KeyOrder	order;
 	bool		ordered;		/* order is filled in */
 	bool		forced;
+	DpKey		sought;			/* what is looked for */
 	DpRefWanted *wanted;		/* rows to be locked because the statement's rows refer to them */
 	int			nwanted;
 } Target;
@@ -246,9 +247,11 @@ trigger_protects(const Trigger *trigger)
 	static int	nknown = 0;
 	char	   *name;
 	char	   *suffix;
+	const DpDeriveMethods *methods;
 	int			i;
 
-	if (strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0)
+	/* those of a source have three arguments, or are of patterns whose main trigger is there */
+	if (strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0 || trigger->tgnargs == 3)
 		return false;
 	for (i = 0; i < nknown; i++)
 	{
@@ -261,7 +264,8 @@ trigger_protects(const Trigger *trigger)
 		get_func_namespace(trigger->tgfoid) != dp_types()->schema)
 		return false;
 	*suffix = '\0';
-	if (dp_derive_methods(name) == NULL)
+	methods = dp_derive_methods(name);
+	if (methods == NULL || methods->main_on_source)
 		return false;
 	if (nknown < lengthof(known))
 		known[nknown++] = trigger->tgfoid;
@@ -510,17 +514,12 @@ group_find(Target *t, DpGroup *group)
 
 	MemoryContextReset(t->row);
 	if (d->link == NULL && !d->methods->main_on_source)
-	{
-		DpKey		key;
-
-		found = dp_key_of_value(d->decl, &group->key, &key) &&
-			dp_writer_find(t->w, d->lookup, key.values);
-	}
+		found = dp_key_of_value(d->decl, &group->key, &t->sought) &&
+			dp_writer_find(t->w, d->lookup, t->sought.values);
 	else
 	{
-		Datum		value = PointerGetDatum(dp_value_to_varlena(&group->key));
-
-		found = dp_writer_find(t->w, d->lookup, &value);
+		t->sought.values[0] = PointerGetDatum(dp_value_to_varlena(&group->key));
+		found = dp_writer_find(t->w, d->lookup, t->sought.values);
 	}
 	MemoryContextSwitchTo(old);
 	return found;

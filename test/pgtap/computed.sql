@@ -1,0 +1,175 @@
+-- The computed pattern: signatures, errors, values at the edges, names that need quoting, and every way to declare it. What
+-- statements on a source tell is tried in derive_sources.sql.
+\set QUIET 1
+\set ON_ERROR_STOP 1
+SET client_min_messages = warning;
+SET timezone = 'UTC';
+
+BEGIN;
+SELECT plan(74);
+
+-- Signatures
+SELECT has_function('computed_enable', ARRAY['regclass', 'regclass', 'text', 'bson', 'text', 'bson', 'bson', 'boolean', 'text', 'text', 'text', 'text', 'text']);
+SELECT function_returns('computed_enable', 'text');
+SELECT volatility_is('computed_enable', 'volatile');
+SELECT has_function('computed_refresh', ARRAY['regclass', 'text', 'integer']);
+SELECT function_returns('computed_refresh', 'bigint');
+SELECT volatility_is('computed_staleness', 'stable');
+SELECT function_returns('computed_trigger', 'trigger');
+
+-- Errors of declarations
+SELECT collection_create('t'), collection_create('s') \g /dev/null
+CREATE TABLE plain (id int PRIMARY KEY, x int);
+SELECT throws_ok($$SELECT computed_enable('t', 's', 'a', NULL)$$, '22004', NULL, 'fields must not be null');
+SELECT throws_ok($$SELECT computed_enable('t', 's', NULL, '{n: {$count: {}}}')$$, '22004', NULL, 'on_field must not be null');
+SELECT throws_ok($$SELECT computed_enable('t', 's', 'a', '{}')$$, '22023', NULL, 'there must be fields');
+SELECT throws_ok($$SELECT computed_enable('t', 's', 'a', '{n: 5}')$$, '22023', NULL, 'a field is an accumulator');
+SELECT throws_ok($$SELECT computed_enable('t', 's', 'a', '{n: {$nonsense: 1}}')$$, '0A000', NULL, 'an accumulator has a known name');
+SELECT throws_ok($$SELECT computed_enable('t', 's', 'a', '{_id: {$count: {}}}')$$, '22023', NULL, '_id is not computed');
+SELECT throws_ok($$SELECT computed_enable('t', 's', 'a', '{n: {$count: {}}}', target_field => 'n')$$, '22023', NULL, 'the link is not computed');
+SELECT throws_ok($$SELECT computed_enable('t', 's', 'a', '{n: {$count: {}}}', mode => 'soon')$$, '22023', NULL, 'a mode is one of three');
+SELECT throws_ok($$SELECT computed_enable('t', 's', 'a', '{n: {$count: {}}}', mode => 'on_read', create_missing => true)$$, '22023', NULL, 'a view makes no documents');
+SELECT throws_ok($$SELECT computed_enable('t', 's', 'a', '{n: {$count: {}}}', filter => '{$nonsense: 1}')$$, NULL, NULL, 'a filter is a filter');
+SELECT throws_ok($$SELECT computed_enable('plain', 's', 'a', '{n: {$count: {}}}')$$, NULL, NULL, 'the target has documents');
+SELECT is(computed_enable('t', 's', 'a', '{n: {$count: {}}, sum: {$sum: "$x"}}'), 'n', 'the name is the first field');
+SELECT throws_ok($$SELECT computed_enable('t', 's', 'b', '{n: {$count: {}}}')$$, '42710', NULL, 'a name is used once');
+SELECT throws_ok($$SELECT computed_enable('t', 's', 'b', '{sum: {$count: {}}}', name => 'other')$$, '22023', NULL, 'no two keep one field');
+SELECT throws_ok($$SELECT computed_refresh('t', batch => 0)$$, '22023', NULL, 'a batch is positive');
+SELECT throws_ok($$SELECT pattern_alter('t', 'n', '{on_field: "b"}')$$, '22023', NULL, 'on_field stays');
+SELECT throws_ok($$SELECT pattern_alter('t', 'n', '{mode: "on_read"}')$$, '22023', NULL, 'the mode does not become on_read');
+SELECT throws_ok($$SELECT pattern_alter('t', 'n', '{fields: 5}')$$, '22023', NULL, 'options keep their types');
+SELECT throws_ok($$SELECT pattern_alter('t', 'nobody', '{mode: "deferred"}')$$, '42704', NULL, 'a declaration that is not there');
+
+-- Values at the edges
+INSERT INTO t (doc) VALUES ('{_id: 1}'), ('{_id: "one"}'), ('{_id: {a: 1, b: [2]}}') \g /dev/null
+SELECT is((SELECT doc -> 'n' FROM t WHERE _id = 1), '0'::bson_value, 'a new document has the totals of no rows');
+INSERT INTO s (doc) VALUES ('{_id: 1, a: 1, x: 1}'), ('{_id: 2, a: 1.0, x: 2.5}'), ('{_id: 3, a: {$numberDecimal: "1"}, x: {$numberDecimal: "0.1"}}'),
+  ('{_id: 4, a: "one", x: "text"}'), ('{_id: 5, a: null, x: 9}'), ('{_id: 6, x: 9}'), ('{_id: 7, a: {a: 1, b: [2]}, x: {$numberLong: "9223372036854775807"}}');
+SELECT is((SELECT doc -> 'n' FROM t WHERE _id = 1), '3'::bson_value, 'equal numbers of all types are one group');
+SELECT is((SELECT (doc -> 'sum')::numeric FROM t WHERE _id = 1), 3.6, 'a sum of mixed types is exact');
+SELECT is((SELECT doc -> 'sum' FROM t WHERE _id = '"one"'), '0'::bson_value, 'texts add nothing');
+SELECT is((SELECT bson_typeof(doc -> 'sum') FROM t WHERE _id = '{a: 1, b: [2]}'), 'long', 'a sum that fits into a long is one');
+INSERT INTO s (doc) VALUES ('{_id: 8, a: {a: 1, b: [2]}, x: 1}');
+SELECT is((SELECT bson_typeof(doc -> 'sum') FROM t WHERE _id = '{a: 1, b: [2]}'), 'double', 'one that does not is a double');
+DELETE FROM s WHERE _id = 8;
+SELECT is((SELECT doc -> 'sum' FROM t WHERE _id = '{a: 1, b: [2]}'), '{"$numberLong": "9223372036854775807"}'::bson_value, 'and exact again when it does');
+INSERT INTO s (doc) VALUES ('{_id: 9, a: "one", x: {$numberDouble: "Infinity"}}'), ('{_id: 10, a: "one", x: {$numberDouble: "-Infinity"}}'), ('{_id: 11, a: "one", x: 4.5}');
+SELECT is((SELECT (doc -> 'sum')::float8 FROM t WHERE _id = '"one"'), 'NaN'::float8, 'infinities of both signs make NaN');
+DELETE FROM s WHERE _id = 10;
+SELECT is((SELECT (doc -> 'sum')::float8 FROM t WHERE _id = '"one"'), 'Infinity'::float8, 'one of them is what is left');
+DELETE FROM s WHERE _id = 9;
+SELECT is((SELECT (doc -> 'sum')::float8 FROM t WHERE _id = '"one"'), 4.5::float8, 'without it the sum is what it was');
+UPDATE s SET doc = bson_set(doc, 'x', 'NaN'::float8) WHERE _id = 11;
+SELECT is((SELECT (doc -> 'sum')::float8 FROM t WHERE _id = '"one"'), 'NaN'::float8, 'so it is with NaN');
+SELECT is_empty($$SELECT * FROM pattern_check()$$, 'all of that is in line');
+DELETE FROM s;
+SELECT is((SELECT count(*) FROM t WHERE doc -> 'n' = '0'::bson_value AND doc -> 'sum' = '0'::bson_value AND NOT bson_exists(doc, '_computed.n')), 3::bigint, 'emptied groups are those of no rows, without a state');
+
+-- Protection, build and repair
+UPDATE t SET doc = bson_set(bson_set(doc, 'n', 77), 'mine', 5) WHERE _id = 1;
+SELECT is((SELECT doc FROM t WHERE _id = 1), '{_id: 1, n: 0, sum: 0, mine: 5}'::bson, 'hand-written totals are put back');
+UPDATE t SET doc = bson_unset(doc, 'sum') WHERE _id = 1;
+SELECT is((SELECT doc -> 'sum' FROM t WHERE _id = 1), '0'::bson_value, 'those that are taken out, too');
+SET LOCAL docpatterns.maintain = off;
+UPDATE t SET doc = bson_set(doc, 'n', 77) WHERE _id = 1;
+INSERT INTO s (doc) VALUES ('{a: "one", x: 2}');
+SET LOCAL docpatterns.maintain = on;
+SELECT is((SELECT count(DISTINCT key) FROM pattern_check('t')), 2::bigint, 'pattern_check finds what is wrong');
+SELECT is(pattern_repair('t', 'n'), 2::bigint, 'pattern_repair writes just that');
+SELECT is_empty($$SELECT * FROM pattern_check()$$, 'and mends it');
+SELECT is(pattern_repair('t', 'n'), 0::bigint, 'a second time there is nothing to do');
+
+-- Changing and ending
+SELECT pattern_alter('t', 'n', '{fields: {n: {$count: {}}, best: {$max: "$x"}}, filter: {x: {$gt: 0}}}') \g /dev/null
+SELECT is((SELECT doc FROM t WHERE _id = '"one"'), '{_id: "one", n: 1, best: 2}'::bson, 'fields are exchanged');
+INSERT INTO s (doc) VALUES ('{a: "one", x: -2}'), ('{a: "one", x: 8}');
+SELECT is((SELECT doc FROM t WHERE _id = '"one"'), '{_id: "one", n: 2, best: 8}'::bson, 'the filter holds');
+UPDATE s SET doc = bson_set(doc, 'x', -8) WHERE doc @@ '{x: 8}';
+SELECT is((SELECT doc FROM t WHERE _id = '"one"'), '{_id: "one", n: 1, best: 2}'::bson, 'a row that it lets through no more is gone');
+SELECT pattern_disable('t', 'n', true) \g /dev/null
+SELECT is((SELECT doc FROM t WHERE _id = '"one"'), '{_id: "one", n: 1, best: 2}'::bson, 'keep_data keeps the fields');
+INSERT INTO s (doc) VALUES ('{a: "one", x: 8}');
+SELECT is((SELECT doc -> 'n' FROM t WHERE _id = '"one"'), '1'::bson_value, 'and nobody keeps them in line');
+SELECT is((SELECT count(*) FROM pg_trigger WHERE tgrelid IN ('t'::regclass, 's'::regclass) AND tgname LIKE '%computed%'), 0::bigint, 'no trigger is left');
+SELECT is((SELECT count(*) FROM pg_index WHERE indrelid = 's'::regclass), 1::bigint, 'nor an index');
+DELETE FROM s; DELETE FROM t;
+
+-- Names that need quoting, other columns, another key; a path with quotes
+CREATE SCHEMA "a ""b";
+CREATE TABLE "a ""b"."T ' x" ("k ""1" int, k2 text, "the doc" bson, other int DEFAULT 7, PRIMARY KEY ("k ""1", k2));
+CREATE TABLE "a ""b"."S %s" ("no" int PRIMARY KEY, "Doc" bson, noise bson);
+SELECT computed_enable('"a ""b"."T '' x"', '"a ""b"."S %s"', 'to."a b"', '{"n''s": {$count: {}}, "x\"y": {$sum: {$multiply: ["$q", 2]}}}', name => 'it''s "%I"',
+  doc_column => 'the doc', source_doc_column => 'Doc') \g /dev/null
+INSERT INTO "a ""b"."T ' x" VALUES (1, 'one', '{}'), (2, 'two', NULL);
+INSERT INTO "a ""b"."S %s" VALUES (1, '{to: {"a b": [1, "one"]}, q: 4}', NULL), (2, '{to: {"a b": [1, "one"]}, q: 5}', '{q: 100}'), (3, NULL, NULL), (4, '{to: {"a b": [2, "two"]}}', NULL);
+SELECT is((SELECT "the doc" FROM "a ""b"."T ' x" WHERE "k ""1" = 1), '{"n''s": 2, "x\"y": 18}'::bson, 'names that need quoting');
+SELECT is((SELECT "the doc" FROM "a ""b"."T ' x" WHERE "k ""1" = 2), NULL::bson, 'no document, no fields');
+UPDATE "a ""b"."T ' x" SET "the doc" = '{own: 1}' WHERE "k ""1" = 2;
+SELECT is((SELECT ("the doc" -> 'n''s')::int FROM "a ""b"."T ' x" WHERE "k ""1" = 2), 1, 'a document that comes later');
+SELECT is_empty($$SELECT * FROM pattern_check('"a ""b"."T '' x"')$$, 'they are checked');
+SELECT pattern_disable('"a ""b"."T '' x"') \g /dev/null
+SELECT is((SELECT "the doc" FROM "a ""b"."T ' x" WHERE "k ""1" = 1), '{}'::bson, 'and go away');
+
+-- Source and target are one table; a chain of two; several documents of one link
+SELECT computed_enable('t', 't', 'parent', '{children: {$count: {}}, size: {$sum: "$own"}}') \g /dev/null
+INSERT INTO t (doc) VALUES ('{_id: 1, own: 1}'), ('{_id: 2, parent: 1, own: 2}'), ('{_id: 3, parent: 1, own: 3}'), ('{_id: 4, parent: 4, own: 4}');
+SELECT results_eq($$SELECT _id::int, (doc -> 'children')::int, (doc -> 'size')::int FROM t ORDER BY 1$$, $$VALUES (1, 2, 5), (2, 0, 0), (3, 0, 0), (4, 1, 4)$$, 'a table that is source and target');
+UPDATE t SET doc = bson_set(doc, 'parent', 2) WHERE _id IN (3, 4);
+SELECT results_eq($$SELECT _id::int, (doc -> 'children')::int, (doc -> 'size')::int FROM t ORDER BY 1$$, $$VALUES (1, 1, 2), (2, 2, 7), (3, 0, 0), (4, 0, 0)$$, 'rows that move in it');
+SELECT is_empty($$SELECT * FROM pattern_check('t')$$, 'it is in line');
+SELECT pattern_disable('t') \g /dev/null
+TRUNCATE t;
+SELECT collection_create('u') \g /dev/null
+SELECT computed_enable('t', 's', 'a', '{n: {$count: {}}}', create_missing => true), computed_enable('u', 't', 'n', '{groups: {$count: {}}}', create_missing => true) \g /dev/null
+INSERT INTO s (doc) VALUES ('{_id: 1, a: 1}'), ('{_id: 2, a: 1}'), ('{_id: 3, a: 2}'), ('{_id: 4, a: 3}');
+SELECT results_eq($$SELECT _id::int, (doc -> 'groups')::int FROM u ORDER BY 1$$, $$VALUES (1, 2), (2, 1)$$, 'totals of totals');
+UPDATE s SET doc = bson_set(doc, 'a', 3) WHERE _id = 3;
+SELECT results_eq($$SELECT _id::int, (doc -> 'groups')::int FROM u ORDER BY 1$$, $$VALUES (0, 1), (1, 0), (2, 2)$$, 'they follow');
+TRUNCATE s;
+SELECT results_eq($$SELECT _id::int, (doc -> 'groups')::int FROM u ORDER BY 1$$, $$VALUES (0, 3), (1, 0), (2, 0)$$, 'also TRUNCATE');
+SELECT is_empty($$SELECT * FROM pattern_check()$$, 'the chain is in line');
+SELECT pattern_disable('u'), pattern_disable('t') \g /dev/null
+TRUNCATE t, s;
+SELECT computed_enable('t', 's', 'a', '{n: {$count: {}}, all: {$addToSet: "$x", cap: 10}}', target_field => 'g') \g /dev/null
+INSERT INTO t (doc) VALUES ('{_id: 1, g: 5}'), ('{_id: 2, g: 5}'), ('{_id: 3}');
+INSERT INTO s (doc) VALUES ('{a: 5, x: 1}'), ('{a: 5, x: 1}'), ('{a: 6, x: 2}');
+SELECT results_eq($$SELECT (doc -> 'n')::int, doc ->> 'all' FROM t ORDER BY _id$$, $$VALUES (2, '[1]'), (2, '[1]'), (0, '[]')$$, 'all documents of a link');
+UPDATE t SET doc = bson_set(doc, 'g', 6) WHERE _id IN (2, 3);
+SELECT results_eq($$SELECT (doc -> 'n')::int, doc ->> 'all' FROM t ORDER BY _id$$, $$VALUES (2, '[1]'), (1, '[2]'), (1, '[2]')$$, 'a link that changes');
+SELECT pattern_disable('t') \g /dev/null
+TRUNCATE t, s;
+
+-- Later, and on reading
+SELECT computed_enable('t', 's', 'a', '{n: {$count: {}}}', mode => 'deferred') \g /dev/null
+INSERT INTO t (doc) VALUES ('{_id: 1}'), ('{_id: 2}');
+INSERT INTO s (doc) VALUES ('{a: 1}'), ('{a: 1}'), ('{a: 2}'), ('{a: 3}');
+SELECT is((SELECT count(*) FROM t WHERE doc -> 'n' = '0'::bson_value), 2::bigint, 'deferred: nothing is written yet');
+SELECT is((SELECT count(*) FROM computed_staleness('t')), 3::bigint, 'what waits is told');
+SELECT is_empty($$SELECT * FROM pattern_check()$$, 'and no violation');
+SELECT computed_refresh('t', batch => 1), computed_refresh('t') \g /dev/null
+SELECT results_eq($$SELECT (doc -> 'n')::int FROM t ORDER BY _id$$, $$VALUES (2), (1)$$, 'computed_refresh works it off');
+SELECT pattern_alter('t', 'n', '{mode: "immediate"}'), pattern_disable('t') \g /dev/null
+SELECT computed_enable('t', 's', 'a', '{n: {$count: {}}, sum: {$sum: "$x"}}', mode => 'on_read', filter => '{a: {$lt: 3}}') \g /dev/null
+SELECT results_eq($$SELECT doc FROM t_n_view ORDER BY _id$$, $$VALUES ('{_id: 1, n: 2, sum: 0}'::bson), ('{_id: 2, n: 1, sum: 0}')$$, 'on_read: a view computes');
+SELECT pattern_disable('t') \g /dev/null
+SELECT hasnt_view('t_n_view');
+TRUNCATE t, s;
+
+-- Partitions on both sides
+CREATE TABLE pt (_id bson_value, doc bson, region int NOT NULL, PRIMARY KEY (_id, region)) PARTITION BY LIST (region);
+CREATE TABLE pt1 PARTITION OF pt FOR VALUES IN (1);
+CREATE TABLE pt2 PARTITION OF pt FOR VALUES IN (2);
+CREATE TABLE ps (id int, extra int, doc bson, PRIMARY KEY (id)) PARTITION BY RANGE (id);
+CREATE TABLE ps1 PARTITION OF ps FOR VALUES FROM (0) TO (100);
+SELECT computed_enable('pt', 'ps', 'a', '{n: {$count: {}}, low: {$min: "$x"}}', target_field => 'g') \g /dev/null
+INSERT INTO pt VALUES (to_bson(1), '{g: 1}', 1), (to_bson(2), '{g: 2}', 2);
+CREATE TABLE ps2 PARTITION OF ps FOR VALUES FROM (100) TO (200);
+INSERT INTO ps (id, doc) VALUES (1, '{a: 1, x: 5}'), (101, '{a: 1, x: 3}'), (102, '{a: 2, x: 4}');
+UPDATE ps SET id = 105 WHERE id = 1;
+UPDATE pt SET region = 3 - region;
+DELETE FROM ps2 WHERE doc @@ '{x: 3}';
+SELECT results_eq($$SELECT _id::int, region, (doc -> 'n')::int, (doc -> 'low')::int FROM pt ORDER BY 1$$, $$VALUES (1, 2, 1, 5), (2, 1, 1, 4)$$, 'partitions on both sides');
+SELECT is_empty($$SELECT * FROM pattern_check('pt')$$, 'are in line');
+
+SELECT * FROM finish();
+ROLLBACK;
