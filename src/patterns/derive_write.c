@@ -302,6 +302,7 @@ target_single(Target *t, DpGroup *group)
  *
  * Groups that are too many for locks of their own are found first; those that
  * have no row are locked, perhaps by the lock for all, and looked for again.
+ * Where only patterns write, groups are locked in the end, if they have no row.
  */
 static void
 target_many(Target *t, DpGroup **groups, int n)
@@ -319,7 +320,8 @@ target_many(Target *t, DpGroup **groups, int n)
 	rows.v = MemoryContextAllocExtended(t->run->context, sizeof(TargetRow) * rows.cap, MCXT_ALLOC_HUGE);
 	for (i = 0; i < n && !t->run->locked; i++)
 	{
-		if (groups[i]->derivation->methods->group_lock == NULL && waits_for_row(t, groups[i]))
+		if (groups[i]->derivation->methods->group_lock == NULL && !groups[i]->derivation->guarded &&
+			waits_for_row(t, groups[i]))
 			lost[nlocks++] = groups[i];
 	}
 	if (nlocks > 0 && !dp_derive_lock_few(lost, nlocks))
@@ -327,7 +329,7 @@ target_many(Target *t, DpGroup **groups, int n)
 	for (i = 0; i < n; i++)
 	{
 		group_rows(t, groups[i], &rows);
-		if (!groups[i]->found && waits_for_row(t, groups[i]) &&
+		if (!groups[i]->found && !groups[i]->derivation->guarded && waits_for_row(t, groups[i]) &&
 			(nlocks == 0 || groups[i]->derivation->methods->group_lock != NULL))
 			lost[nlost++] = groups[i];
 	}
@@ -375,7 +377,7 @@ target_many(Target *t, DpGroup **groups, int n)
 		for (k = 0; k < here; k++)
 		{
 			/* another row of the same key has the same place in the order */
-			if (concerned[k]->again && unique_row(concerned[k]))
+			if (concerned[k]->again && unique_row(concerned[k]) && !concerned[k]->derivation->guarded)
 				target_missing(t, &concerned[k], 1);
 		}
 	}
