@@ -80,6 +80,6 @@ sql -v n=$((each * clients)) <<'SQL'
 SELECT format('200 counters of %s events by several clients at once: mean, rms error, bound'::text, :n);
 SELECT format('%-12s %8s %8s %8s', what, round((100 * (avg(v) / :n - 1))::numeric, 2) || ' %', round((100 * sqrt(avg((v - :n) ^ 2)) / :n)::numeric, 2) || ' %', round(100 * bound, 2) || ' %')
 FROM (SELECT 'step 100' AS what, (doc ->> 'steps')::float8 AS v, sqrt(99.0 / :n) AS bound FROM bench_approximation.many UNION ALL SELECT 'error 0.05', (doc ->> 'errors')::float8, 0.05 FROM bench_approximation.many) q GROUP BY what, bound;
-SELECT format('pattern_check: %s', count(*)) FROM pattern_check();
+SELECT format('violations found by pattern_check: %s', (SELECT count(*) FROM pattern_check('bench_approximation.slots')) + (SELECT count(*) FROM pattern_check('bench_approximation.many')));
 DROP SCHEMA bench_approximation CASCADE;
 SQL

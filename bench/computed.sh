@@ -57,3 +57,4 @@ for groups in 1000 1; do
     { r = $2 / $1; if (!low || r < low) low = r; if (r > high) high = r }
     END { printf "%-38s %8.0f %8.0f %7.3f   %.2f  %s   %5.3f       %.3f-%.3f\n", name, plain, ours, ours / plain, bar, (ours / plain < bar ? "BELOW" : "     "), hand / plain, low, high }' "$dir/rates.$groups"
 done
+psql -XqAt -c 'SET client_min_messages = warning' -c 'DROP SCHEMA computed_bench CASCADE'

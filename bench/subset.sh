@@ -58,3 +58,4 @@ for kind in below enter; do
   awk -v k="$kind" -v b="${best[bare]}" -v h="${best[hand]}" -v o="${best[ours]}" 'BEGIN {
     printf "reviews that %-16s bare %d/s, hand-written %d/s, subset %d/s: %.2f of bare, %.2f x hand-written\n", k == "enter" ? "enter" : "do not enter", b, h, o, o / b, o / h }'
 done
+"$cluster" psql -qXAt -c "SELECT format('violations found by pattern_check: %s', count(*)) FROM pattern_check('bench_subset.products')" -c 'DROP SCHEMA bench_subset CASCADE'
