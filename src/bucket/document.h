@@ -128,9 +128,6 @@ extern int	dp_slot_count(const DpSlotUnits *units, int level, int64 base);
 /* The number that the first slot of a unit has. */
 #define dp_slot_lowest(unit)	((unit) == DP_UNIT_DAY ? 1 : 0)
 
-/* The slot of a time at a level. */
-extern int	dp_slot_of(const DpSlotUnits *units, int level, int64 ms);
-
 /* Milliseconds from one slot of the unit to the next. */
 extern int64 dp_slot_width(DpSlotUnit unit);
 

@@ -107,25 +107,6 @@ dp_slot_count(const DpSlotUnits *units, int level, int64 base)
 	}
 }
 
-int
-dp_slot_of(const DpSlotUnits *units, int level, int64 ms)
-{
-	DpParts		p;
-
-	switch (units->first + level)
-	{
-		case DP_UNIT_DAY:
-			dp_parts_of(ms, &p);
-			return p.day;
-		case DP_UNIT_HOUR:
-			return (int) (dp_floor_mod(ms, DP_MS_DAY) / DP_MS_HOUR);
-		case DP_UNIT_MINUTE:
-			return (int) (dp_floor_mod(ms, DP_MS_HOUR) / DP_MS_MINUTE);
-		default:
-			return (int) (dp_floor_mod(ms, DP_MS_MINUTE) / DP_MS_SECOND);
-	}
-}
-
 int64
 dp_slot_width(DpSlotUnit unit)
 {

@@ -29,19 +29,6 @@ share_add_common(DpShare *share, const DpPathStats *path, int i)
 	share->top = Max(share->top, path->mcv_docs[i]);
 }
 
-DpShare
-dp_path_share_all(const DpPathStats *path)
-{
-	DpShare		share = {path->rest_docs, path->rest_items, 0};
-
-	for (int i = 0; i < path->nmcv; i++)
-		share_add_common(&share, path, i);
-	/* without items collected, at least their number is known */
-	share.items = Max(share.items, path->items);
-	share.docs = Max(share.docs, path->item_docs);
-	return share;
-}
-
 double
 dp_path_distinct(const DpEstimator *estimator, const DpPathStats *path)
 {

@@ -56,9 +56,6 @@ extern DpShare dp_path_share_range(const DpPathStats *path, const DpLimit *lower
 /* The items that meet a test, which is run on those that are known. */
 extern DpShare dp_path_share_test(const DpPathStats *path, DpItemTest test, const void *arg);
 
-/* All items. */
-extern DpShare dp_path_share_all(const DpPathStats *path);
-
 /* The share of documents that have at least one item of the set. */
 extern double dp_path_any(const DpPathStats *path, const DpShare *share);
 

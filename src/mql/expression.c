@@ -112,12 +112,6 @@ dp_expr_eval(const DpExpr *e, DpExprState *state, DpValue *result)
 }
 
 bool
-dp_expr_constant(const DpExpr *e, DpValue *result)
-{
-	return dp_node_is_literal(e->root, result) && result->type != DP_TYPE_EOD;
-}
-
-bool
 dp_expr_is_true(const DpValue *v)
 {
 	switch (v->type)

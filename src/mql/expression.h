@@ -65,9 +65,6 @@ dp_expr_state_root(DpExprState *state, const DpValue *root)
  */
 extern bool dp_expr_eval(const DpExpr *e, DpExprState *state, DpValue *result);
 
-/* The constant that the expression always gives, if it is a literal. */
-extern bool dp_expr_constant(const DpExpr *e, DpValue *result);
-
 /* Whether a value counts as true: all but missing (DP_TYPE_EOD), null, undefined, false and numbers equal to 0. */
 extern bool dp_expr_is_true(const DpValue *v);
 

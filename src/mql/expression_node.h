@@ -195,7 +195,6 @@ typedef struct DpLoop
 
 extern void dp_loop_begin(DpLoop *loop);
 extern void dp_loop_round(DpLoop *loop);	/* before each round */
-extern void dp_loop_pause(DpLoop *loop);	/* for what shall outlive the round */
 extern void dp_loop_end(DpLoop *loop);
 
 /* ---------------------------------------------------------------- numbers */

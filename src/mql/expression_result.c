@@ -168,12 +168,6 @@ dp_loop_round(DpLoop *loop)
 }
 
 void
-dp_loop_pause(DpLoop *loop)
-{
-	MemoryContextSwitchTo(loop->outside);
-}
-
-void
 dp_loop_end(DpLoop *loop)
 {
 	MemoryContextSwitchTo(loop->outside);

@@ -705,10 +705,3 @@ dp_accumulation_show(DpAccumulation *g)
 	}
 	g->is_shown = true;
 }
-
-void
-dp_accumulation_value(DpAccumulation *g, int field, DpValue *value)
-{
-	dp_accumulation_show(g);
-	*value = g->results[field];
-}

@@ -215,9 +215,6 @@ extern struct varlena *dp_accumulation_write(DpAccumulation *g, const DpValue *t
 /* The fields alone, as a new document. */
 extern struct varlena *dp_accumulation_fields(DpAccumulation *g);
 
-/* The value of one field, in memory that lives until the group changes. */
-extern void dp_accumulation_value(DpAccumulation *g, int field, DpValue *value);
-
 /*
  * The document changed with the fields and state of kept in place of its own
  * (a user's update of a target).  NULL if they are the same bytes.

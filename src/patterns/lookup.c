@@ -63,34 +63,6 @@ dp_lookup_path(Oid relid, const char *column, const char *path, MemoryContext co
 	return lookup_make(relid, LOOKUP_PATH, column, path, context);
 }
 
-DpLookup *
-dp_lookup_column(Oid relid, const char *column, MemoryContext context)
-{
-	return lookup_make(relid, LOOKUP_COLUMN, column, NULL, context);
-}
-
-/*
- * Whether each part of the table has an index for it.
- */
-bool
-dp_lookup_usable(DpLookup *lookup)
-{
-	Relation	rel = table_open(lookup->relid, AccessShareLock);
-	bool		result = true;
-	ListCell   *lc;
-
-	foreach(lc, dp_table_leaves(rel, AccessShareLock))
-	{
-		Relation	leaf = table_open(lfirst_oid(lc), NoLock);
-
-		if (dp_lookup_index(lookup, leaf) == NULL)
-			result = false;
-		table_close(leaf, NoLock);
-	}
-	table_close(rel, NoLock);
-	return result;
-}
-
 DpLookupIndex *
 dp_lookup_index(DpLookup *lookup, Relation rel)
 {

@@ -111,12 +111,6 @@ dp_queue_close(DpQueue *queue)
 	pfree(queue);
 }
 
-Oid
-dp_queue_table(DpQueue *queue)
-{
-	return queue->table.table;
-}
-
 /*
  * Add an entry.
  */
@@ -169,33 +163,6 @@ dp_queue_take(DpQueue *queue, const DpValue *key, int64 most)
 	}
 	SPI_finish();
 	return taken;
-}
-
-bool
-dp_queue_holds(DpQueue *queue, const DpValue *key)
-{
-	Datum		value = PointerGetDatum(dp_value_to_varlena(key));
-	SPIPlanPtr	plan;
-	uint64		rows;
-
-	SPI_connect();
-	plan = plan_of(queue, &plan_ids[queue->option].holds, "SELECT FROM %s AS q WHERE q.key %s $1 LIMIT 1", 1, dp_types()->bson_value);
-	rows = dp_run(queue->decl, plan, &value, NULL, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT);
-	SPI_finish();
-	return rows > 0;
-}
-
-bool
-dp_queue_empty(DpQueue *queue)
-{
-	SPIPlanPtr	plan;
-	uint64		rows;
-
-	SPI_connect();
-	plan = plan_of(queue, &plan_ids[queue->option].empty, "SELECT FROM %s AS q LIMIT 1", 0, InvalidOid);
-	rows = dp_run(queue->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT);
-	SPI_finish();
-	return rows == 0;
 }
 
 void

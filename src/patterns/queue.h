@@ -37,9 +37,6 @@ typedef struct DpQueue DpQueue;
 extern DpQueue *dp_queue_open(DpDecl *decl, const char *option);
 extern void dp_queue_close(DpQueue *queue);
 
-/* Its table. */
-extern Oid	dp_queue_table(DpQueue *queue);
-
 /* Adds an entry; delta may be NULL. */
 extern void dp_queue_add(DpQueue *queue, const DpValue *key, struct varlena *delta);
 
@@ -58,10 +55,6 @@ typedef struct DpQueued
  * that is wanted.  Returns DpQueueds in the current context, NIL if there is nothing to take.
  */
 extern List *dp_queue_take(DpQueue *queue, const DpValue *key, int64 most);
-
-/* Whether the key has entries, and whether there are none at all, as the latest snapshot shows it. */
-extern bool dp_queue_holds(DpQueue *queue, const DpValue *key);
-extern bool dp_queue_empty(DpQueue *queue);
 
 /* Deletes everything, without looking at what others have taken: for repair, build and disable, which do all the work. */
 extern void dp_queue_clear(DpQueue *queue);

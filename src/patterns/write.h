@@ -64,15 +64,6 @@ extern DpLookup *dp_lookup_primary(Oid relid, MemoryContext context);
  */
 extern DpLookup *dp_lookup_path(Oid relid, const char *column, const char *path, MemoryContext context);
 
-/* By an ordinary column. */
-extern DpLookup *dp_lookup_column(Oid relid, const char *column, MemoryContext context);
-
-/*
- * Whether the table (each partition) has an index for it that can be used.
- * Looking up without one raises OBJECT_NOT_IN_PREREQUISITE_STATE.
- */
-extern bool dp_lookup_usable(DpLookup *lookup);
-
 /* Options of a writer */
 #define DP_WRITE_LATEST		0x01	/* writes over what the transaction's snapshot does not show: for tables that are ours alone */
 
