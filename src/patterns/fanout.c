@@ -280,6 +280,8 @@ author_spread(Fanout *f, DpDerive *run, FanoutAuthor *author)
 	FanoutBatch *batch;
 	MemoryContext old;
 	ListCell   *lc;
+	int			n = 0;
+	int			i;
 
 	if (dp_fanout_followers(f, &author->author, f->threshold + 1, spread_keep, &spread) > f->threshold ||
 		spread.readers == NIL)
@@ -300,7 +302,13 @@ author_spread(Fanout *f, DpDerive *run, FanoutAuthor *author)
 
 	/* what no wall can show need not be looked at by each */
 	dp_fanout_sort(f, &batch->now);
-	batch->now.n = Min(batch->now.n, f->keep);
+	for (i = 0; i < batch->now.n; i++)
+	{
+		/* a post that was edited is named twice */
+		if (n == 0 || dp_value_compare(&batch->now.list[n - 1].key, &batch->now.list[i].key) != 0)
+			batch->now.list[n++] = batch->now.list[i];
+	}
+	batch->now.n = Min(n, f->keep);
 	foreach(lc, spread.readers)
 	{
 		FanoutWall *wall = dp_fanout_wall(dp_derive_group(run, f->derivation, lfirst(lc)));

@@ -2,7 +2,7 @@
 -- keys of other types, and a seeded random run against plain SQL.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(50);
+SELECT plan(51);
 CREATE FUNCTION pg_temp.all_true(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE FUNCTION pg_temp.shown(rel regclass, reader text, take int DEFAULT 100) RETURNS text LANGUAGE sql AS $$ SELECT coalesce(string_agg(t.key::text, ' '), '') FROM fanout_timeline(rel, reader, take) t $$;
 
@@ -97,6 +97,8 @@ SELECT is(pg_temp.shown('"s''1"."p""x"', 'me'), '["b", 1] ["a", 0]', 'by order a
 DELETE FROM "s'1"."p""x" WHERE "n'" = 1;
 UPDATE "s'1"."p""x" SET "n'" = 30 WHERE "n'" = 3;
 SELECT is(pg_temp.shown('"s''1"."p""x"', 'me'), '["a", 0] ["b", 30]', 'and after they change');
+UPDATE "s'1"."p""x" SET "d""oc" = bson_set("d""oc", 'v''', ("d""oc" -> 'v''')::int + 10);
+SELECT is(pg_temp.shown('"s''1"."p""x"', 'me'), '["a", 0] ["b", 30]', 'and after all are edited at once');
 SELECT pg_temp.all_true('hostile names');
 SELECT lives_ok($$SELECT pattern_disable('"s''1"."p""x"')$$, 'disabled');
 SELECT is((SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 's''1' AND c.relkind IN ('r', 'i')), 4::bigint, 'nothing is left behind');
