@@ -121,7 +121,8 @@ dp_builder_begin_element(DpBuilder *b, uint8 type, const char *name, uint32 name
 void
 dp_builder_append_bytes(DpBuilder *b, const void *bytes, Size n)
 {
-	memcpy(dp_builder_reserve(b, n), bytes, n);
+	if (n > 0)					/* nothing may come as a null pointer */
+		memcpy(dp_builder_reserve(b, n), bytes, n);
 }
 
 uint8 *
