@@ -79,7 +79,7 @@ SQL
 derived_rows() {
   psql -XqAt -d "$1" 2>&1 <<'SQL'
 SET timezone = 'UTC';
-SELECT format('SELECT %L, r::text FROM %s r ORDER BY 2 COLLATE "C"', c.oid::regclass, c.oid::regclass) FROM pg_class c
+SELECT format('SELECT %L, r::text FROM %s r ORDER BY r::text COLLATE "C"', c.oid::regclass, c.oid::regclass) FROM pg_class c
   WHERE relkind = 'r' AND relnamespace::regnamespace::text IN ('public', '"o''S.chema"') ORDER BY c.oid::regclass::text COLLATE "C" \gexec
 SQL
 }
