@@ -73,6 +73,7 @@ typedef struct Change
 	DpValue    *chain;			/* room for chain_of() */
 	int			chain_size;
 	bool		moves;
+	bool		adopting;		/* children are getting other parents: their lists have to wait */
 } Change;
 
 static DpValue *map_find(const Map *map, const DpValue *id);
@@ -138,8 +139,10 @@ dp_tree_change(DpTree *tree, DpTreeStatement *statement)
 		refuse_cycles(c, lfirst(lc));
 	for (i = 0; i < statement->ncame; i++)
 		refuse_cycles(c, &c->rows[i]);
+	c->adopting = true;
 	foreach(lc, c->adopted)
 		write_node(c, lfirst(lc));
+	c->adopting = false;
 	if (c->adopted != NIL)
 		dp_writer_refresh(c->w);
 	if (tree->chained || tree->children != NULL || tree->truth != DP_TREE_PARENT)
@@ -297,6 +300,9 @@ came_rows(Change *c)
 		/* two rows of one id: the index on ids is missing, and the first counts */
 		if (map_add(c, &c->nodes, &node->id))
 			node->came = &s->came[i];
+
+		/* the children of its former id may not be those of the new one */
+		node->dirty = s->came[i].renamed && c->tree->children != NULL;
 	}
 	for (i = 0; i < s->ngone; i++)
 	{
@@ -306,7 +312,11 @@ came_rows(Change *c)
 		if (node == NULL)
 			(void) map_add(c, &c->gone, &gone->id);
 		else if (gone->came < 0 || node->came != &s->came[gone->came])
-			node->came->moved = true;	/* another row has the id now */
+		{
+			/* another row has the id now, and its children */
+			node->came->moved = true;
+			node->dirty = c->tree->children != NULL;
+		}
 	}
 }
 
@@ -873,7 +883,7 @@ write_node(Change *c, TreeNode *node)
 		bool		has;
 
 		/* again when the row has changed meanwhile: who did it may have given it a child */
-		if (node->dirty && c->tree->truth != DP_TREE_CHILDREN)
+		if (node->dirty && !c->adopting && c->tree->truth != DP_TREE_CHILDREN)
 			children = dp_tree_children(c->tree, c->w, &node->id);
 		if (!(node->has_ref && (node->came != NULL ? dp_writer_fetch_own(c->w, &node->ref) : dp_writer_fetch(c->w, &node->ref))) &&
 			!dp_tree_find_id(c->tree, c->w, &node->id))

@@ -1,7 +1,7 @@
 -- The contract of the tree pattern: options, errors, hostile names, other truths, ON CONFLICT, MERGE, COPY, rights, and a seeded
 -- random run against a recursive query.
 SET client_min_messages = warning;
-SELECT plan(46);
+SELECT plan(54);
 SELECT is(provolatile::text, 'v', proname || ' is volatile') FROM pg_proc WHERE proname IN ('tree_enable', 'tree_attach') ORDER BY proname;
 SELECT collection_create('c'), collection_create('p') \g /dev/null
 
@@ -90,6 +90,31 @@ SELECT lives_ok($$INSERT INTO c (doc) VALUES ('{_id: 9, up: 1}')$$, 'a writer ne
 RESET ROLE;
 DROP OWNED BY tree_writer; DROP ROLE tree_writer;
 
+-- lists of children after statements that change several nodes at once: who gets children is in them itself
+SELECT collection_create('k') \g /dev/null
+SELECT tree_enable('k', parent => 'up', ancestors => 'anc', children => 'kids', on_delete => 'reparent') \g /dev/null
+CREATE FUNCTION kids() RETURNS text LANGUAGE sql AS $$SELECT string_agg(_id::text || coalesce('<' || (doc ->> 'up'), '') || ':' || (doc ->> 'kids'), ' ' ORDER BY _id) FROM k$$;
+INSERT INTO k (doc) SELECT bson_build('_id', i, 'up', nullif(i - 1, 0)) FROM generate_series(1, 6) i;
+DELETE FROM k WHERE _id IN (1, 3, 5);
+SELECT is(kids(), '2:[4] 4<2:[6] 6<4:[]', 'nodes that inherit children while they are inherited themselves');
+SELECT is_empty('SELECT * FROM pattern_check()', 'and all is true');
+TRUNCATE k;
+INSERT INTO k (doc) VALUES ('{_id: 1}'), ('{_id: 2, up: 1}'), ('{_id: 3, up: 2}');
+UPDATE k SET doc = CASE WHEN _id = 2 THEN bson_set(doc, '_id', 22) ELSE bson_set(doc, 'up', 1) END WHERE _id IN (2, 3);
+SELECT is(kids(), '1:[3, 22] 3<1:[] 22<1:[]', 'a node gets another id while its child goes elsewhere');
+SELECT is_empty('SELECT * FROM pattern_check()', 'and all is true');
+TRUNCATE k;
+INSERT INTO k (doc) VALUES ('{_id: 1}'), ('{_id: 2, up: 1}'), ('{_id: 3, up: 2}'), ('{_id: 5}'), ('{_id: 6, up: 5}');
+MERGE INTO k USING (VALUES (2), (5)) v (id) ON k._id = v.id WHEN MATCHED AND v.id = 2 THEN DELETE WHEN MATCHED THEN UPDATE SET doc = bson_set(doc, '_id', 2);
+SELECT is(kids(), '1:[] 2:[3, 6] 3<2:[] 6<2:[]', 'a node gets the id of one that is deleted, and its children');
+SELECT is_empty('SELECT * FROM pattern_check()', 'and all is true');
+TRUNCATE k;
+INSERT INTO k (doc) VALUES ('{_id: 1}'), ('{_id: 2, up: 1}'), ('{_id: 3, up: 2}');
+MERGE INTO k USING (VALUES (2), (99)) v (id) ON k._id = v.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (doc) VALUES (bson_build('_id', 2));
+SELECT is(kids(), '1:[] 2:[3] 3<2:[]', 'a new node gets the id of one that is deleted, and its children');
+SELECT is_empty('SELECT * FROM pattern_check()', 'and all is true');
+DROP FUNCTION kids; DROP TABLE k;
+
 -- a random run
 SELECT setseed(0.25) \g /dev/null
 SELECT pattern_disable('p'), pattern_alter('c', 'up', '{on_delete: "reparent", children: "kids"}') \g /dev/null
@@ -99,7 +124,7 @@ BEGIN
   FOR i IN 1 .. 400 LOOP
     BEGIN
       CASE floor(random() * 5)
-        WHEN 0 THEN DELETE FROM c WHERE _id = (random() * 60)::int;
+        WHEN 0 THEN DELETE FROM c WHERE _id IN ((random() * 60)::int, (random() * 60)::int, (random() * 60)::int);
         WHEN 1 THEN UPDATE c SET doc = bson_set(doc, 'up', (random() * 60)::int) WHERE _id = (random() * 60)::int;
         WHEN 2 THEN UPDATE c SET doc = bson_set(doc, '_id', (random() * 60)::int) WHERE _id = (random() * 60)::int;
         ELSE INSERT INTO c (doc) SELECT bson_build('_id', (random() * 60)::int, 'up', (SELECT _id FROM c ORDER BY random() LIMIT 1));
