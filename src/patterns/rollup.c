@@ -491,16 +491,9 @@ rollup_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 		dp_accumulation_free(g);
 		return doc;
 	}
-	dp_derive_reading(group);
-	if (r->time != NULL)
-	{
-		dp_rollup_read(r, g, &group->key);
-		result = totals_into(r, g, doc);
-	}
-	else
-		result = totals_into(r, dp_rollup_node_whole(r, group), doc);
 	dp_accumulation_free(g);
-	return result;
+	dp_derive_reading(group);
+	return totals_into(r, dp_rollup_whole(r, group), doc);
 }
 
 /* A document for a group that has none. */
@@ -534,13 +527,7 @@ rollup_create(DpDerivation *d, DpGroup *group)
 	if (g == NULL)
 	{
 		dp_derive_reading(group);
-		if (r->time != NULL)
-		{
-			g = dp_accumulation_make(r->acc);
-			dp_rollup_read(r, g, &group->key);
-		}
-		else
-			g = dp_rollup_node_whole(r, group);
+		g = dp_rollup_whole(r, group);
 	}
 	result = dp_accumulation_rows(g) > 0 ? totals_into(r, g, dp_rollup_head(r, &group->key)) : NULL;
 	return result;

@@ -87,7 +87,7 @@ typedef struct Rollup
 typedef struct RollupGroup
 {
 	DpAccumulation *totals;		/* what came and went; NULL: nothing did */
-	DpAccumulation *whole;		/* along a tree: the whole group, once it was computed anew */
+	DpAccumulation *whole;		/* the whole group, once it was computed anew */
 	bool		placed;			/* along a tree: above is known */
 	int			nabove;
 	DpGroup   **above;			/* groups of the nodes above it */
@@ -124,8 +124,8 @@ extern struct varlena *dp_rollup_head(Rollup *r, const DpValue *key);
 
 /* rollup_read.c */
 
-/* Takes the whole group of that key in, after a reset, with the latest snapshot. */
-extern void dp_rollup_read(Rollup *r, DpAccumulation *g, const DpValue *key);
+/* The whole of a group, as it will be when the run has been written; read with the latest snapshot. */
+extern DpAccumulation *dp_rollup_whole(Rollup *r, DpGroup *group);
 
 /* Takes all rows in whose field of the tree is that node, beside what is there. */
 extern void dp_rollup_read_node(Rollup *r, DpAccumulation *g, const DpValue *node);

@@ -9,6 +9,7 @@
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -37,7 +38,8 @@ typedef struct Visit
 } Visit;
 
 static void read_rows(Rollup *r, DpAccumulation *g, const RollupKey *key);
-static bool read_lower(Rollup *r, DpAccumulation *g, const RollupKey *key);
+static bool read_lower(Rollup *r, DpDerive *run, DpAccumulation *g, const RollupKey *key);
+static void read_changed(Rollup *r, DpDerive *run, DpAccumulation *g, const RollupKey *key, const DpValue *groups);
 static bool visit_row(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
 static bool visit_stored(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
 static bool visit_all(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
@@ -64,17 +66,28 @@ dp_rollup_each(Rollup *r, SPIPlanPtr plan, ParamListInfo params, bool latest, Dp
 
 /* ---------------------------------------------------------------- computing anew */
 
-void
-dp_rollup_read(Rollup *r, DpAccumulation *g, const DpValue *key)
+DpAccumulation *
+dp_rollup_whole(Rollup *r, DpGroup *group)
 {
+	RollupGroup *state;
 	RollupKey	parts;
+	MemoryContext old;
 
-	dp_accumulation_reset(g);
-	dp_rollup_key(r, key, &parts);
-	if (r->levels[parts.level].below >= 0 && read_lower(r, g, &parts))
-		return;
-	dp_accumulation_reset(g);
-	read_rows(r, g, &parts);
+	if (r->time == NULL)
+		return dp_rollup_node_whole(r, group);
+	state = dp_rollup_group(group);
+	if (state->whole != NULL)
+		return state->whole;
+	old = MemoryContextSwitchTo(dp_derive_memory(group->run));
+	state->whole = dp_accumulation_make(r->acc);
+	MemoryContextSwitchTo(old);
+	dp_rollup_key(r, &group->key, &parts);
+	if (r->levels[parts.level].below < 0 || !read_lower(r, group->run, state->whole, &parts))
+	{
+		dp_accumulation_reset(state->whole);
+		read_rows(r, state->whole, &parts);
+	}
+	return state->whole;
 }
 
 /* Takes the rows of the source in. */
@@ -151,14 +164,18 @@ read_rows(Rollup *r, DpAccumulation *g, const RollupKey *key)
 	(void) dp_source_each(r->source, decl, plan, params, true, r->need_key, visit_row, &visit);
 }
 
-/* Takes the documents of the level below in; false if one does not carry what is needed. */
+/*
+ * Takes the level below in; false if one of its documents does not carry what
+ * is needed.  Documents of groups that the run changes are left out, because
+ * nothing says whether they have been written yet: those groups are computed.
+ */
 static bool
-read_lower(Rollup *r, DpAccumulation *g, const RollupKey *key)
+read_lower(Rollup *r, DpDerive *run, DpAccumulation *g, const RollupKey *key)
 {
 	DpDecl	   *decl = r->derivation->decl;
 	SPIPlanPtr	plan = dp_plan(decl, &r->plan_lower);
 	ParamListInfo params = dp_source_params(2);
-	Visit		visit = {.r = r, .g = g, .whole = true};
+	Visit		visit = {.r = r, .g = g, .run = run, .whole = true};
 	DpValue		groups[DP_ROLLUP_MAX_GROUPS];
 	DpIter		iter;
 	int			i;
@@ -193,7 +210,34 @@ read_lower(Rollup *r, DpAccumulation *g, const RollupKey *key)
 		dp_builder_free(&b);
 	}
 	(void) dp_rollup_each(r, plan, params, true, visit_stored, &visit);
+	if (visit.whole)
+		read_changed(r, run, g, key, groups);
 	return visit.whole;
+}
+
+/* Adds the groups of the level below that the run changes. */
+static void
+read_changed(Rollup *r, DpDerive *run, DpAccumulation *g, const RollupKey *key, const DpValue *groups)
+{
+	int			below = r->levels[key->level].below;
+	TimestampTz t = key->start;
+
+	while (t < key->next)
+	{
+		DpBuilder	b;
+		DpValue		id;
+		DpGroup    *group;
+
+		CHECK_FOR_INTERRUPTS();
+		dp_builder_init_value(&b, 0);
+		dp_rollup_key_build(r, &b, below, t, groups);
+		id = dp_builder_view(&b, DP_TYPE_DOCUMENT);
+		group = dp_derive_find(run, r->derivation, &id);
+		if (group != NULL)
+			dp_accumulation_add(g, dp_rollup_whole(r, group));
+		dp_builder_free(&b);
+		(void) dp_span_start(&r->levels[below].span, t, &t);
+	}
 }
 
 /* A row of the source joins the totals. */
@@ -216,7 +260,11 @@ visit_stored(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 {
 	Visit	   *visit = arg;
 	DpValue		doc = dp_value_of_document(row->doc);
+	DpValue		id;
 
+	if (dp_document_find(doc.data, doc.len, "_id", 3, &id) &&
+		dp_derive_find(visit->run, visit->r->derivation, &id) != NULL)
+		return true;
 	visit->whole = dp_accumulation_add_stored(visit->g, &doc);
 	return visit->whole;
 }

@@ -135,6 +135,7 @@ dp_act_as(Oid owner, DpActing *saved)
 {
 	GetUserIdAndSecContext(&saved->user, &saved->sec);
 	saved->acting = acting_user;
+	saved->nestlevel = NewGUCNestLevel();
 	if (!OidIsValid(acting_user))
 		acting_user = saved->user;
 	SetUserIdAndSecContext(owner, saved->sec | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
@@ -146,6 +147,7 @@ dp_act_as(Oid owner, DpActing *saved)
 void
 dp_act_end(const DpActing *saved)
 {
+	AtEOXact_GUC(false, saved->nestlevel);
 	acting_user = saved->acting;
 	SetUserIdAndSecContext(saved->user, saved->sec);
 }

@@ -55,6 +55,7 @@ typedef struct DpActing
 	Oid			user;
 	int			sec;
 	Oid			acting;
+	int			nestlevel;		/* settings that triggers change are put back */
 } DpActing;
 
 extern void dp_act_as(Oid owner, DpActing *saved);

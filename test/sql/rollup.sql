@@ -26,6 +26,13 @@ UPDATE screenings SET doc = bson_update(doc, '{$set: {theater: "Alger", ts: ISOD
 SELECT bson_unset(doc, '_id') FROM screenings_by ORDER BY _id;
 SELECT * FROM pattern_check('screenings');
 
+-- The best of a day that becomes less, at an hour that had none.
+INSERT INTO screenings (doc) VALUES ('{_id: 10, ts: ISODate("2024-05-05T10:00:00Z"), theater: "Best", num_viewers: 50}'), ('{_id: 11, ts: ISODate("2024-05-05T11:00:00Z"), theater: "Best", num_viewers: 10}');
+UPDATE screenings SET doc = bson_update(doc, '{$set: {num_viewers: 40, ts: ISODate("2024-05-05T15:00:00Z")}}') WHERE _id = 10;
+SELECT bson_unset(doc, '_id') FROM screenings_by WHERE doc @@ '{theater: "Best"}' ORDER BY _id;
+SELECT * FROM pattern_check('screenings');
+DELETE FROM screenings WHERE doc @@ '{theater: "Best"}';
+
 -- Nobody writes to the totals but the pattern.
 INSERT INTO screenings_by (doc) VALUES ('{_id: 1}');
 DELETE FROM screenings_by;
