@@ -493,7 +493,7 @@ rollup_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 	}
 	dp_accumulation_free(g);
 	dp_derive_reading(group);
-	return totals_into(r, dp_rollup_whole(r, group), doc);
+	return totals_into(r, dp_rollup_evaluate(r, group), doc);
 }
 
 /* A document for a group that has none. */
@@ -527,7 +527,7 @@ rollup_create(DpDerivation *d, DpGroup *group)
 	if (g == NULL)
 	{
 		dp_derive_reading(group);
-		g = dp_rollup_whole(r, group);
+		g = dp_rollup_evaluate(r, group);
 	}
 	result = dp_accumulation_rows(g) > 0 ? totals_into(r, g, dp_rollup_head(r, &group->key)) : NULL;
 	return result;

@@ -72,6 +72,8 @@ typedef struct Rollup
 	char	   *tree_name;		/* of its declaration; NULL: the only one */
 	Oid			tree;			/* its table, InvalidOid if it is gone */
 
+	uint64		evaluation;		/* the last one's number */
+
 	/* addresses that name statements */
 	char		plan_one;
 	char		plan_rows;
@@ -87,7 +89,8 @@ typedef struct Rollup
 typedef struct RollupGroup
 {
 	DpAccumulation *totals;		/* what came and went; NULL: nothing did */
-	DpAccumulation *whole;		/* the whole group, once it was computed anew */
+	DpAccumulation *whole;		/* the whole group, as the evaluation of that number has found it */
+	uint64		evaluation;
 	bool		placed;			/* along a tree: above is known */
 	int			nabove;
 	DpGroup   **above;			/* groups of the nodes above it */
@@ -124,8 +127,19 @@ extern struct varlena *dp_rollup_head(Rollup *r, const DpValue *key);
 
 /* rollup_read.c */
 
-/* The whole of a group, as it will be when the run has been written; read with the latest snapshot. */
+/*
+ * The whole of a group, as it will be when the run has been written.  The
+ * group is locked.  Everything is read with one snapshot, the latest: who moves
+ * a row within the group changes nothing in it and does not lock it, and must be seen
+ * in both places or in none.
+ */
+extern DpAccumulation *dp_rollup_evaluate(Rollup *r, DpGroup *group);
+
+/* The same for a group that another one is computed of, with the snapshot of that evaluation. */
 extern DpAccumulation *dp_rollup_whole(Rollup *r, DpGroup *group);
+
+/* An empty whole for a group, unless this evaluation has it already: then false. */
+extern bool dp_rollup_whole_begin(Rollup *r, DpGroup *group);
 
 /* Takes all rows in whose field of the tree is that node, beside what is there. */
 extern void dp_rollup_read_node(Rollup *r, DpAccumulation *g, const DpValue *node);
@@ -141,7 +155,7 @@ extern int64 dp_rollup_each(Rollup *r, SPIPlanPtr plan, ParamListInfo params, bo
 /* The groups of the nodes above a node, which join the run. */
 extern void dp_rollup_place(Rollup *r, DpDerive *run, DpGroup *group);
 
-/* The whole of a node, as it will be when the run has been written. */
+/* dp_rollup_whole() along a tree */
 extern DpAccumulation *dp_rollup_node_whole(Rollup *r, DpGroup *group);
 
 /* What a statement on a tree means to the roll-ups along it: a DpChangesHandler. */

@@ -13,6 +13,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
@@ -67,20 +68,47 @@ dp_rollup_each(Rollup *r, SPIPlanPtr plan, ParamListInfo params, bool latest, Dp
 /* ---------------------------------------------------------------- computing anew */
 
 DpAccumulation *
+dp_rollup_evaluate(Rollup *r, DpGroup *group)
+{
+	DpAccumulation *result;
+
+	r->evaluation++;
+	PushActiveSnapshot(GetLatestSnapshot());
+	result = dp_rollup_whole(r, group);
+	PopActiveSnapshot();
+	return result;
+}
+
+bool
+dp_rollup_whole_begin(Rollup *r, DpGroup *group)
+{
+	RollupGroup *state = dp_rollup_group(group);
+
+	if (state->whole != NULL && state->evaluation == r->evaluation)
+		return false;
+	if (state->whole != NULL)
+		dp_accumulation_reset(state->whole);
+	else
+	{
+		MemoryContext old = MemoryContextSwitchTo(dp_derive_memory(group->run));
+
+		state->whole = dp_accumulation_make(r->acc);
+		MemoryContextSwitchTo(old);
+	}
+	state->evaluation = r->evaluation;
+	return true;
+}
+
+DpAccumulation *
 dp_rollup_whole(Rollup *r, DpGroup *group)
 {
-	RollupGroup *state;
+	RollupGroup *state = dp_rollup_group(group);
 	RollupKey	parts;
-	MemoryContext old;
 
 	if (r->time == NULL)
 		return dp_rollup_node_whole(r, group);
-	state = dp_rollup_group(group);
-	if (state->whole != NULL)
+	if (!dp_rollup_whole_begin(r, group))
 		return state->whole;
-	old = MemoryContextSwitchTo(dp_derive_memory(group->run));
-	state->whole = dp_accumulation_make(r->acc);
-	MemoryContextSwitchTo(old);
 	dp_rollup_key(r, &group->key, &parts);
 	if (r->levels[parts.level].below < 0 || !read_lower(r, group->run, state->whole, &parts))
 	{
@@ -161,7 +189,7 @@ read_rows(Rollup *r, DpAccumulation *g, const RollupKey *key)
 		plan = SPI_prepare(sql.data, r->ngroups + 2, types);	/* another statement, for rare groups */
 	else if (plan == NULL)
 		plan = dp_plan_make(decl, &r->plan_rows, sql.data, r->ngroups + 2, types);
-	(void) dp_source_each(r->source, decl, plan, params, true, r->need_key, visit_row, &visit);
+	(void) dp_source_each(r->source, decl, plan, params, false, r->need_key, visit_row, &visit);
 }
 
 /*
@@ -209,7 +237,7 @@ read_lower(Rollup *r, DpDerive *run, DpAccumulation *g, const RollupKey *key)
 		dp_source_param(params, i, types[i], &bound);
 		dp_builder_free(&b);
 	}
-	(void) dp_rollup_each(r, plan, params, true, visit_stored, &visit);
+	(void) dp_rollup_each(r, plan, params, false, visit_stored, &visit);
 	if (visit.whole)
 		read_changed(r, run, g, key, groups);
 	return visit.whole;
@@ -295,7 +323,7 @@ dp_rollup_read_node(Rollup *r, DpAccumulation *g, const DpValue *node)
 	if (plan == NULL)
 		plan = dp_plan_make(decl, &r->plan_node, sql.data, 1, &type);
 	dp_source_param(params, 0, type, node);
-	(void) dp_source_each(r->source, decl, plan, params, true, r->need_key, visit_row, &visit);
+	(void) dp_source_each(r->source, decl, plan, params, false, r->need_key, visit_row, &visit);
 }
 
 void

@@ -192,7 +192,7 @@ read_children(Rollup *r, const DpValue *node)
 		plan = dp_plan_make(decl, &r->plan_children, sql.data, 1, &type);
 	}
 	dp_source_param(params, 0, type, node);
-	(void) dp_rollup_each(r, plan, params, true, visit_child, &reading);
+	(void) dp_rollup_each(r, plan, params, false, visit_child, &reading);
 	return reading.values;
 }
 
@@ -235,7 +235,7 @@ read_stored(Rollup *r, const DpValue *node)
 		plan = dp_plan_make(decl, &r->plan_stored, sql.data, 1, &type);
 	}
 	dp_source_param(params, 0, type, node);
-	(void) dp_rollup_each(r, plan, params, true, visit_stored, &reading);
+	(void) dp_rollup_each(r, plan, params, false, visit_stored, &reading);
 	return reading.stored;
 }
 
@@ -308,16 +308,12 @@ DpAccumulation *
 dp_rollup_node_whole(Rollup *r, DpGroup *group)
 {
 	RollupGroup *state = dp_rollup_group(group);
-	MemoryContext old;
 	List	   *children;
 	ListCell   *lc;
 
 	check_stack_depth();
-	if (state->whole != NULL)
+	if (!dp_rollup_whole_begin(r, group))
 		return state->whole;
-	old = MemoryContextSwitchTo(dp_derive_memory(group->run));
-	state->whole = dp_accumulation_make(r->acc);
-	MemoryContextSwitchTo(old);
 	dp_rollup_read_node(r, state->whole, &group->key);
 	children = read_children(r, &group->key);
 	foreach(lc, children)
