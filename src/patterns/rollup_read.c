@@ -59,6 +59,28 @@ date_value(TimestampTz t, uint8 *buf)
 	return v;
 }
 
+/*
+ * dp_source_sql_field() that raises UNDEFINED_COLUMN: rows of measurements have
+ * columns and nothing inside them, and a column may have been renamed.
+ */
+static Oid
+field_sql(StringInfo sql, Rollup *r, const DpPath *path)
+{
+	Oid			type = dp_source_sql_field(sql, r->source, path);
+
+	if (!OidIsValid(type))
+	{
+		StringInfoData text;
+
+		initStringInfo(&text);
+		dp_path_to_text(&text, path);
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("%s has no column \"%s\"", dp_relation_name(r->source->relid), text.data)));
+	}
+	return type;
+}
+
 int64
 dp_rollup_each(Rollup *r, SPIPlanPtr plan, ParamListInfo params, bool latest, DpSourceVisit visit, void *arg)
 {
@@ -140,9 +162,7 @@ read_rows(Rollup *r, DpAccumulation *g, const RollupKey *key)
 	initStringInfo(&sql);
 	dp_source_sql_select(&sql, r->source, r->need_key);
 	appendStringInfoString(&sql, " WHERE ");
-	types[0] = types[1] = dp_source_sql_field(&sql, r->source, r->time);
-	if (!OidIsValid(types[0]))
-		elog(ERROR, "the source has no such column");
+	types[0] = types[1] = field_sql(&sql, r, r->time);
 	if (r->source->doc_column != NULL)
 	{
 		appendStringInfoChar(&sql, ' ');
@@ -165,9 +185,7 @@ read_rows(Rollup *r, DpAccumulation *g, const RollupKey *key)
 		bool		is_null = value.type == DP_TYPE_NULL;
 
 		appendStringInfoString(&sql, is_null ? " AND (" : " AND ");
-		types[i + 2] = dp_source_sql_field(&sql, r->source, r->groups[i]);
-		if (!OidIsValid(types[i + 2]))
-			elog(ERROR, "the source has no such column");
+		types[i + 2] = field_sql(&sql, r, r->groups[i]);
 		if (is_null)
 		{
 			/* what is missing belongs here, too */
@@ -311,9 +329,7 @@ dp_rollup_read_node(Rollup *r, DpAccumulation *g, const DpValue *node)
 	initStringInfo(&sql);
 	dp_source_sql_select(&sql, r->source, r->need_key);
 	appendStringInfoString(&sql, " WHERE ");
-	type = dp_source_sql_field(&sql, r->source, r->groups[0]);
-	if (!OidIsValid(type))
-		elog(ERROR, "the source has no such column");
+	type = field_sql(&sql, r, r->groups[0]);
 	appendStringInfoChar(&sql, ' ');
 	if (r->source->doc_column != NULL)
 		dp_sql_own_operator(&sql, "=");
@@ -471,21 +487,11 @@ dp_rollup_verify(PG_FUNCTION_ARGS)
 	StringInfoData sql;
 	int			i;
 
-	/* rows of measurements have columns and nothing inside them */
 	initStringInfo(&sql);
-	for (i = -1; i < r->ngroups; i++)
-	{
-		const DpPath *path = i < 0 ? r->time : r->groups[i];
-
-		if (path != NULL && !OidIsValid(dp_source_sql_field(&sql, r->source, path)))
-		{
-			resetStringInfo(&sql);
-			dp_path_to_text(&sql, path);
-			ereport(ERROR,
-					(errcode(ERRCODE_UNDEFINED_COLUMN),
-					 errmsg("%s has no column \"%s\"", dp_relation_name(r->source->relid), sql.data)));
-		}
-	}
+	if (r->time != NULL)
+		(void) field_sql(&sql, r, r->time);
+	for (i = 0; i < r->ngroups; i++)
+		(void) field_sql(&sql, r, r->groups[i]);
 	PG_RETURN_VOID();
 }
 
