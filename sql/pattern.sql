@@ -128,6 +128,19 @@ END
 $$;
 COMMENT ON FUNCTION _pattern_trigger_name(regclass, text, text, text) IS 'name of a generated trigger that neither the table nor a partition of it uses';
 
+-- The name of a trigger of a declaration, told apart by what it fires on: the one it has, or a new one.
+CREATE FUNCTION _pattern_own_trigger(rel regclass, place int, pattern text, name text, label text, type int) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT coalesce(
+    (SELECT t.tgname::text FROM pg_trigger t
+     WHERE t.tgrelid = $1 AND t.tgtype = $6 AND t.tgfoid = format('@extschema@.%I()', $3 || '_trigger')::regprocedure
+       AND (t.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to($4, 'UTF8') || '\x00'::bytea
+            OR t.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations($1) d WHERE d.pattern = $3 AND d.name = $4))),
+    @extschema@._pattern_trigger_name($1, format('zz_docpatterns_%s_%s', $2, $3), $4, $5))
+$$;
+COMMENT ON FUNCTION _pattern_own_trigger(regclass, int, text, text, text, int) IS
+  'name of a trigger of a declaration; place is where its triggers stand in the order of all patterns, type as in pg_trigger';
+
 -- The declaration of a name, or the only one.
 CREATE FUNCTION _pattern_find(target regclass, target_name text, OUT pattern text, OUT name text, OUT options bson)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$

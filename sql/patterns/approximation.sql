@@ -67,18 +67,6 @@ COMMENT ON FUNCTION approximation_enable(regclass, text, bigint, double precisio
   'smaller moves are put back) or counts exactly on rows aside (slots). Returns the name of the declaration. '
   'Locks the table against writers; errors 22023 for options that do not fit, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
 
--- The name of a trigger of a declaration, told apart by what it fires on: the one it has, or a new one.
-CREATE FUNCTION _approximation_trigger_name(rel regclass, name text, label text, type int) RETURNS text
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT coalesce(
-    (SELECT t.tgname::text FROM pg_trigger t
-     WHERE t.tgrelid = $1 AND t.tgtype = $4 AND t.tgfoid = '@extschema@.approximation_trigger'::regproc
-       AND (t.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to($2, 'UTF8') || '\x00'::bytea
-            OR t.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations($1) d WHERE d.pattern = 'approximation' AND d.name = $2))),
-    @extschema@._pattern_trigger_name($1, 'zz_docpatterns_85_approximation', $2, $3))
-$$;
-COMMENT ON FUNCTION _approximation_trigger_name(regclass, text, text, int) IS 'name of a trigger of an approximation declaration; type as in pg_trigger';
-
 -- The triggers on the table, made anew when options change. The main one carries the declaration.
 CREATE FUNCTION _approximation_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -89,19 +77,19 @@ DECLARE
   part record;
 BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.approximation_trigger(%L)',
-                 @extschema@._approximation_trigger_name(rel, name, NULL, 23), rel, options::text);
+                 @extschema@._pattern_own_trigger(rel, 85, 'approximation', name, NULL, 23), rel, options::text);
   IF NOT @extschema@.bson_exists(options, 'slots') THEN
     RETURN;
   END IF;
   SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
   EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.approximation_trigger(%L, %L)',
-                 @extschema@._approximation_trigger_name(rel, name, 'delete', 9), rel, 'of', name);
+                 @extschema@._pattern_own_trigger(rel, 85, 'approximation', name, 'delete', 9), rel, 'of', name);
   -- an update that leaves the key alone costs no call and no entry in the queue of triggers
   EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (NOT (%s)) EXECUTE FUNCTION @extschema@.approximation_trigger(%L, %L)',
-                 @extschema@._approximation_trigger_name(rel, name, 'key', 17), rel,
+                 @extschema@._pattern_own_trigger(rel, 85, 'approximation', name, 'key', 17), rel,
                  (SELECT string_agg(format('OLD.%1$I %2$s NEW.%1$I', k, o), ' AND ') FROM unnest(t.keys, t.key_ops) AS u (k, o)), 'of', name);
   -- statement triggers are not inherited by partitions
-  statement_name := @extschema@._approximation_trigger_name(rel, name, 'statement', 56);
+  statement_name := @extschema@._pattern_own_trigger(rel, 85, 'approximation', name, 'statement', 56);
   FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
     EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.approximation_trigger(%L, %L)',
                    statement_name, part.relid::regclass, 'of', name);

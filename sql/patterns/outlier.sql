@@ -164,18 +164,6 @@ END
 $$;
 COMMENT ON FUNCTION _pattern_nonempty(regclass) IS 'whether a table has rows';
 
--- The name of a trigger of a declaration, told apart by what it fires on: the one it has, or a new one.
-CREATE FUNCTION _outlier_trigger_name(rel regclass, name text, label text, type int) RETURNS text
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT coalesce(
-    (SELECT t.tgname::text FROM pg_trigger t
-     WHERE t.tgrelid = $1 AND t.tgtype = $4 AND t.tgfoid = '@extschema@.outlier_trigger'::regproc
-       AND (t.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to($2, 'UTF8') || '\x00'::bytea
-            OR t.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations($1) d WHERE d.pattern = 'outlier' AND d.name = $2))),
-    @extschema@._pattern_trigger_name($1, 'zz_docpatterns_50_outlier', $2, $3))
-$$;
-COMMENT ON FUNCTION _outlier_trigger_name(regclass, text, text, int) IS 'name of a trigger of an outlier declaration; type as in pg_trigger';
-
 -- The triggers on the table, made anew when options change. The main one carries the declaration.
 CREATE FUNCTION _outlier_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -186,21 +174,21 @@ DECLARE
   part record;
 BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.outlier_trigger(%L)',
-                 @extschema@._outlier_trigger_name(rel, name, NULL, 25), rel, options::text);
+                 @extschema@._pattern_own_trigger(rel, 50, 'outlier', name, NULL, 25), rel, options::text);
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.outlier_trigger(%L, %L)',
-                 @extschema@._outlier_trigger_name(rel, name, 'before', 19), rel, 'of', name);
+                 @extschema@._pattern_own_trigger(rel, 50, 'outlier', name, 'before', 19), rel, 'of', name);
   -- a typical new document passes the condition and costs no call and no entry in the queue of triggers
   irregular := format('@extschema@.outlier_irregular(NEW.%I, %L, %s, %L)',
                       (SELECT t.doc FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) t),
                       @extschema@.bson_get_text(options, 'field'), @extschema@.bson_get_text(options, 'threshold'), @extschema@.bson_get_text(options, 'flag'));
   EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT ON %s FOR EACH ROW WHEN (%s) EXECUTE FUNCTION @extschema@.outlier_trigger(%L, %L)',
-                 @extschema@._outlier_trigger_name(rel, name, 'insert', 5), rel, irregular, 'of', name);
+                 @extschema@._pattern_own_trigger(rel, 50, 'outlier', name, 'insert', 5), rel, irregular, 'of', name);
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT ON %s FOR EACH ROW %s EXECUTE FUNCTION @extschema@.outlier_trigger(%L, %L)',
-                 @extschema@._outlier_trigger_name(rel, name, 'before_insert', 7), rel,
+                 @extschema@._pattern_own_trigger(rel, 50, 'outlier', name, 'before_insert', 7), rel,
                  CASE WHEN @extschema@.bson_exists(options, 'count_field') OR @extschema@.bson_get_text(options, 'is_set') = 'true' THEN ''
                       ELSE format('WHEN (%s)', irregular) END, 'of', name);
   -- statement triggers are not inherited by partitions
-  statement_name := @extschema@._outlier_trigger_name(rel, name, 'statement', 48);
+  statement_name := @extschema@._pattern_own_trigger(rel, 50, 'outlier', name, 'statement', 48);
   FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
     EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.outlier_trigger(%L, %L)',
                    statement_name, part.relid::regclass, 'of', name);

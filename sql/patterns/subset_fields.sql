@@ -89,18 +89,6 @@ END
 $$;
 COMMENT ON FUNCTION _subset_fields_create_side(regclass, text, text, text, text) IS 'side table for the cold fields of a table';
 
--- The name of a trigger of a declaration, told apart by what it fires on: the one it has, or a new one.
-CREATE FUNCTION _subset_fields_trigger_name(rel regclass, name text, label text, type int) RETURNS text
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT coalesce(
-    (SELECT t.tgname::text FROM pg_trigger t
-     WHERE t.tgrelid = $1 AND t.tgtype = $4 AND t.tgfoid = '@extschema@.subset_fields_trigger'::regproc
-       AND (t.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to($2, 'UTF8') || '\x00'::bytea
-            OR t.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations($1) d WHERE d.pattern = 'subset_fields' AND d.name = $2))),
-    @extschema@._pattern_trigger_name($1, 'zz_docpatterns_52_subset_fields', $2, $3))
-$$;
-COMMENT ON FUNCTION _subset_fields_trigger_name(regclass, text, text, int) IS 'name of a trigger of a declaration of cold fields; type as in pg_trigger';
-
 CREATE FUNCTION _subset_fields_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -109,11 +97,11 @@ DECLARE
   part record;
 BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.subset_fields_trigger(%L)',
-                 @extschema@._subset_fields_trigger_name(rel, name, NULL, 29), rel, options::text);
+                 @extschema@._pattern_own_trigger(rel, 52, 'subset_fields', name, NULL, 29), rel, options::text);
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.subset_fields_trigger(%L, %L)',
-                 @extschema@._subset_fields_trigger_name(rel, name, 'before', 19), rel, 'of', name);
+                 @extschema@._pattern_own_trigger(rel, 52, 'subset_fields', name, 'before', 19), rel, 'of', name);
   -- statement triggers are not inherited by partitions
-  statement_name := @extschema@._subset_fields_trigger_name(rel, name, 'statement', 56);
+  statement_name := @extschema@._pattern_own_trigger(rel, 52, 'subset_fields', name, 'statement', 56);
   FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
     EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.subset_fields_trigger(%L, %L)',
                    statement_name, part.relid::regclass, 'of', name);

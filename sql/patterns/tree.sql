@@ -130,18 +130,6 @@ END
 $$;
 COMMENT ON FUNCTION _tree_check_others(regclass, text, text, text, text[]) IS 'error 42710 or 22023 when another tree declaration of the table is in the way';
 
--- The name of a trigger of a declaration, told apart by its function and what it fires on: the one it has, or a new one.
-CREATE FUNCTION _tree_trigger_name(rel regclass, pattern text, name text, label text, type int) RETURNS text
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT coalesce(
-    (SELECT t.tgname::text FROM pg_trigger t
-     WHERE t.tgrelid = $1 AND t.tgtype = $5 AND t.tgfoid = format('@extschema@.%I', $2 || '_trigger')::regproc
-       AND (t.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to($3, 'UTF8') || '\x00'::bytea
-            OR t.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations($1) d WHERE d.pattern = $2 AND d.name = $3))),
-    @extschema@._pattern_trigger_name($1, 'zz_docpatterns_45_' || $2, $3, $4))
-$$;
-COMMENT ON FUNCTION _tree_trigger_name(regclass, text, text, text, int) IS 'name of a trigger of a tree declaration; type as in pg_trigger';
-
 -- The triggers on the table, made anew when options change. The main one carries the declaration.
 CREATE FUNCTION _tree_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -150,18 +138,18 @@ DECLARE
   doc text;
 BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.tree_trigger(%L)',
-                 @extschema@._tree_trigger_name(rel, 'tree', name, NULL, 23), rel, options::text);
+                 @extschema@._pattern_own_trigger(rel, 45, 'tree', name, NULL, 23), rel, options::text);
   EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.tree_trigger(%L, %L)',
-                 @extschema@._tree_trigger_name(rel, 'tree', name, 'row', 13), rel, 'of', name);
+                 @extschema@._pattern_own_trigger(rel, 45, 'tree', name, 'row', 13), rel, 'of', name);
   -- a document that stays where it is passes the condition and costs no entry in the queue of triggers
   SELECT t.doc INTO doc FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) t;
   EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (@extschema@.tree_differs(OLD.%I, NEW.%3$I, VARIADIC %L::text[])) '
                  'EXECUTE FUNCTION @extschema@.tree_trigger(%L, %L)',
-                 @extschema@._tree_trigger_name(rel, 'tree', name, 'update', 17), rel, doc,
+                 @extschema@._pattern_own_trigger(rel, 45, 'tree', name, 'update', 17), rel, doc,
                  array_remove(ARRAY[@extschema@.bson_get_text(options, 'node_id'), @extschema@.bson_get_text(options, @extschema@.bson_get_text(options, 'truth')),
                                     CASE WHEN @extschema@.bson_exists(options, 'children') THEN @extschema@.bson_get_text(options, 'order_by') END], NULL)::text, 'of', name);
   EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.tree_trigger(%L, %L)',
-                 @extschema@._tree_trigger_name(rel, 'tree', name, 'statement', 28), rel, 'of', name);
+                 @extschema@._pattern_own_trigger(rel, 45, 'tree', name, 'statement', 28), rel, 'of', name);
 END
 $$;
 COMMENT ON FUNCTION _tree_create_triggers(regclass, bson) IS 'triggers of the tree pattern on its table';

@@ -72,15 +72,15 @@ DECLARE
   part record;
 BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.tree_attach_trigger(%L)',
-                 @extschema@._tree_trigger_name(rel, 'tree_attach', name, NULL, 23), rel, options::text);
+                 @extschema@._pattern_own_trigger(rel, 45, 'tree_attach', name, NULL, 23), rel, options::text);
   EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.tree_attach_trigger(%L, %L)',
-                 @extschema@._tree_trigger_name(rel, 'tree_attach', name, 'row', 5), rel, 'of', name);
+                 @extschema@._pattern_own_trigger(rel, 45, 'tree_attach', name, 'row', 5), rel, 'of', name);
   SELECT t.doc INTO doc FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) t;
   EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (@extschema@.tree_differs(OLD.%I, NEW.%3$I, VARIADIC %L::text[])) '
                  'EXECUTE FUNCTION @extschema@.tree_attach_trigger(%L, %L)',
-                 @extschema@._tree_trigger_name(rel, 'tree_attach', name, 'update', 17), rel, doc, ARRAY[@extschema@.bson_get_text(options, 'parent')]::text, 'of', name);
+                 @extschema@._pattern_own_trigger(rel, 45, 'tree_attach', name, 'update', 17), rel, doc, ARRAY[@extschema@.bson_get_text(options, 'parent')]::text, 'of', name);
   -- statement triggers are not inherited by partitions
-  statement_name := @extschema@._tree_trigger_name(rel, 'tree_attach', name, 'statement', 20);
+  statement_name := @extschema@._pattern_own_trigger(rel, 45, 'tree_attach', name, 'statement', 20);
   FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
     EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.tree_attach_trigger(%L, %L)',
                    statement_name, part.relid::regclass, 'of', name);
