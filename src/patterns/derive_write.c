@@ -454,18 +454,23 @@ target_row_add(Target *t, TargetRows *rows, DpGroup *group, LockTupleMode lock)
 static void
 target_missing(Target *t, DpGroup **groups, int n)
 {
+	DpGroup   **locked = palloc(sizeof(DpGroup *) * n);
+	int			nlocked = 0;
 	int			i;
 	int			left = 0;
 
 	for (i = 0; i < n; i++)
 	{
-		if (groups[i]->again || waits_for_row(t, groups[i]))
+		/* a row that is gone may live on in another partition: that needs no lock of the group to be seen */
+		if (waits_for_row(t, groups[i]))
+			locked[nlocked++] = groups[left++] = groups[i];
+		else if (groups[i]->again)
 			groups[left++] = groups[i];
 	}
 	n = left;
-	if (n == 0)
-		return;
-	dp_derive_lock_groups(groups, n, NoLock);
+	if (nlocked > 0)
+		dp_derive_lock_groups(locked, nlocked, NoLock);
+	pfree(locked);
 	for (i = 0; i < n; i++)
 	{
 		DpGroup    *group = groups[i];
