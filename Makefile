@@ -56,7 +56,32 @@ SQL_PARTS = $(wildcard \
 	sql/patterns/subset_fields.sql \
 	sql/patterns/reference.sql \
 	sql/patterns/reference_calls.sql \
-	sql/patterns/approximation.sql)
+	sql/patterns/approximation.sql \
+	sql/patterns/attribute.sql \
+	sql/patterns/attribute_calls.sql \
+	sql/patterns/polymorphic.sql \
+	sql/patterns/polymorphic_calls.sql \
+	sql/patterns/polymorphic_merge.sql \
+	sql/patterns/schema_versioning.sql \
+	sql/patterns/schema_versioning_calls.sql \
+	sql/patterns/versioning.sql \
+	sql/patterns/versioning_calls.sql \
+	sql/patterns/preallocated.sql \
+	sql/patterns/preallocated_calls.sql \
+	sql/patterns/payload.sql \
+	sql/patterns/change_feed.sql \
+	sql/patterns/single_collection.sql \
+	sql/patterns/single_collection_calls.sql \
+	sql/patterns/relation.sql \
+	sql/patterns/relation_calls.sql \
+	sql/patterns/query_table.sql \
+	sql/patterns/single_table.sql \
+	sql/patterns/single_table_calls.sql \
+	sql/patterns/kv.sql \
+	sql/patterns/kv_hash.sql \
+	sql/patterns/kv_set.sql \
+	sql/patterns/kv_sorted.sql \
+	sql/patterns/kv_leaderboard.sql)
 
 DATA_built = docpatterns--$(EXTVERSION).sql
 EXTRA_CLEAN = docpatterns--*.sql
