@@ -17,6 +17,7 @@ SQL_PARTS = $(wildcard \
 	sql/access.sql \
 	sql/contain.sql \
 	sql/edit.sql \
+	sql/diff.sql \
 	sql/build.sql \
 	sql/record.sql \
 	sql/jsonb.sql \
