@@ -37,6 +37,7 @@
 #include "patterns/derive.h"
 #include "patterns/lookup.h"
 #include "patterns/fanout.h"
+#include "patterns/query_table.h"
 #include "patterns/rollup.h"
 #include "patterns/run.h"
 
@@ -106,6 +107,7 @@ static const DpChangesHandler handlers[] = {
 	dp_derive_changes,
 	dp_rollup_tree_changed,
 	dp_fanout_follows_changed,
+	dp_query_table_changed,
 	NULL
 };
 

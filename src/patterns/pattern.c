@@ -50,6 +50,7 @@ static const DpPatternMethods *const methods[] = {
 	&dp_reference_methods,
 	&dp_rollup_build,
 	&dp_fanout_build_methods,
+	&dp_query_table_build,
 	NULL
 };
 

@@ -42,5 +42,6 @@ extern const DpPatternMethods dp_tree_attach_methods;
 extern const DpPatternMethods dp_reference_methods;
 extern const DpPatternMethods dp_rollup_build;
 extern const DpPatternMethods dp_fanout_build_methods;
+extern const DpPatternMethods dp_query_table_build;
 
 #endif							/* DP_PATTERNS_PATTERN_H */

@@ -1,0 +1,346 @@
+-- Query tables: a table of real columns for each query, kept from a source. The triggers are in src/patterns/query_table*.c,
+-- what all patterns of two tables share in derive.sql.
+
+CREATE FUNCTION query_table_trigger() RETURNS trigger
+  AS 'MODULE_PATHNAME', 'dp_query_table_trigger' LANGUAGE C;
+COMMENT ON FUNCTION query_table_trigger() IS 'trigger of the source of a query table; made by query_table_create';
+
+CREATE FUNCTION _query_table_verify(rel regclass, name text) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_query_table_verify' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION _query_table_verify(regclass, text) IS 'compiles a declaration: errors for what is wrong with its paths, expressions and types';
+
+CREATE FUNCTION _query_table_types(types bson) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_query_table_types' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION _query_table_types(bson) IS 'names of types, found by the search_path, written so that they mean the same everywhere; errors 42704 and 22023';
+
+CREATE FUNCTION _query_table_path(rel regclass, name text, column_name text) RETURNS text
+  AS 'MODULE_PATHNAME', 'dp_query_table_path' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION _query_table_path(regclass, text, text) IS 'path of the field that a column shows, NULL for an expression';
+
+CREATE FUNCTION _query_table_columns(rel regclass, name text) RETURNS text[]
+  AS 'MODULE_PATHNAME', 'dp_query_table_columns' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION _query_table_columns(regclass, text) IS 'names that the columns of a query table have now: the fields, then the key of the source';
+
+CREATE FUNCTION _query_table_expected(rel regclass, name text, doc bson) RETURNS text[]
+  AS 'MODULE_PATHNAME', 'dp_query_table_expected' LANGUAGE C STABLE STRICT COST 100;
+COMMENT ON FUNCTION _query_table_expected(regclass, text, bson) IS 'the row that a document leads to, as texts; NULL if it leads to none';
+
+CREATE FUNCTION _query_table_sweep(rel regclass, name text) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_query_table_sweep' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION _query_table_sweep(regclass, text) IS 'takes rows out of a query table that do not follow from its source; returns how many; error 42501 unless the caller owns the source';
+
+CREATE FUNCTION query_table_read(rel regclass, VARIADIC "values" "any") RETURNS SETOF bson
+  AS 'MODULE_PATHNAME', 'dp_query_table_read' LANGUAGE C STABLE COST 100 ROWS 100;
+COMMENT ON FUNCTION query_table_read(regclass, "any") IS
+  'the rows of one partition of a query table in clustering order, as documents; after the values of the partition those of the first clustering columns may follow. '
+  'One index scan, with the rights of the caller; takes no locks; errors 42809 for a table that is none, 22023 for too few or too many values, 22004 for nulls';
+
+-- Declaring ---------------------------------------------------------------------------------------------------------------
+
+-- The wrapper finds types by the caller's search_path; the work is done under a fixed one.
+CREATE FUNCTION query_table_create(
+  rel text, source regclass, partition text[], clustering bson DEFAULT '{}', fields bson DEFAULT '{}', types bson DEFAULT '{}',
+  limit_per_partition int DEFAULT NULL, is_unique boolean DEFAULT false, name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS regclass
+LANGUAGE sql VOLATILE AS $$
+  SELECT @extschema@._query_table_create(rel, source, partition, clustering, fields, @extschema@._query_table_types(types), limit_per_partition, is_unique, name, doc_column)
+$$;
+COMMENT ON FUNCTION query_table_create(text, regclass, text[], bson, bson, bson, int, boolean, text, text) IS
+  'makes a table with one row for each document of source that has the fields of partition and clustering: these, the other fields (name -> 1 or an expression) and the source''s key as columns, '
+  'of type bson_value or as types says. Kept in the transaction of every write to the source from then on. Returns the table. Locks the source against writers for a moment; '
+  'errors 22023 and 22004 for options that do not fit, 42P07 and 42710 for names that are taken, 42501 unless the caller owns the source';
+
+CREATE FUNCTION _query_table_create(
+  rel text, source regclass, partition text[], clustering bson, fields bson, types bson,
+  limit_per_partition int, is_unique boolean, name text, doc_column text) RETURNS regclass
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  s record;
+  c record;
+  pair text := replace(gen_random_uuid()::text, '-', '');
+  parts text[];
+  schema_name text;
+  made text;
+  result regclass;
+  options @extschema@.bson;
+  columns text[];
+  place text[];
+  key_columns text[];
+  directions text[];
+BEGIN
+  IF rel IS NULL OR source IS NULL OR partition IS NULL OR clustering IS NULL OR fields IS NULL OR types IS NULL OR is_unique IS NULL THEN
+    RAISE EXCEPTION 'rel, source, partition, clustering, fields, types and is_unique must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  PERFORM @extschema@._pattern_require_owner(source);
+  SELECT p.* INTO s FROM @extschema@._pattern_table(source, @extschema@._derive_source(source, source, doc_column)) p;
+  IF EXISTS (SELECT FROM pg_class q WHERE q.oid = source AND q.relkind = 'f') THEN
+    RAISE EXCEPTION '% is a relation of measurements', source USING ERRCODE = 'wrong_object_type', DETAIL = 'Its rows have no key by which a query table could know them.';
+  END IF;
+
+  -- names of columns
+  IF cardinality(partition) = 0 OR array_position(partition, NULL) IS NOT NULL THEN
+    RAISE EXCEPTION 'partition must name fields, and must not have nulls' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF EXISTS (SELECT FROM @extschema@.bson_each(clustering) e WHERE @extschema@.bson_typeof(e.value) <> 'int' OR e.value::int NOT IN (1, -1)) THEN
+    RAISE EXCEPTION 'clustering must be a document like {"date": -1}' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  place := partition || ARRAY(SELECT k FROM @extschema@.bson_keys(clustering) WITH ORDINALITY AS u (k, n) ORDER BY n);
+  IF (SELECT count(DISTINCT p) FROM unnest(place) p) <> cardinality(place) THEN
+    RAISE EXCEPTION 'partition and clustering must be different fields' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  columns := place || ARRAY(SELECT k FROM @extschema@.bson_keys(fields) WITH ORDINALITY AS u (k, n) WHERE k <> ALL (place) ORDER BY n);
+  IF (SELECT count(DISTINCT k) FROM unnest(columns) k) <> cardinality(columns) THEN
+    RAISE EXCEPTION 'a field is named twice' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF EXISTS (SELECT FROM unnest(columns) k WHERE k = '' OR octet_length(k) > 63) THEN
+    RAISE EXCEPTION 'a field cannot be the name of a column' USING ERRCODE = 'invalid_parameter_value', DETAIL = 'Names of columns have 1 to 63 bytes.',
+      HINT = 'Give the field a name: {"short": "$a.long.path"}.';
+  END IF;
+  IF EXISTS (SELECT FROM @extschema@.bson_keys(types) k WHERE k <> ALL (columns)) THEN
+    RAISE EXCEPTION 'types names a column that the table does not have: "%"', (SELECT k FROM @extschema@.bson_keys(types) k WHERE k <> ALL (columns) LIMIT 1)
+      USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF limit_per_partition < 1 THEN
+    RAISE EXCEPTION 'limit_per_partition must be positive' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF is_unique AND limit_per_partition IS NOT NULL THEN
+    RAISE EXCEPTION 'a query table with limit_per_partition cannot be unique' USING ERRCODE = 'invalid_parameter_value', DETAIL = 'It shows the first rows only, and would compare no others.';
+  END IF;
+
+  parts := parse_ident(rel);
+  IF cardinality(parts) > 2 THEN
+    RAISE EXCEPTION 'invalid name of a table: %', rel USING ERRCODE = 'invalid_name';
+  END IF;
+  schema_name := CASE WHEN cardinality(parts) > 1 THEN parts[1] ELSE s.schema_name END;
+  name := coalesce(name, parts[cardinality(parts)]);
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(source) d WHERE d.name = _query_table_create.name AND d.pattern = 'query_table') THEN
+    RAISE EXCEPTION 'table % has a query table named "%" already', source, name USING ERRCODE = 'duplicate_object';
+  END IF;
+  options := @extschema@.bson_build('name', name, 'partition', partition, 'clustering', clustering, 'fields', fields, 'types', types, 'is_unique', is_unique, 'doc_column', s.doc, 'pair', pair);
+  IF limit_per_partition IS NOT NULL THEN
+    options := @extschema@.bson_set(options, 'limit_per_partition', limit_per_partition);
+  END IF;
+
+  -- the table: its primary key is where a row stands
+  SELECT array_agg(CASE WHEN cardinality(s.keys) = 1 THEN 'source_key' ELSE 'source_key' || n END ORDER BY n) INTO key_columns FROM generate_subscripts(s.keys, 1) n;
+  made := format('%I.%I', schema_name, parts[cardinality(parts)]);
+  EXECUTE format('CREATE %sTABLE %s (%s, %s, PRIMARY KEY (%s))',
+    (SELECT CASE q.relpersistence WHEN 'u' THEN 'UNLOGGED ' WHEN 't' THEN 'TEMP ' ELSE '' END FROM pg_class q WHERE q.oid = source),
+    made,
+    (SELECT string_agg(format('%I %s', k, coalesce(@extschema@.bson_get_text(types, format('"%s"', replace(k, '"', '""'))), '@extschema@.bson_value')), ', ' ORDER BY n) FROM unnest(columns) WITH ORDINALITY AS u (k, n)),
+    (SELECT string_agg(format('%I %s NOT NULL', key_columns[n], s.key_types[n]), ', ' ORDER BY n) FROM generate_subscripts(key_columns, 1) n),
+    (SELECT string_agg(quote_ident(k), ', ' ORDER BY n) FROM unnest(place || CASE WHEN is_unique THEN '{}' ELSE key_columns END) WITH ORDINALITY AS u (k, n)));
+  result := made::regclass;
+  EXECUTE format('COMMENT ON TABLE %s IS %L', result, format('projection of %s; kept by the query table pattern "%s"', source, name));
+  SELECT array_agg(format('%I%s', e.key, CASE WHEN e.value::int < 0 THEN ' DESC' ELSE '' END) ORDER BY e.n) INTO directions
+    FROM (SELECT b.key, b.value, row_number() OVER () AS n FROM @extschema@.bson_each(clustering) b) e;
+  IF (SELECT count(DISTINCT e.value::int) FROM @extschema@.bson_each(clustering) e) > 1 THEN
+    -- the primary key, read forwards or backwards, has one direction only
+    EXECUTE format('CREATE INDEX ON %s (%s, %s%s)', result, (SELECT string_agg(quote_ident(k), ', ' ORDER BY n) FROM unnest(partition) WITH ORDINALITY AS u (k, n)), array_to_string(directions, ', '),
+      (SELECT string_agg(format(', %I%s', k, CASE WHEN directions[cardinality(directions)] LIKE '% DESC' THEN ' DESC' ELSE '' END), '' ORDER BY n) FROM unnest(key_columns) WITH ORDINALITY AS u (k, n)));
+  END IF;
+  EXECUTE format('ALTER TABLE %s OWNER TO %s', result, s.owner::regrole);
+
+  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_guard_trigger(%L, %L, %L)',
+                 @extschema@._pattern_trigger_name(result, 'zz_docpatterns_90_query_table', name, 'guard'), result, 'side', pair, name);
+  -- the main trigger carries the declaration
+  EXECUTE format('CREATE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.query_table_trigger(%L)',
+                 @extschema@._pattern_trigger_name(source, 'zz_docpatterns_80_query_table', name, NULL), source, options::text);
+  PERFORM @extschema@._derive_main_triggers(source, 'query_table', name);
+  PERFORM @extschema@._query_table_verify(source, name);
+  PERFORM @extschema@._query_table_create_index(source, name);
+  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(source) n WHERE n) THEN
+    RAISE NOTICE 'table % has rows already', source
+      USING HINT = format('CALL pattern_build(%L, %L) puts them into the query table; new writes are kept in line from now on.', source::text, name);
+  END IF;
+  RETURN result;
+END
+$$;
+COMMENT ON FUNCTION _query_table_create(text, regclass, text[], bson, bson, bson, int, boolean, text, text) IS 'query_table_create with its types resolved';
+
+-- With a limit, the first rows of a partition are found by an index on the source.
+CREATE FUNCTION _query_table_create_index(rel regclass, name text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._query_table_parts(rel, name) q;
+  IF p.per_partition IS NOT NULL THEN
+    PERFORM @extschema@._derive_create_index(rel, 'query_table', name,
+      ARRAY(SELECT format('(%s)%s', x, d) FROM unnest(p.place_bare, p.place_directions) WITH ORDINALITY AS u (x, d, n) ORDER BY n)
+      || ARRAY(SELECT format('%I%s', k, CASE WHEN p.place_directions[cardinality(p.place_directions)] = ' DESC' THEN ' DESC' ELSE '' END) FROM unnest(p.keys) WITH ORDINALITY AS u (k, n) ORDER BY n));
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _query_table_create_index(regclass, text) IS 'index on the source of a query table with a limit, unless there is one';
+
+-- Verbs -------------------------------------------------------------------------------------------------------------------
+
+-- Names and options of a declaration, and pieces of SQL: there "s" is a row of the source, "t" one of the query table.
+CREATE FUNCTION _query_table_parts(rel regclass, name text,
+                                   OUT base text, OUT options bson, OUT doc text, OUT keys text[], OUT key_row text, OUT result regclass, OUT result_keys text[], OUT result_fields text[],
+                                   OUT key_match text, OUT per_partition int, OUT place_bare text[], OUT place_directions text[], OUT partitions text, OUT clusterings text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_variable
+DECLARE
+  t record;
+  all_columns text[];
+  npartition int;
+BEGIN
+  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'query_table' AND d.name = _query_table_parts.name;
+  IF options IS NULL THEN
+    RAISE EXCEPTION 'table % has no query table named "%"', rel, name USING ERRCODE = 'undefined_object';
+  END IF;
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  base := t.base; doc := t.doc; keys := t.keys;
+  key_row := (SELECT format('ROW(%s)', string_agg(format('s.%I', k), ', ' ORDER BY n)) FROM unnest(keys) WITH ORDINALITY AS u (k, n));
+  result := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
+  per_partition := (options OPERATOR(@extschema@.->) 'limit_per_partition'::text)::int;
+  IF result IS NULL THEN
+    RETURN;
+  END IF;
+  all_columns := @extschema@._query_table_columns(rel, name);
+  result_fields := all_columns[:cardinality(all_columns) - cardinality(keys)];
+  result_keys := all_columns[cardinality(result_fields) + 1:];
+  key_match := (SELECT string_agg(format('t.%I %s s.%I', result_keys[n], t.key_ops[n], keys[n]), ' AND ' ORDER BY n) FROM generate_subscripts(keys, 1) n);
+  SELECT array_agg(CASE WHEN y.path IS NULL THEN NULL
+                        ELSE format('(%I OPERATOR(@extschema@.->) %L::text)%s', doc, y.path, '::' || @extschema@.bson_get_text(options OPERATOR(@extschema@.->) 'types'::text, format('"%s"', replace(y.c, '"', '""')))) END ORDER BY y.n),
+         array_agg(CASE WHEN y.direction < 0 THEN ' DESC' ELSE '' END ORDER BY y.n)
+    INTO place_bare, place_directions
+    FROM (SELECT x.c, x.direction, row_number() OVER () AS n, @extschema@._query_table_path(rel, name, x.c) AS path
+          FROM (SELECT e::text AS c, 1 AS direction FROM @extschema@.bson_elements(options OPERATOR(@extschema@.->) 'partition'::text) e
+                UNION ALL SELECT e.key, e.value::int FROM @extschema@.bson_each((options OPERATOR(@extschema@.->) 'clustering'::text)::@extschema@.bson) e) x) y;
+  npartition := @extschema@.bson_array_length(options OPERATOR(@extschema@.->) 'partition'::text);
+  partitions := array_to_string(place_bare[:npartition], ', ');
+  clusterings := array_to_string(ARRAY(SELECT place_bare[n] || place_directions[n] FROM generate_series(npartition + 1, cardinality(place_bare)) n)
+    || ARRAY(SELECT quote_ident(k) || place_directions[cardinality(place_directions)] FROM unnest(keys) k), ', ');
+END
+$$;
+COMMENT ON FUNCTION _query_table_parts(regclass, text) IS 'names and options of a query table, and pieces of SQL text about it';
+
+CREATE FUNCTION _query_table_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._query_table_parts(rel, name) q;
+  IF p.result IS NULL THEN
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'query table'::text, 'present'::text, 'missing'::text;
+    RETURN;
+  END IF;
+  RETURN QUERY EXECUTE format($q$
+    SELECT coalesce(s."row key", t."row key"), 'row'::text, coalesce(left(s."row cells"::text, 100), 'absent'), coalesce(left(t."row cells"::text, 100), 'absent')
+    FROM (SELECT %1$s AS "row key", %2$s, %3$s AS "row cells" FROM (SELECT *, @extschema@._query_table_expected(%4$L::regclass, %5$L, %6$I) AS "all cells" FROM %7$s) AS b) AS s
+      FULL JOIN (SELECT %8$s AS "row key", %9$s, ARRAY[%10$s]::text[] AS "row cells" FROM %11$s) AS t ON %12$s
+    WHERE s."row cells" IS DISTINCT FROM t."row cells"
+    $q$,
+    format(CASE WHEN cardinality(p.keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, (SELECT string_agg(quote_ident(k), ', ' ORDER BY n) FROM unnest(p.keys) WITH ORDINALITY AS u (k, n))),
+    (SELECT string_agg(quote_ident(k), ', ') FROM unnest(p.keys) k),
+    CASE WHEN p.per_partition IS NULL THEN '"all cells"'
+         ELSE format('CASE WHEN "all cells" IS NOT NULL AND row_number() OVER (PARTITION BY "all cells" IS NULL, %s ORDER BY %s) <= %s THEN "all cells" END', p.partitions, p.clusterings, p.per_partition) END,
+    rel::text, name, p.doc, p.base,
+    format(CASE WHEN cardinality(p.keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, (SELECT string_agg(quote_ident(k), ', ' ORDER BY n) FROM unnest(p.result_keys) WITH ORDINALITY AS u (k, n))),
+    (SELECT string_agg(quote_ident(k), ', ') FROM unnest(p.result_keys) k),
+    (SELECT string_agg(format('CASE WHEN %1$I IS NOT NULL THEN format(''%%s'', %1$I) END', k), ', ' ORDER BY n) FROM unnest(p.result_fields) WITH ORDINALITY AS u (k, n)),
+    p.result, p.key_match);
+END
+$$;
+COMMENT ON FUNCTION _query_table_check(regclass, text) IS 'violated invariants of a query table: rows that are not what the source gives';
+
+-- Rows of the source that the table does not show, each of them or, with a limit, one of each partition.
+CREATE FUNCTION _query_table_pending(rel regclass, name text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._query_table_parts(rel, name) q;
+  IF p.result IS NULL THEN
+    RAISE EXCEPTION 'the query table "%" of table % is missing', name, rel USING ERRCODE = 'object_not_in_prerequisite_state';
+  END IF;
+  IF p.per_partition IS NOT NULL THEN
+    RETURN format('SELECT DISTINCT ON (%s) %s AS key FROM %s AS s WHERE %s ORDER BY %1$s', p.partitions, p.key_row, p.base,
+      (SELECT string_agg(x || ' IS NOT NULL', ' AND ') FROM unnest(p.place_bare) x));
+  END IF;
+  RETURN format('SELECT %s AS key FROM %s AS s WHERE NOT EXISTS (SELECT FROM %s AS t WHERE %s) ORDER BY %s', p.key_row, p.base, p.result, p.key_match,
+    (SELECT string_agg(format('s.%I', k), ', ' ORDER BY n) FROM unnest(p.keys) WITH ORDINALITY AS u (k, n)));
+END
+$$;
+COMMENT ON FUNCTION _query_table_pending(regclass, text) IS 'SQL text: keys of rows of the source that the table does not show';
+
+CREATE FUNCTION _query_table_repair(rel regclass, name text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  r record;
+  done bigint;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._query_table_parts(rel, name) q;
+  PERFORM @extschema@._query_table_create_index(rel, name);
+  -- what does not belong there goes first: it may stand in the way of what does
+  done := @extschema@._query_table_sweep(rel, name);
+  FOR r IN EXECUTE CASE WHEN p.per_partition IS NOT NULL THEN @extschema@._query_table_pending(rel, name) ELSE format('SELECT %s AS key FROM %s AS s', p.key_row, p.base) END LOOP
+    IF @extschema@._pattern_settle(rel, name, r.key) THEN
+      done := done + 1;
+    END IF;
+  END LOOP;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _query_table_repair(regclass, text) IS 'pattern_repair of a query table';
+
+CREATE FUNCTION _query_table_alter(rel regclass, name text, changes bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  c record;
+  o @extschema@.bson;
+BEGIN
+  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
+  SELECT q.* INTO p FROM @extschema@._query_table_parts(rel, name) q;
+  o := p.options;
+  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
+    IF c.key <> 'limit_per_partition' THEN
+      RAISE EXCEPTION 'option "%" of a query table cannot be changed', c.key
+        USING ERRCODE = 'invalid_parameter_value', HINT = 'limit_per_partition can; for others make another query table, and end this one with pattern_disable().';
+    END IF;
+    IF @extschema@.bson_typeof(c.value) = 'null' THEN
+      o := @extschema@.bson_unset(o, 'limit_per_partition');
+    ELSIF @extschema@.bson_typeof(c.value) <> 'int' OR c.value::int < 1 THEN
+      RAISE EXCEPTION 'limit_per_partition must be positive, or null' USING ERRCODE = 'invalid_parameter_value';
+    ELSIF @extschema@.bson_get_text(o, 'is_unique') = 'true' THEN
+      RAISE EXCEPTION 'a query table with limit_per_partition cannot be unique' USING ERRCODE = 'invalid_parameter_value', DETAIL = 'It shows the first rows only, and would compare no others.';
+    ELSE
+      o := @extschema@.bson_set(o, 'limit_per_partition', c.value::int);
+    END IF;
+  END LOOP;
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.query_table_trigger(%L)',
+                 (SELECT g.tgname FROM @extschema@._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid WHERE d.pattern = 'query_table' AND d.name = _query_table_alter.name),
+                 rel, o::text);
+  PERFORM @extschema@._query_table_verify(rel, name);
+  PERFORM @extschema@._derive_drop_indexes(rel, 'query_table', name) WHERE NOT @extschema@.bson_exists(o, 'limit_per_partition');
+  PERFORM @extschema@._query_table_repair(rel, name);
+END
+$$;
+COMMENT ON FUNCTION _query_table_alter(regclass, text, bson) IS 'pattern_alter of a query table';
+
+CREATE FUNCTION _query_table_disable(rel regclass, name text, how bson) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  result regclass;
+  g name;
+BEGIN
+  EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
+  IF @extschema@.bson_get_text(how, 'keep_data') = 'true' THEN
+    -- the rows stay behind in an ordinary table
+    SELECT @extschema@._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), _query_table_disable.rel) INTO result
+      FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'query_table' AND d.name = _query_table_disable.name;
+    IF result IS NOT NULL THEN
+      SELECT t.tgname INTO g FROM pg_trigger t WHERE t.tgrelid = result AND t.tgfoid = '@extschema@.pattern_guard_trigger'::regproc;
+      EXECUTE format('DROP TRIGGER %I ON %s', g, result);
+      PERFORM @extschema@._pattern_forget(result, rel);
+    END IF;
+  END IF;
+  PERFORM @extschema@._derive_drop(rel, 'query_table', name);
+  RETURN 0;
+END
+$$;
+COMMENT ON FUNCTION _query_table_disable(regclass, text, bson) IS 'pattern_disable of a query table: drops the table, or leaves it as an ordinary one';

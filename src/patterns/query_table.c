@@ -1,0 +1,927 @@
+/*
+ * query_table.c
+ *		Query tables: what a declaration says, the image of a document, and the
+ *		statements on a source that tables follow.
+ *
+ * What a statement did is taken in as rows that go, rows that stay where they
+ * are with other values, and rows that come.  Those that go or stay are written
+ * first, in the order of their places, then those that come: so two rows can
+ * exchange values that are unique, and statements that do the same wait for
+ * each other instead of deadlocking.  Beyond BATCH bytes a statement is handled
+ * piece by piece, the rows that come in a second pass.
+ *
+ * A statement inside of another one on the same source (a user's trigger) is
+ * told first, although its rows may be versions that come after those of the
+ * outer one.  Both are then handled by what the source has now, row by row.
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "common/hashfn.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "parser/parse_type.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/typcache.h"
+
+#include "bson/cast.h"
+#include "bson/catalog.h"
+#include "patterns/change.h"
+#include "patterns/derive_run.h"
+#include "patterns/query_table.h"
+#include "patterns/run.h"
+#include "patterns/sqlgen.h"
+
+/* Bytes of rows of one statement that are kept before they are written */
+#define BATCH	(16 * 1024 * 1024)
+
+/* Rows of a statement */
+typedef struct Rows
+{
+	int			n;
+	int			size;
+	QueryImage *images;
+} Rows;
+
+/* What is being done to a table */
+typedef struct Follow
+{
+	QueryTable *q;
+	DpChanges  *changes;
+	DpWriter   *w;
+	MemoryContext outer;		/* of the writer */
+	MemoryContext context;		/* of rows; current while one is looked at */
+	Rows		gone;			/* rows that go */
+	Rows		kept;			/* rows that have other values at the same place */
+	Rows		come;			/* rows that come */
+} Follow;
+
+/* What an error in a value is about */
+typedef struct ValueError
+{
+	const QueryTable *q;
+	const QueryColumn *column;
+} ValueError;
+
+static List *disturbed = NIL;	/* sources with statements inside of statements; in TopTransactionContext */
+
+static void table_open_columns(QueryTable *q);
+static void column_define(QueryTable *q, QueryColumn *column, const DpValue *fields, const DpValue *types);
+static void column_type(QueryColumn *column, Oid type, int32 typmod);
+static void column_compare(QueryColumn *column);
+static bool column_value(QueryTable *q, QueryColumn *column, struct varlena *doc, Datum *value, bool *isnull);
+static void value_error(void *arg);
+static void table_follow(QueryTable *q, DpChanges *changes, bool disturbed_source);
+static bool follow_next(Follow *f, DpChange *change);
+static void follow_open(Follow *f);
+static void follow_rows(Follow *f);
+static void follow_take(Follow *f, const DpChange *change, bool take_come);
+static void follow_write(Follow *f);
+static void follow_settle(Follow *f);
+static void follow_partitions(Follow *f);
+static void follow_empty(QueryTable *q);
+static void rows_add(Rows *rows, const QueryImage *image);
+static bool change_images(Follow *f, const DpChange *change, QueryImage *before, bool *has_before,
+						  QueryImage *after, bool *has_after);
+static bool same_row(QueryTable *q, const DpChange *change, struct varlena *before, struct varlena *after);
+static int	partition_compare(const void *a, const void *b, void *arg);
+static bool mark_disturbed(Oid source, bool pending);
+static void query_xact(XactEvent event, void *arg);
+
+/*
+ * query_table_trigger(): the triggers on a source.
+ */
+DP_FUNCTION(dp_query_table_trigger);
+Datum
+dp_query_table_trigger(PG_FUNCTION_ARGS)
+{
+	DpChanges  *changes = dp_changes_of_trigger(fcinfo);
+
+	if (changes != NULL)
+		dp_changes_handle(changes);
+	return PointerGetDatum(NULL);
+}
+
+/* ---------------------------------------------------------------- declarations */
+
+/*
+ * What a declaration says.
+ */
+QueryTable *
+dp_query_table(DpDecl *decl)
+{
+	QueryTable *q;
+	MemoryContext old;
+	char	   *pair;
+	DpValue		partition;
+	DpValue		clustering;
+	DpValue		fields;
+	DpValue		types;
+	DpIter		iter;
+	DpElement	element;
+	const uint8 *options = DP_DOC_DATA(decl->options);
+	uint32		size = DP_DOC_SIZE(decl->options);
+	int			n;
+	int			i;
+
+	if (decl->relid != decl->target)
+		decl = dp_decl_find(decl->target, decl->pattern, decl->name);
+	if (decl->state != NULL)
+		return decl->state;
+
+	old = MemoryContextSwitchTo(decl->context);
+	q = palloc0(sizeof(QueryTable));
+	q->decl = decl;
+	q->source = decl->target;
+	pair = dp_decl_text(decl, "pair");
+	q->table = pair != NULL ? dp_pair_side(pair, q->source) : InvalidOid;
+	q->is_unique = dp_decl_bool(decl, "is_unique", false);
+	q->limit = (int) Min(Max(dp_decl_int(decl, "limit_per_partition", 0), 0), INT_MAX);
+
+	if (!dp_document_find(options, size, "partition", 9, &partition) || partition.type != DP_TYPE_ARRAY ||
+		!dp_document_find(options, size, "clustering", 10, &clustering) || clustering.type != DP_TYPE_DOCUMENT ||
+		!dp_document_find(options, size, "fields", 6, &fields) || fields.type != DP_TYPE_DOCUMENT ||
+		!dp_document_find(options, size, "types", 5, &types) || types.type != DP_TYPE_DOCUMENT)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the declaration of the query table \"%s\" is not complete", decl->name)));
+	q->npartition = dp_document_count(partition.data, partition.len);
+	q->nplace = q->npartition + dp_document_count(clustering.data, clustering.len);
+	n = q->nplace + dp_document_count(fields.data, fields.len);
+	q->columns = palloc0(sizeof(QueryColumn) * n);
+	n = 0;
+	dp_iter_init_value(&iter, &partition);
+	while (dp_iter_next(&iter, &element) && element.value.type == DP_TYPE_STRING)
+		q->columns[n++].name = pstrdup(DP_STRING_DATA(&element.value));
+	dp_iter_init_value(&iter, &clustering);
+	while (dp_iter_next(&iter, &element))
+	{
+		q->columns[n].descending = element.value.type == DP_TYPE_INT32 && dp_get_int32(element.value.data) < 0;
+		q->columns[n++].name = pnstrdup(element.name, element.namelen);
+	}
+	dp_iter_init_value(&iter, &fields);
+	while (dp_iter_next(&iter, &element))
+	{
+		for (i = 0; i < n; i++)
+		{
+			if (strcmp(q->columns[i].name, element.name) == 0)
+				break;
+		}
+		if (i == n)
+			q->columns[n++].name = pnstrdup(element.name, element.namelen);
+	}
+	q->ncolumns = n;
+	for (i = 0; i < n; i++)
+		column_define(q, &q->columns[i], &fields, &types);
+	for (i = 0; i < q->nplace; i++)
+		column_compare(&q->columns[i]);
+
+	q->nkeys = decl->nkeys;
+	q->keys = palloc0(sizeof(QueryColumn) * q->nkeys);
+	for (i = 0; i < q->nkeys; i++)
+	{
+		q->keys[i].name = psprintf(q->nkeys == 1 ? "source_key" : "source_key%d", i + 1);
+		column_type(&q->keys[i], decl->keys[i].type, decl->keys[i].typmod);
+		q->keys[i].collation = decl->keys[i].collation;
+		column_compare(&q->keys[i]);
+	}
+
+	q->group = palloc0(sizeof(DpDerivation));
+	q->group->decl = decl;
+	q->group->lock_id = hash_combine(hash_bytes_uint32(q->table),
+									 hash_bytes((const unsigned char *) decl->name, strlen(decl->name)));
+	q->source_lookup = dp_lookup_primary(q->source, decl->context);
+	if (OidIsValid(q->table))
+	{
+		table_open_columns(q);
+		q->lookup = dp_lookup_primary(q->table, decl->context);
+		dp_decl_depends(decl, q->table);
+	}
+	MemoryContextSwitchTo(old);
+	decl->state = q;
+	return q;
+}
+
+QueryTable *
+dp_query_table_present(DpDecl *decl)
+{
+	QueryTable *q = dp_query_table(decl);
+
+	if (!OidIsValid(q->table))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the query table \"%s\" of table %s is missing", decl->name, dp_relation_name(q->source)),
+				 errdetail("The table was dropped, or its guard was.")));
+	return q;
+}
+
+/*
+ * Where the columns are.  They are known by their names or, where somebody has
+ * renamed them, by their order.
+ */
+static void
+table_open_columns(QueryTable *q)
+{
+	Relation	rel = table_open(q->table, AccessShareLock);
+	TupleDesc	desc = RelationGetDescr(rel);
+	AttrNumber *order = palloc(sizeof(AttrNumber) * desc->natts);
+	bool		named = true;
+	int			all = q->ncolumns + q->nkeys;
+	int			present = 0;
+	int			i;
+
+	q->natts = desc->natts;
+	for (i = 0; i < desc->natts; i++)
+	{
+		if (!TupleDescAttr(desc, i)->attisdropped)
+			order[present++] = i + 1;
+	}
+	for (i = 0; i < all; i++)
+	{
+		QueryColumn *column = i < q->ncolumns ? &q->columns[i] : &q->keys[i - q->ncolumns];
+
+		column->attnum = get_attnum(q->table, column->name);
+		named = named && column->attnum > 0;
+	}
+	for (i = 0; i < all; i++)
+	{
+		QueryColumn *column = i < q->ncolumns ? &q->columns[i] : &q->keys[i - q->ncolumns];
+		Form_pg_attribute att;
+
+		if (!named)
+			column->attnum = i < present ? order[i] : InvalidAttrNumber;
+		att = column->attnum > 0 ? TupleDescAttr(desc, column->attnum - 1) : NULL;
+		if (att == NULL || att->atttypid != column->type || att->atttypmod != column->typmod)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("column \"%s\" of the query table %s is not as it was declared", column->name, dp_relation_name(q->table)),
+					 errhint("Drop the query table with pattern_disable(), and make it anew.")));
+	}
+	table_close(rel, NoLock);
+}
+
+/* What a column shows, and its type. */
+static void
+column_define(QueryTable *q, QueryColumn *column, const DpValue *fields, const DpValue *types)
+{
+	DpValue		value;
+	uint32		len = strlen(column->name);
+
+	if (dp_document_find(types->data, types->len, column->name, len, &value))
+	{
+		Oid			type;
+		int32		typmod;
+
+		if (value.type != DP_TYPE_STRING)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("the type of column \"%s\" is not a text", column->name)));
+		(void) parseTypeString(DP_STRING_DATA(&value), &type, &typmod, 0);
+		column_type(column, type, typmod);
+	}
+	else
+		column_type(column, dp_types()->bson_value, -1);
+
+	if (!dp_document_find(fields->data, fields->len, column->name, len, &value) ||
+		(value.type == DP_TYPE_BOOL && value.data[0] != 0) ||
+		(value.type == DP_TYPE_INT32 && dp_get_int32(value.data) == 1))
+		column->path = dp_path_parse(column->name, len);
+	else if (value.type == DP_TYPE_STRING && DP_STRING_LEN(&value) > 1 &&
+			 DP_STRING_DATA(&value)[0] == '$' && DP_STRING_DATA(&value)[1] != '$' &&
+			 strpbrk(DP_STRING_DATA(&value), "\"") == NULL)
+		column->path = dp_path_parse(DP_STRING_DATA(&value) + 1, DP_STRING_LEN(&value) - 1);
+	else if (value.type == DP_TYPE_STRING || value.type == DP_TYPE_DOCUMENT)
+		column->expr = dp_expr_compile(&value, DP_EXPR_IMMUTABLE, psprintf("fields.%s", column->name));
+	else
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("field \"%s\" is neither 1 nor an expression", column->name),
+				 errhint("A query table names the fields that it shows: {\"name\": 1, \"id\": \"$_id\"}.")));
+}
+
+static void
+column_type(QueryColumn *column, Oid type, int32 typmod)
+{
+	column->type = type;
+	column->typmod = typmod;
+	get_typlenbyval(type, &column->len, &column->byval);
+	if (!OidIsValid(column->collation))
+		column->collation = get_typcollation(type);
+}
+
+/* Places are compared as the primary key does. */
+static void
+column_compare(QueryColumn *column)
+{
+	TypeCacheEntry *entry = lookup_type_cache(column->type, TYPECACHE_CMP_PROC);
+
+	if (!OidIsValid(entry->cmp_proc))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("values of type %s, of column \"%s\", have no order", format_type_be(column->type), column->name)));
+	fmgr_info_cxt(entry->cmp_proc, &column->cmp, CurrentMemoryContext);
+}
+
+/* ---------------------------------------------------------------- images */
+
+/*
+ * The row of the table that a document leads to.
+ */
+bool
+dp_query_image(QueryTable *q, struct varlena *doc, const Datum *key, QueryImage *image)
+{
+	int			i;
+
+	image->values = palloc0(sizeof(Datum) * q->natts);
+	image->nulls = palloc(sizeof(bool) * q->natts);
+	memset(image->nulls, true, sizeof(bool) * q->natts);
+	for (i = 0; i < q->ncolumns; i++)
+	{
+		QueryColumn *column = &q->columns[i];
+		Datum	   *value = &image->values[column->attnum - 1];
+		bool	   *isnull = &image->nulls[column->attnum - 1];
+
+		if (!column_value(q, column, doc, value, isnull) && i < q->nplace)
+			return false;
+	}
+	for (i = 0; i < q->nkeys; i++)
+	{
+		image->values[q->keys[i].attnum - 1] = key[i];
+		image->nulls[q->keys[i].attnum - 1] = false;
+	}
+	return true;
+}
+
+/* The value of one column.  Returns false for what cannot be a part of a place: nothing, or a null. */
+static bool
+column_value(QueryTable *q, QueryColumn *column, struct varlena *doc, Datum *value, bool *isnull)
+{
+	DpValue		found;
+
+	if (column->path != NULL)
+	{
+		if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), column->path, &found))
+			return false;
+	}
+	else
+	{
+		DpExprState state;
+		DpValue		root = dp_value_of_document(doc);
+
+		dp_expr_state_init(&state, &root);
+		if (!dp_expr_eval(column->expr, &state, &found))
+			return false;
+		dp_check_value_depth(&found);
+	}
+	if (column->type == dp_types()->bson_value)
+	{
+		*value = PointerGetDatum(dp_value_to_varlena(&found));
+		*isnull = false;
+	}
+	else
+	{
+		ErrorContextCallback callback;
+		ValueError	error = {q, column};
+
+		callback.callback = value_error;
+		callback.arg = &error;
+		callback.previous = error_context_stack;
+		error_context_stack = &callback;
+		*value = dp_value_to_datum(&found, column->type, column->typmod, isnull);
+		error_context_stack = callback.previous;
+	}
+	return !*isnull && found.type != DP_TYPE_NULL && found.type != DP_TYPE_UNDEFINED;
+}
+
+static void
+value_error(void *arg)
+{
+	const ValueError *error = arg;
+
+	errcontext("column \"%s\" of query table %s", error->column->name, dp_relation_name(error->q->table));
+}
+
+int
+dp_query_nplace(const QueryTable *q)
+{
+	return q->nplace + (q->is_unique ? 0 : q->nkeys);
+}
+
+void
+dp_query_place(const QueryTable *q, const QueryImage *image, Datum *place)
+{
+	int			n = 0;
+	int			i;
+
+	for (i = 0; i < q->nplace; i++)
+		place[n++] = image->values[q->columns[i].attnum - 1];
+	for (i = 0; !q->is_unique && i < q->nkeys; i++)
+		place[n++] = image->values[q->keys[i].attnum - 1];
+}
+
+int
+dp_query_compare(const void *a, const void *b, void *arg)
+{
+	const QueryTable *q = arg;
+	const QueryImage *left = a;
+	const QueryImage *right = b;
+	int			i;
+
+	for (i = 0; i < q->nplace + q->nkeys; i++)
+	{
+		QueryColumn *column = i < q->nplace ? &q->columns[i] : &q->keys[i - q->nplace];
+		int			cmp = DatumGetInt32(FunctionCall2Coll(&column->cmp, column->collation,
+														  left->values[column->attnum - 1],
+														  right->values[column->attnum - 1]));
+
+		if (cmp != 0)
+			return cmp;
+	}
+	return 0;
+}
+
+uint64
+dp_query_partition_hash(const QueryTable *q, const QueryImage *image)
+{
+	uint64		hash = 0;
+	int			i;
+
+	for (i = 0; i < q->npartition; i++)
+	{
+		const QueryColumn *column = &q->columns[i];
+		TypeCacheEntry *entry = lookup_type_cache(column->type, TYPECACHE_HASH_EXTENDED_PROC_FINFO);
+		uint64		one;
+
+		if (!OidIsValid(entry->hash_extended_proc))
+			one = 0;
+		else
+			one = DatumGetUInt64(FunctionCall2Coll(&entry->hash_extended_proc_finfo, column->collation,
+												   image->values[column->attnum - 1], UInt64GetDatum(0)));
+		hash = hash_combine64(hash, one);
+	}
+	return hash;
+}
+
+void
+dp_query_source_key(const QueryTable *q, TupleTableSlot *slot, Datum *key)
+{
+	int			i;
+
+	for (i = 0; i < q->nkeys; i++)
+	{
+		bool		isnull;
+
+		key[i] = slot_getattr(slot, q->decl->keys[i].attnum, &isnull);
+		if (isnull)
+			ereport(ERROR,
+					(errcode(ERRCODE_NOT_NULL_VIOLATION),
+					 errmsg("null value in column \"%s\" of the primary key of table %s",
+							q->decl->keys[i].name, dp_relation_name(q->source))));
+		if (q->keys[i].len == -1)
+			key[i] = PointerGetDatum(PG_DETOAST_DATUM_PACKED(key[i]));
+	}
+}
+
+/* ---------------------------------------------------------------- statements */
+
+/*
+ * A statement has changed a source, and all its query tables follow.
+ */
+void
+dp_query_table_changed(DpChanges *changes)
+{
+	Oid			source = dp_changes_table(changes);
+	List	   *tables = NIL;
+	bool		is_disturbed;
+	ListCell   *lc;
+
+	foreach(lc, dp_feeds(source))
+	{
+		DpFeed	   *feed = lfirst(lc);
+
+		if (feed->is_main && strcmp(feed->decl->pattern, "query_table") == 0 && dp_decl_maintained(feed->decl))
+		{
+			QueryTable *q = dp_query_table(feed->decl);
+
+			/* it is missing in the midst of a restore only */
+			if (OidIsValid(q->table))
+				tables = lappend(tables, q);
+		}
+	}
+	if (tables == NIL)
+		return;
+	is_disturbed = mark_disturbed(source, dp_changes_pending(source));
+	foreach(lc, tables)
+	{
+		dp_changes_rewind(changes);
+		table_follow(lfirst(lc), changes, is_disturbed);
+	}
+	list_free(tables);
+}
+
+/* One table follows. */
+static void
+table_follow(QueryTable *q, DpChanges *changes, bool disturbed_source)
+{
+	Follow		f = {0};
+	MemoryContext old;
+
+	if (dp_changes_wholly(changes))
+	{
+		if (dp_changes_emptied(changes))
+			follow_empty(q);
+		else
+			(void) dp_query_sweep(q);
+		return;
+	}
+	f.q = q;
+	f.changes = changes;
+	f.outer = CurrentMemoryContext;
+	f.context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns query table", ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(f.context);
+	if (q->limit > 0)
+		follow_partitions(&f);
+	else if (disturbed_source)
+		follow_settle(&f);
+	else
+		follow_rows(&f);
+	MemoryContextSwitchTo(old);
+	if (f.w != NULL)
+		(void) dp_writer_close(f.w);
+	MemoryContextDelete(f.context);
+}
+
+/* The next change; what reads it outlives the rows. */
+static bool
+follow_next(Follow *f, DpChange *change)
+{
+	MemoryContext old = MemoryContextSwitchTo(f->outer);
+	bool		result = dp_changes_next(f->changes, change);
+
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
+/* Opens the table; so does the writer. */
+static void
+follow_open(Follow *f)
+{
+	MemoryContext old = MemoryContextSwitchTo(f->outer);
+
+	f->w = dp_query_writer(f->q);
+	MemoryContextSwitchTo(old);
+}
+
+/* Rows as the statement tells them. */
+static void
+follow_rows(Follow *f)
+{
+	DpChange	change;
+	bool		all = true;
+
+	while (follow_next(f, &change))
+	{
+		follow_take(f, &change, all);
+		if (MemoryContextMemAllocated(f->context, true) > BATCH)
+		{
+			/* what comes waits for all that goes */
+			all = false;
+			f->come.n = f->come.size = 0;
+			follow_write(f);
+		}
+	}
+	follow_write(f);
+	if (all)
+		return;
+	dp_changes_rewind(f->changes);
+	while (follow_next(f, &change))
+	{
+		follow_take(f, &change, true);
+		f->gone.n = f->kept.n = 0;
+		if (MemoryContextMemAllocated(f->context, true) > BATCH)
+			follow_write(f);
+	}
+	follow_write(f);
+}
+
+/* Takes one change in; take_come: also a row that comes. */
+static void
+follow_take(Follow *f, const DpChange *change, bool take_come)
+{
+	QueryTable *q = f->q;
+	QueryImage	before;
+	QueryImage	after;
+	bool		had;
+	bool		has;
+
+	if (change->before == NULL && !take_come)
+		return;
+	if (!change_images(f, change, &before, &had, &after, &has))
+		return;
+	if (had && has && dp_query_compare(&before, &after, q) == 0)
+	{
+		int			i;
+
+		for (i = 0; i < q->ncolumns + q->nkeys; i++)
+		{
+			const QueryColumn *column = i < q->ncolumns ? &q->columns[i] : &q->keys[i - q->ncolumns];
+			int			a = column->attnum - 1;
+
+			if (before.nulls[a] != after.nulls[a] ||
+				(!before.nulls[a] && !datum_image_eq(before.values[a], after.values[a], column->byval, column->len)))
+				break;
+		}
+		if (i < q->ncolumns + q->nkeys)
+			rows_add(&f->kept, &after);
+		return;
+	}
+	if (had)
+		rows_add(&f->gone, &before);
+	if (has && take_come)
+		rows_add(&f->come, &after);
+}
+
+/* Writes what has been taken in, and forgets it. */
+static void
+follow_write(Follow *f)
+{
+	QueryTable *q = f->q;
+	int			i;
+
+	if (f->gone.n + f->kept.n + f->come.n > 0 && f->w == NULL)
+		follow_open(f);
+	if (f->gone.n > 1)
+		qsort_arg(f->gone.images, f->gone.n, sizeof(QueryImage), dp_query_compare, q);
+	if (f->kept.n > 1)
+		qsort_arg(f->kept.images, f->kept.n, sizeof(QueryImage), dp_query_compare, q);
+	if (f->come.n > 1)
+		qsort_arg(f->come.images, f->come.n, sizeof(QueryImage), dp_query_compare, q);
+	for (i = 0; i < f->gone.n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		(void) dp_query_remove(q, f->w, &f->gone.images[i]);
+	}
+	for (i = 0; i < f->kept.n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		(void) dp_query_put(q, f->w, &f->kept.images[i]);
+	}
+	for (i = 0; i < f->come.n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		dp_writer_insert_row(f->w, f->come.images[i].values, f->come.images[i].nulls);
+	}
+	memset(&f->gone, 0, sizeof(Rows));
+	memset(&f->kept, 0, sizeof(Rows));
+	memset(&f->come, 0, sizeof(Rows));
+	MemoryContextReset(f->context);
+}
+
+/* Rows by what the source has now: first all go that are no longer, then all come. */
+static void
+follow_settle(Follow *f)
+{
+	QueryTable *q = f->q;
+	DpChange	change;
+	int			pass;
+
+	follow_open(f);
+	for (pass = 0; pass < 2; pass++)
+	{
+		dp_changes_rewind(f->changes);
+		while (follow_next(f, &change))
+		{
+			TupleTableSlot *slots[2] = {change.before, change.after};
+			int			i;
+
+			for (i = 0; i < 2; i++)
+			{
+				Datum		key[INDEX_MAX_KEYS];
+				QueryImage	image;
+
+				if (slots[i] == NULL)
+					continue;
+				dp_query_source_key(q, slots[i], key);
+				dp_writer_refresh(f->w);
+				if (pass == 1)
+					(void) dp_query_settle(q, f->w, key, false);
+				else if (dp_query_image(q, dp_source_document(slots[i], q->decl->doc_column), key, &image))
+					(void) dp_query_settle_gone(q, f->w, &image, false);
+			}
+			MemoryContextReset(f->context);
+		}
+	}
+}
+
+/* With a limit: all partitions that rows went from or came to, in the order of their locks. */
+static void
+follow_partitions(Follow *f)
+{
+	QueryTable *q = f->q;
+	DpChange	change;
+	MemoryContext row = AllocSetContextCreate(f->context, "docpatterns row", ALLOCSET_DEFAULT_SIZES);
+	Rows	   *partitions = &f->come;
+	int			n = 0;
+	int			i;
+
+	while (follow_next(f, &change))
+	{
+		QueryImage	images[2];
+		bool		has[2];
+		MemoryContext old = MemoryContextSwitchTo(row);
+		bool		differ = change_images(f, &change, &images[0], &has[0], &images[1], &has[1]);
+
+		MemoryContextSwitchTo(old);
+		for (i = 0; i < 2 && differ; i++)
+		{
+			QueryImage	copy;
+			int			j;
+
+			if (!has[i])
+				continue;
+			copy.values = palloc0(sizeof(Datum) * q->natts);
+			copy.nulls = images[i].nulls;
+			for (j = 0; j < q->npartition; j++)
+				copy.values[q->columns[j].attnum - 1] =
+					datumCopy(images[i].values[q->columns[j].attnum - 1], q->columns[j].byval, q->columns[j].len);
+			rows_add(partitions, &copy);
+		}
+		MemoryContextReset(row);
+
+		/* a long statement may touch few partitions again and again */
+		if (partitions->n >= 1024 && partitions->n >= 2 * n)
+		{
+			int			m = 1;
+
+			qsort_arg(partitions->images, partitions->n, sizeof(QueryImage), partition_compare, q);
+			for (i = 1; i < partitions->n; i++)
+			{
+				if (partition_compare(&partitions->images[m - 1], &partitions->images[i], q) != 0)
+					partitions->images[m++] = partitions->images[i];
+			}
+			partitions->n = n = m;
+		}
+	}
+	if (partitions->n == 0)
+		return;
+	qsort_arg(partitions->images, partitions->n, sizeof(QueryImage), partition_compare, q);
+	follow_open(f);
+	dp_derive_lock_many(partitions->n);
+	for (i = 0; i < partitions->n; i++)
+	{
+		if (i == 0 || partition_compare(&partitions->images[i - 1], &partitions->images[i], q) != 0)
+			(void) dp_query_partition(q, f->w, &partitions->images[i]);
+	}
+}
+
+/* Nothing is left in the source. */
+static void
+follow_empty(QueryTable *q)
+{
+	static const char plan_empty;
+	SPIPlanPtr	plan;
+
+	SPI_connect();
+	plan = dp_plan(q->decl, &plan_empty);
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "DELETE FROM ONLY ");
+		dp_sql_table(&sql, q->table);
+		plan = dp_plan_make(q->decl, &plan_empty, sql.data, 0, NULL);
+	}
+	(void) dp_run_marked(q->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, q->table, NULL, DP_MARK_INTERNAL);
+	SPI_finish();
+}
+
+static void
+rows_add(Rows *rows, const QueryImage *image)
+{
+	if (rows->n == rows->size)
+	{
+		rows->size = rows->size == 0 ? 16 : rows->size * 2;
+		rows->images = rows->images == NULL ? palloc(sizeof(QueryImage) * rows->size) :
+			repalloc_huge(rows->images, sizeof(QueryImage) * rows->size);
+	}
+	rows->images[rows->n++] = *image;
+}
+
+/* The images of a change.  Returns false if the row has not changed. */
+static bool
+change_images(Follow *f, const DpChange *change, QueryImage *before, bool *has_before,
+			  QueryImage *after, bool *has_after)
+{
+	QueryTable *q = f->q;
+	struct varlena *old_doc = change->before != NULL ? dp_source_document(change->before, q->decl->doc_column) : NULL;
+	struct varlena *new_doc = change->after != NULL ? dp_source_document(change->after, q->decl->doc_column) : NULL;
+	Datum		key[INDEX_MAX_KEYS];
+	int			i;
+
+	*has_before = *has_after = false;
+	if (old_doc != NULL && new_doc != NULL && same_row(q, change, old_doc, new_doc))
+		return false;
+	for (i = 0; i < 2; i++)
+	{
+		TupleTableSlot *slot = i == 0 ? change->before : change->after;
+		int			j;
+
+		if (slot == NULL)
+			continue;
+		dp_query_source_key(q, slot, key);
+		for (j = 0; j < q->nkeys; j++)
+			key[j] = datumCopy(key[j], q->keys[j].byval, q->keys[j].len);	/* slots are used again */
+		if (i == 0)
+			*has_before = dp_query_image(q, old_doc, key, before);
+		else
+			*has_after = dp_query_image(q, new_doc, key, after);
+	}
+	return true;
+}
+
+/* Whether two versions of a row lead to the same: document and key are the same to the byte. */
+static bool
+same_row(QueryTable *q, const DpChange *change, struct varlena *before, struct varlena *after)
+{
+	Datum		left[INDEX_MAX_KEYS];
+	Datum		right[INDEX_MAX_KEYS];
+	int			i;
+
+	if (DP_DOC_SIZE(before) != DP_DOC_SIZE(after) ||
+		memcmp(DP_DOC_DATA(before), DP_DOC_DATA(after), DP_DOC_SIZE(after)) != 0)
+		return false;
+	dp_query_source_key(q, change->before, left);
+	dp_query_source_key(q, change->after, right);
+	for (i = 0; i < q->nkeys; i++)
+	{
+		if (!datum_image_eq(left[i], right[i], q->keys[i].byval, q->keys[i].len))
+			return false;
+	}
+	return true;
+}
+
+/* By the hash of the partition, then by its values. */
+static int
+partition_compare(const void *a, const void *b, void *arg)
+{
+	const QueryTable *q = arg;
+	const QueryImage *left = a;
+	const QueryImage *right = b;
+	uint64		left_hash = dp_query_partition_hash(q, left);
+	uint64		right_hash = dp_query_partition_hash(q, right);
+	int			i;
+
+	if (left_hash != right_hash)
+		return left_hash < right_hash ? -1 : 1;
+	for (i = 0; i < q->npartition; i++)
+	{
+		QueryColumn *column = &q->columns[i];
+		int			cmp = DatumGetInt32(FunctionCall2Coll(&column->cmp, column->collation,
+														  left->values[column->attnum - 1],
+														  right->values[column->attnum - 1]));
+
+		if (cmp != 0)
+			return cmp;
+	}
+	return 0;
+}
+
+/* Whether statements on the source have been inside of others, until no other is under way. */
+static bool
+mark_disturbed(Oid source, bool pending)
+{
+	static bool registered = false;
+	bool		was = list_member_oid(disturbed, source);
+	MemoryContext old;
+
+	if (!pending && !was)
+		return false;
+	if (!registered)
+	{
+		RegisterXactCallback(query_xact, NULL);
+		registered = true;
+	}
+	old = MemoryContextSwitchTo(TopTransactionContext);
+	if (pending && !was)
+		disturbed = lappend_oid(disturbed, source);
+	else if (!pending)
+		disturbed = list_delete_oid(disturbed, source);
+	MemoryContextSwitchTo(old);
+	return true;
+}
+
+/* The list does not outlive its transaction. */
+static void
+query_xact(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
+		disturbed = NIL;
+}
