@@ -51,6 +51,8 @@ static const DpPatternMethods *const methods[] = {
 	&dp_rollup_build,
 	&dp_fanout_build_methods,
 	&dp_query_table_build,
+	&dp_polymorphic_methods,
+	&dp_polymorphic_variant_methods,
 	NULL
 };
 

@@ -43,5 +43,7 @@ extern const DpPatternMethods dp_reference_methods;
 extern const DpPatternMethods dp_rollup_build;
 extern const DpPatternMethods dp_fanout_build_methods;
 extern const DpPatternMethods dp_query_table_build;
+extern const DpPatternMethods dp_polymorphic_methods;
+extern const DpPatternMethods dp_polymorphic_variant_methods;
 
 #endif							/* DP_PATTERNS_PATTERN_H */

@@ -1,0 +1,397 @@
+-- The polymorphic pattern: its verbs, and what users call. Declarations and views are in polymorphic.sql, the view of one thing
+-- from several tables in polymorphic_merge.sql.
+
+-- Verbs of the declaration ------------------------------------------------------------------------------------------------
+
+-- A row of the table as the other patterns left it, as a whole.
+CREATE FUNCTION _polymorphic_whole(base text, doc text, keys text[]) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT format('@extschema@.pattern_whole(t.%I, %L::regclass, %s)', $2, $1,
+                CASE WHEN cardinality($3) = 1 THEN format('t.%I', $3[1]) ELSE (SELECT format('ROW(%s)', string_agg(format('t.%I', k), ', ' ORDER BY n)) FROM unnest($3) WITH ORDINALITY AS u (k, n)) END)
+$$;
+COMMENT ON FUNCTION _polymorphic_whole(text, text, text[]) IS 'SQL text: the document of a row t with what other patterns have split off';
+
+CREATE FUNCTION _polymorphic_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  m record;
+BEGIN
+  SELECT q.* INTO m FROM @extschema@._polymorphic_main(rel, name) q;
+  IF @extschema@._polymorphic_view(rel, 'polymorphic', name) IS NULL THEN
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'view'::text, 'present'::text, 'missing'::text;
+  END IF;
+  -- what a variant asks for is told by the variant
+  RETURN QUERY SELECT v.key, v.what, v.expected, v.found FROM @extschema@._polymorphic_violations(rel, name) v WHERE v.part IN ('by', 'common');
+END
+$$;
+COMMENT ON FUNCTION _polymorphic_check(regclass, text) IS 'violated invariants of a polymorphic declaration: documents of unknown variants, and those that break the common schema';
+
+CREATE FUNCTION _polymorphic_violations(rel regclass, of text) RETURNS TABLE (key bson_value, variant text, part text, what text, expected text, found text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  m record;
+BEGIN
+  SELECT q.* INTO m FROM @extschema@._polymorphic_main(rel, of) q;
+  RETURN QUERY EXECUTE format(
+    'SELECT q.key, e.variant, e.part, format(''%%s, rule "%%s"%%s'', CASE WHEN e.path = '''' THEN ''document'' ELSE format(''field "%%s"'', e.path) END, e.rule, '
+    '         coalesce(format('' of variant "%%s"'', e.variant), '''')), e.expected, e.found '
+    'FROM (SELECT %s AS key, %s AS doc FROM %s AS t WHERE t.%I IS NOT NULL OFFSET 0) AS q '
+    '  CROSS JOIN LATERAL @extschema@.polymorphic_errors(%3$L::regclass, q.doc, %5$L) AS e '
+    'WHERE NOT @extschema@._polymorphic_valid(%3$L::regclass, %5$L, q.doc)',
+    m.key_value, @extschema@._polymorphic_whole(m.base, m.doc, m.keys), m.base, m.doc, of);
+END
+$$;
+COMMENT ON FUNCTION _polymorphic_violations(regclass, text) IS 'what is wrong with the documents of a polymorphic table';
+
+CREATE FUNCTION _polymorphic_pending(rel regclass, name text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  m record;
+BEGIN
+  SELECT q.* INTO m FROM @extschema@._polymorphic_main(rel, name) q;
+  RETURN format('SELECT %s AS key FROM %s AS t WHERE NOT @extschema@._polymorphic_valid(%L::regclass, %L, %s) ORDER BY %s',
+                m.key_row, m.base, m.base, name, @extschema@._polymorphic_whole(m.base, m.doc, m.keys), m.key_list);
+END
+$$;
+COMMENT ON FUNCTION _polymorphic_pending(regclass, text) IS 'SQL text: keys of documents that the table should not hold';
+
+-- Documents that are wrong cannot be put right here: the error names them.
+CREATE FUNCTION _polymorphic_require_valid(rel regclass, of text, variant text) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  wrong text[];
+BEGIN
+  SELECT array_agg(DISTINCT v.key::text) INTO wrong FROM @extschema@._polymorphic_violations(rel, of) v WHERE _polymorphic_require_valid.variant IS NULL OR v.variant = _polymorphic_require_valid.variant;
+  IF wrong IS NOT NULL THEN
+    RAISE EXCEPTION '% documents of table % are not what their variants ask for', cardinality(wrong), rel
+      USING ERRCODE = 'check_violation',
+            DETAIL = 'Their keys: ' || array_to_string(wrong[1:20], ', ') || CASE WHEN cardinality(wrong) > 20 THEN ', ...' ELSE '' END || '.',
+            HINT = 'pattern_check() tells what is wrong with each; write them anew, or make them documents of other variants with polymorphic_retype().';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _polymorphic_require_valid(regclass, text, text) IS 'error 23514 with the keys of documents that the table should not hold';
+
+CREATE FUNCTION _polymorphic_repair(rel regclass, name text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM @extschema@._polymorphic_create_view(rel, name, NULL, NULL);
+  PERFORM @extschema@._polymorphic_require_valid(rel, name, NULL);
+  RETURN 0;
+END
+$$;
+COMMENT ON FUNCTION _polymorphic_repair(regclass, text) IS 'pattern_repair of a polymorphic declaration: makes its view anew; error 23514 with the keys of documents that are wrong';
+
+CREATE FUNCTION _polymorphic_alter(rel regclass, name text, changes bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  m record;
+  c record;
+  v record;
+  o @extschema@.bson;
+BEGIN
+  SELECT q.* INTO m FROM @extschema@._polymorphic_main(rel, name) q;
+  o := m.options;
+  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
+    IF c.key NOT IN ('unknown', 'common') THEN
+      RAISE EXCEPTION 'option "%" of a polymorphic pattern cannot be changed', c.key
+        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are unknown and common.';
+    END IF;
+    IF c.key = 'common' AND @extschema@.bson_typeof(c.value) = 'null' THEN
+      o := @extschema@.bson_unset(o, 'common');
+    ELSE
+      o := @extschema@.bson_set(o, c.key, c.value);
+    END IF;
+  END LOOP;
+  PERFORM @extschema@._polymorphic_verify(o);
+  PERFORM @extschema@._polymorphic_create_trigger(rel, o);
+  PERFORM @extschema@._polymorphic_create_view(rel, name, NULL, NULL);
+  FOR v IN SELECT q.* FROM @extschema@._polymorphic_declared(rel, name) q LOOP
+    PERFORM @extschema@._polymorphic_renew(rel, name, v.name);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _polymorphic_alter(regclass, text, bson) IS 'pattern_alter of a polymorphic declaration';
+
+-- The view and the indexes of a variant after a change of schemas.
+CREATE FUNCTION _polymorphic_renew(rel regclass, of text, variant text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  i record;
+BEGIN
+  PERFORM @extschema@._polymorphic_create_view(rel, of, variant, NULL);
+  -- an index over an expression that its paths do not have any more is made again
+  FOR i IN SELECT w.* FROM @extschema@._polymorphic_indexes(rel, of, variant) w WHERE w.index IS NOT NULL LOOP
+    IF NOT @extschema@._polymorphic_index_fits(rel, i.index, i.expressions) THEN
+      EXECUTE format('DROP INDEX %s', i.index);
+    END IF;
+  END LOOP;
+  PERFORM @extschema@._polymorphic_drop_indexes(rel, variant, ARRAY(SELECT w.line FROM @extschema@._polymorphic_indexes(rel, of, variant) w));
+  PERFORM @extschema@._polymorphic_create_indexes(rel, of, variant);
+END
+$$;
+COMMENT ON FUNCTION _polymorphic_renew(regclass, text, text) IS 'brings the view and the indexes of a variant in line with its schemas';
+
+-- What expressions mean is PostgreSQL's to say: an index is made without rows and compared.
+CREATE FUNCTION _polymorphic_index_fits(rel regclass, index regclass, expressions text) RETURNS boolean
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  probe text := (SELECT format('%I.%I', s.nspname, 'docpatterns_probe_' || replace(gen_random_uuid()::text, '-', ''))
+                 FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE c.oid = rel);
+  fits boolean;
+BEGIN
+  EXECUTE format('CREATE UNLOGGED TABLE %s (LIKE %s)', probe, rel);
+  EXECUTE format('CREATE INDEX ON %s (%s)', probe, expressions);
+  SELECT x.indnkeyatts = p.indnkeyatts AND NOT EXISTS (SELECT FROM generate_series(1, p.indnkeyatts) AS k
+                                                       WHERE pg_get_indexdef(x.indexrelid, k, true) <> pg_get_indexdef(p.indexrelid, k, true))
+    INTO fits FROM pg_index x, pg_index p WHERE x.indexrelid = index AND p.indrelid = probe::regclass;
+  EXECUTE format('DROP TABLE %s', probe);
+  RETURN fits;
+END
+$$;
+COMMENT ON FUNCTION _polymorphic_index_fits(regclass, regclass, text) IS 'whether an index has these expressions';
+
+CREATE FUNCTION _polymorphic_disable(rel regclass, name text, how bson) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  v record;
+BEGIN
+  EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
+  FOR v IN SELECT q.* FROM @extschema@._polymorphic_declared(rel, name) q LOOP
+    PERFORM @extschema@._polymorphic_drop(rel, 'polymorphic_variant', v.name);
+  END LOOP;
+  PERFORM @extschema@._polymorphic_drop(rel, 'polymorphic', name);
+  RETURN 0;
+END
+$$;
+COMMENT ON FUNCTION _polymorphic_disable(regclass, text, bson) IS 'pattern_disable of a polymorphic declaration, with its variants, their views and indexes; documents stay as they are';
+
+-- Trigger, view and indexes of a declaration.
+CREATE FUNCTION _polymorphic_drop(rel regclass, pattern text, name text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  view_rel regclass := @extschema@._polymorphic_view(rel, pattern, name);
+  main name;
+BEGIN
+  IF view_rel IS NOT NULL THEN
+    EXECUTE format('DROP VIEW %s', view_rel);
+  END IF;
+  IF pattern = 'polymorphic_variant' THEN
+    PERFORM @extschema@._polymorphic_drop_indexes(rel, name);
+  END IF;
+  SELECT g.tgname INTO main FROM @extschema@._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid
+    WHERE d.pattern = _polymorphic_drop.pattern AND d.name = _polymorphic_drop.name;
+  IF main IS NOT NULL THEN
+    EXECUTE format('DROP TRIGGER %I ON %s', main, rel);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _polymorphic_drop(regclass, text, text) IS 'drops the trigger, the view and the indexes of a polymorphic declaration or of a variant';
+
+CREATE FUNCTION _polymorphic_follow_owner(rel regclass) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  d record;
+BEGIN
+  FOR d IN SELECT @extschema@._polymorphic_view(q.rel, q.pattern, q.name) AS view_rel, c.relowner FROM @extschema@._pattern_declarations($1) q JOIN pg_class c ON c.oid = q.rel
+           WHERE q.pattern IN ('polymorphic', 'polymorphic_variant') LOOP
+    IF d.view_rel IS NOT NULL THEN
+      EXECUTE format('ALTER VIEW %s OWNER TO %s', d.view_rel, d.relowner::regrole);
+    END IF;
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _polymorphic_follow_owner(regclass) IS 'gives the views of polymorphic declarations to the owner of the table, who is a new one';
+
+-- Verbs of a variant ------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION _polymorphic_of(rel regclass, name text, OUT of text, OUT variant text, OUT options bson)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'polymorphic_variant' AND d.name = _polymorphic_of.name;
+  IF options IS NULL THEN
+    RAISE EXCEPTION 'table % has no variant named "%"', rel, name USING ERRCODE = 'undefined_object';
+  END IF;
+  of := @extschema@.bson_get_text(options, 'of');
+  variant := @extschema@.bson_get_text(options, 'variant');
+END
+$$;
+COMMENT ON FUNCTION _polymorphic_of(regclass, text) IS 'the declaration of a variant; error 42704';
+
+CREATE FUNCTION _polymorphic_variant_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  o record;
+BEGIN
+  SELECT q.* INTO o FROM @extschema@._polymorphic_of(rel, name) q;
+  IF @extschema@._polymorphic_view(rel, 'polymorphic_variant', name) IS NULL THEN
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'view'::text, 'present'::text, 'missing'::text;
+  END IF;
+  RETURN QUERY SELECT NULL::@extschema@.bson_value, format('%sindex on %s', CASE WHEN i.is_unique THEN 'unique ' END, array_to_string(i.paths, ', ')), 'present'::text, 'missing'::text
+    FROM @extschema@._polymorphic_indexes(rel, o.of, name) i WHERE i.index IS NULL;
+  RETURN QUERY SELECT v.key, v.what, v.expected, v.found FROM @extschema@._polymorphic_violations(rel, o.of) v WHERE v.variant = o.variant AND v.part IN ('variant', 'closed');
+END
+$$;
+COMMENT ON FUNCTION _polymorphic_variant_check(regclass, text) IS 'violated invariants of a variant: documents that break its schema, its view and its indexes';
+
+CREATE FUNCTION _polymorphic_variant_pending(rel regclass, name text) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._polymorphic_pending($1, o.of) FROM @extschema@._polymorphic_of($1, $2) o
+$$;
+COMMENT ON FUNCTION _polymorphic_variant_pending(regclass, text) IS 'SQL text: keys of documents that the table should not hold';
+
+CREATE FUNCTION _polymorphic_variant_repair(rel regclass, name text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  o record;
+BEGIN
+  SELECT q.* INTO o FROM @extschema@._polymorphic_of(rel, name) q;
+  PERFORM @extschema@._polymorphic_renew(rel, o.of, name);
+  PERFORM @extschema@._polymorphic_require_valid(rel, o.of, o.variant);
+  RETURN 0;
+END
+$$;
+COMMENT ON FUNCTION _polymorphic_variant_repair(regclass, text) IS 'pattern_repair of a variant: makes its view and indexes anew; error 23514 with the keys of documents that are wrong';
+
+CREATE FUNCTION _polymorphic_variant_alter(rel regclass, name text, changes bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  c record;
+  o @extschema@.bson;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._polymorphic_of(rel, name) q;
+  o := p.options;
+  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
+    IF c.key NOT IN ('schema', 'closed', 'indexes', 'unique_keys') THEN
+      RAISE EXCEPTION 'option "%" of a variant cannot be changed', c.key
+        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are schema, closed, indexes and unique_keys.';
+    END IF;
+    IF c.key = 'closed' AND @extschema@.bson_typeof(c.value) <> 'bool' THEN
+      RAISE EXCEPTION 'closed must be true or false' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF c.key IN ('indexes', 'unique_keys') THEN
+      IF @extschema@.bson_typeof(c.value) <> 'array' OR EXISTS (SELECT FROM @extschema@.bson_elements(c.value) e WHERE @extschema@.bson_typeof(e) <> 'string') THEN
+        RAISE EXCEPTION '% must be an array of paths', c.key USING ERRCODE = 'invalid_parameter_value';
+      END IF;
+    END IF;
+    IF c.key = 'schema' AND @extschema@.bson_typeof(c.value) = 'null' THEN
+      o := @extschema@.bson_unset(o, 'schema');
+    ELSE
+      o := @extschema@.bson_set(o, c.key, c.value);
+    END IF;
+  END LOOP;
+  PERFORM @extschema@._polymorphic_verify(o);
+  PERFORM @extschema@._polymorphic_create_variant_trigger(rel, o);
+  PERFORM @extschema@._polymorphic_renew(rel, p.of, name);
+END
+$$;
+COMMENT ON FUNCTION _polymorphic_variant_alter(regclass, text, bson) IS 'pattern_alter of a variant';
+
+CREATE FUNCTION _polymorphic_variant_disable(rel regclass, name text, how bson) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  o record;
+  m record;
+  keys text[];
+BEGIN
+  EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
+  SELECT q.* INTO o FROM @extschema@._polymorphic_of(rel, name) q;
+  SELECT q.* INTO m FROM @extschema@._polymorphic_main(rel, o.of) q;
+  -- with unknown: error nobody could write them any more
+  IF @extschema@.bson_get_text(m.options, 'unknown') = 'error' AND @extschema@.bson_get_text(how, 'keep_data') IS DISTINCT FROM 'true' THEN
+    EXECUTE format('SELECT array_agg(q.key::text) FROM (SELECT %s AS key FROM %s AS t WHERE EXISTS (SELECT FROM @extschema@._polymorphic_elements(t.%I, %L::text) AS e (place, doc) WHERE %s) LIMIT 21) AS q',
+                   m.key_value, m.base, m.doc, m.by_path, @extschema@._polymorphic_predicate('e.doc', m.field, o.options OPERATOR(@extschema@.->) 'value'::text)) INTO keys;
+    IF keys IS NOT NULL THEN
+      RAISE EXCEPTION 'table % has documents of variant "%"', m.base, o.variant
+        USING ERRCODE = 'check_violation',
+              DETAIL = 'Their keys: ' || array_to_string(keys[1:20], ', ') || CASE WHEN cardinality(keys) > 20 THEN ', ...' ELSE '' END || '.',
+              HINT = 'Make them documents of another variant with polymorphic_retype_all(), accept unknown ones with pattern_alter(), or leave them as they are with keep_data => true.';
+    END IF;
+  END IF;
+  PERFORM @extschema@._polymorphic_drop(rel, 'polymorphic_variant', name);
+  RETURN 0;
+END
+$$;
+COMMENT ON FUNCTION _polymorphic_variant_disable(regclass, text, bson) IS
+  'pattern_disable of a variant, with its view and indexes; error 23514 with the keys of its documents where unknown variants are refused';
+
+-- Calls -------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION polymorphic_variants(rel regclass, name text DEFAULT NULL)
+  RETURNS TABLE (variant text, value bson_value, declared boolean, closed boolean, documents bigint, view regclass, schema bson)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  m record;
+BEGIN
+  SELECT q.* INTO m FROM @extschema@._polymorphic_main(rel, name) q;
+  RETURN QUERY EXECUTE format(
+    'SELECT coalesce(d.variant, f.value::pg_catalog.text), coalesce(d.value, f.value), d.variant IS NOT NULL, coalesce(d.closed, false), coalesce(f.n, 0), '
+    '  @extschema@._polymorphic_view($1, ''polymorphic_variant'', d.name), (d.options OPERATOR(@extschema@.->) ''schema''::text)::@extschema@.bson '
+    'FROM @extschema@._polymorphic_declared($1, $2) AS d '
+    '  FULL JOIN (SELECT %s OPERATOR(@extschema@.->) %L::text AS value, count(*) AS n FROM %s AS t%s GROUP BY 1) AS f ON f.value OPERATOR(@extschema@.=) d.value '
+    'ORDER BY d.variant IS NULL, coalesce(d.variant, f.value::pg_catalog.text)',
+    CASE WHEN m.parent IS NULL THEN format('t.%I', m.doc) ELSE 'e.doc' END, format('"%s"', replace(m.field, '"', '""')), m.base,
+    CASE WHEN m.parent IS NULL THEN format(' WHERE t.%I IS NOT NULL', m.doc) ELSE format(' CROSS JOIN LATERAL @extschema@._polymorphic_elements(t.%I, %L::text) AS e (place, doc)', m.doc, m.by_path) END)
+    USING rel, m.name;
+END
+$$;
+COMMENT ON FUNCTION polymorphic_variants(regclass, text) IS
+  'the variants of a polymorphic table, declared or found in it (those without the field as NULL), with the number of their documents (or sub-documents), view and schema; '
+  'reads the whole table, needs SELECT on it; errors 42704 and 22023';
+
+CREATE FUNCTION polymorphic_retype(rel regclass, key "any", variant text, change_update bson DEFAULT NULL, change regprocedure DEFAULT NULL,
+                                   place text DEFAULT NULL, name text DEFAULT NULL) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_polymorphic_retype' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION polymorphic_retype(regclass, "any", text, bson, regprocedure, text, text) IS
+  'makes the document of a key (or the sub-document at place) one of another variant: changes it by an update document or a function of a bson, sets the field, and writes it; returns whether there was such a document. '
+  'Needs SELECT and UPDATE on the table, locks the row; errors 42704 for an unknown variant, 23514 if the result is not what the variant asks for, 22023 for arguments that do not fit, 42804 for a function of another kind';
+
+CREATE FUNCTION polymorphic_retype_all(rel regclass, variant text, new_variant text, filter bson DEFAULT NULL, change_update bson DEFAULT NULL,
+                                       change regprocedure DEFAULT NULL, name text DEFAULT NULL) RETURNS bigint
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  m record;
+  old_value @extschema@.bson_value;
+  new_value @extschema@.bson_value;
+  changed text;
+  done bigint;
+BEGIN
+  SELECT q.* INTO m FROM @extschema@._polymorphic_main(rel, name) q;
+  IF variant IS NULL OR new_variant IS NULL THEN
+    RAISE EXCEPTION 'the variants must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  IF change_update IS NOT NULL AND change IS NOT NULL THEN
+    RAISE EXCEPTION 'only one of change_update and change can be given' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF m.parent IS NOT NULL THEN
+    RAISE EXCEPTION 'sub-documents are made those of another variant one by one' USING ERRCODE = 'feature_not_supported', HINT = 'Use polymorphic_retype().';
+  END IF;
+  SELECT coalesce((SELECT d.value FROM @extschema@._polymorphic_declared(rel, m.name) d WHERE d.variant OPERATOR(pg_catalog.=) polymorphic_retype_all.variant),
+                  @extschema@.to_bson(variant)) INTO old_value;
+  SELECT d.value INTO new_value FROM @extschema@._polymorphic_declared(rel, m.name) d WHERE d.variant OPERATOR(pg_catalog.=) new_variant;
+  IF new_value IS NULL THEN
+    RAISE EXCEPTION 'table % has no variant "%"', m.base, new_variant USING ERRCODE = 'undefined_object', HINT = 'polymorphic_variant() declares one.';
+  END IF;
+  changed := pg_catalog.format('t.%I', m.doc);
+  IF change_update IS NOT NULL THEN
+    changed := pg_catalog.format('@extschema@.bson_update(%s, $3)', changed);
+  ELSIF change IS NOT NULL THEN
+    SELECT pg_catalog.format('%I.%I(%s)', n.nspname, p.proname, changed) INTO changed
+      FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
+      WHERE p.oid OPERATOR(pg_catalog.=) change AND p.prorettype OPERATOR(pg_catalog.=) '@extschema@.bson'::pg_catalog.regtype
+        AND p.pronargs OPERATOR(pg_catalog.=) 1 AND (p.proargtypes::pg_catalog.oid[])[0] OPERATOR(pg_catalog.=) '@extschema@.bson'::pg_catalog.regtype AND NOT p.proretset;
+    IF NOT FOUND THEN
+      RAISE EXCEPTION 'function % does not make a bson of a bson', change USING ERRCODE = 'datatype_mismatch';
+    END IF;
+  END IF;
+  EXECUTE pg_catalog.format('UPDATE %s AS t SET %I = @extschema@.bson_set(%s, %L, $1) WHERE %s AND ($2 IS NULL OR t.%I OPERATOR(@extschema@.@@) $2)',
+    m.base, m.doc, changed, m.by_path, @extschema@._polymorphic_predicate(pg_catalog.format('t.%I', m.doc), m.field, old_value), m.doc)
+    USING new_value, filter, change_update;
+  GET DIAGNOSTICS done = ROW_COUNT;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION polymorphic_retype_all(regclass, text, text, bson, bson, regprocedure, text) IS
+  'the same for all documents of a variant, or those that match a filter, in one statement; returns their number. Needs SELECT and UPDATE on the table, locks the rows; '
+  'error 0A000 where variants are of sub-documents, 42704, 23514, 22023 and 42804 as for one';
