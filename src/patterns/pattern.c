@@ -53,6 +53,7 @@ static const DpPatternMethods *const methods[] = {
 	&dp_query_table_build,
 	&dp_polymorphic_methods,
 	&dp_polymorphic_variant_methods,
+	&dp_attribute_methods,
 	NULL
 };
 

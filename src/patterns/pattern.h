@@ -45,5 +45,6 @@ extern const DpPatternMethods dp_fanout_build_methods;
 extern const DpPatternMethods dp_query_table_build;
 extern const DpPatternMethods dp_polymorphic_methods;
 extern const DpPatternMethods dp_polymorphic_variant_methods;
+extern const DpPatternMethods dp_attribute_methods;
 
 #endif							/* DP_PATTERNS_PATTERN_H */

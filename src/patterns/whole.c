@@ -1,7 +1,8 @@
 /*
  * whole.c
  *		The views <table>_whole, which show documents as if no pattern had split
- *		them, and take writes.
+ *		them, and take writes; and what other views of a table's documents in
+ *		another shape share with them (view.h).
  *
  * The view selects the table's columns and calls pattern_whole() for the
  * document.  That function asks the declarations, so that the view need not
@@ -34,12 +35,22 @@
 #include "patterns/pattern.h"
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
+#include "patterns/view.h"
 
-static const char plan_visible, plan_current, plan_update_doc, plan_insert_doc, plan_insert_returning, plan_read, plan_delete;
+static const char plan_visible;
+
+/* Statements of a view, as indexes of its ids */
+#define PLAN_CURRENT			0
+#define PLAN_UPDATE_DOC			1
+#define PLAN_INSERT_DOC			2
+#define PLAN_INSERT_RETURNING	3
+#define PLAN_READ				4
+#define PLAN_DELETE				5
 
 /* How the columns of the view and of its table correspond. */
 typedef struct WholeView
 {
+	const DpViewMethods *methods;
 	Oid			base;
 	DpDecl	   *decl;			/* any of the table's: for key and document column */
 	int			ncolumns;
@@ -48,7 +59,7 @@ typedef struct WholeView
 } WholeView;
 
 static void view_read(Relation view, WholeView *w);
-static void view_foreign(Relation view) pg_attribute_noreturn();
+static void view_foreign(Relation view, const DpViewMethods *methods) pg_attribute_noreturn();
 static void view_key(WholeView *w, HeapTuple tuple, TupleDesc desc, DpKey *key);
 static struct varlena *view_document(WholeView *w, HeapTuple tuple, TupleDesc desc);
 static HeapTuple whole_insert(WholeView *w, TriggerData *trigdata);
@@ -57,6 +68,8 @@ static HeapTuple whole_update(WholeView *w, TriggerData *trigdata);
 static HeapTuple whole_delete(WholeView *w, TriggerData *trigdata);
 static bool is_split(List *decls, struct varlena *doc);
 static struct varlena *join_document(List *decls, struct varlena *doc, const DpKey *key, bool latest);
+static struct varlena *whole_store(List *decls, struct varlena *stored, struct varlena *old_whole,
+								   struct varlena *new_whole, DpMark *marks, int *nmarks);
 static bool same_document(struct varlena *a, struct varlena *b);
 static SPIPlanPtr key_plan(DpDecl *decl, const void *id, const char *before, const char *after);
 
@@ -117,12 +130,29 @@ dp_pattern_whole(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(whole);
 }
 
+static const DpViewMethods whole_view = {
+	.label = "_whole",
+	.is_changed = is_split,
+	.show = join_document,
+	.store = whole_store
+};
+
 /*
  * pattern_whole_trigger(): INSTEAD OF INSERT, UPDATE or DELETE on the view.
  */
 DP_FUNCTION(dp_pattern_whole_trigger);
 Datum
 dp_pattern_whole_trigger(PG_FUNCTION_ARGS)
+{
+	return dp_view_trigger(fcinfo, &whole_view);
+}
+
+/*
+ * INSTEAD OF INSERT, UPDATE or DELETE on a view that shows the documents of a
+ * table in another shape.
+ */
+Datum
+dp_view_trigger(FunctionCallInfo fcinfo, const DpViewMethods *methods)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
 	WholeView	w;
@@ -131,8 +161,9 @@ dp_pattern_whole_trigger(PG_FUNCTION_ARGS)
 	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_INSTEAD(trigdata->tg_event))
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"pattern_whole_trigger\" is called by triggers of _whole views only")));
+				 errmsg("this function is called by triggers of %s views only", methods->label)));
 	SPI_connect();
+	w.methods = methods;
 	view_read(trigdata->tg_relation, &w);
 	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
 		result = whole_insert(&w, trigdata);
@@ -187,7 +218,7 @@ whole_insert(WholeView *w, TriggerData *trigdata)
 
 	only_doc = only_doc && n == 1;
 	if (only_doc)
-		plan = dp_plan(w->decl, returns ? &plan_insert_returning : &plan_insert_doc);
+		plan = dp_plan(w->decl, &w->methods->ids[returns ? PLAN_INSERT_RETURNING : PLAN_INSERT_DOC]);
 	if (plan == NULL)
 	{
 		StringInfoData sql;
@@ -206,7 +237,7 @@ whole_insert(WholeView *w, TriggerData *trigdata)
 		if (returns)
 			appendStringInfoString(&sql, returning.data);
 		if (only_doc)
-			plan = dp_plan_make(w->decl, returns ? &plan_insert_returning : &plan_insert_doc, sql.data, n, types);
+			plan = dp_plan_make(w->decl, &w->methods->ids[returns ? PLAN_INSERT_RETURNING : PLAN_INSERT_DOC], sql.data, n, types);
 		else
 			plan = SPI_prepare(sql.data, n, types);
 	}
@@ -236,20 +267,20 @@ inserted_row(WholeView *w, TupleDesc desc, HeapTuple tuple, TupleDesc tupdesc)
 		struct varlena *doc = PG_DETOAST_DATUM_PACKED(values[w->doc_column]);
 		DpKey		key;
 
-		if (is_split(decls, doc))
+		if (w->methods->is_changed(decls, doc))
 		{
-			SPIPlanPtr	plan = dp_plan(w->decl, &plan_read);
+			SPIPlanPtr	plan = dp_plan(w->decl, &w->methods->ids[PLAN_READ]);
 			bool		isnull;
 
 			view_key(w, tuple, tupdesc, &key);
 			if (plan == NULL)
-				plan = key_plan(w->decl, &plan_read, psprintf("SELECT %s FROM", quote_identifier(w->decl->doc_column)), "");
+				plan = key_plan(w->decl, &w->methods->ids[PLAN_READ], psprintf("SELECT %s FROM", quote_identifier(w->decl->doc_column)), "");
 			if (dp_run(w->decl, plan, key.values, NULL, 0, 1, SPI_OK_SELECT) > 0)
 			{
 				Datum		stored = dp_result(0, 1, &isnull);
 
 				if (!isnull)
-					values[w->doc_column] = PointerGetDatum(join_document(decls, (struct varlena *) DatumGetPointer(stored), &key, true));
+					values[w->doc_column] = PointerGetDatum(w->methods->show(decls, (struct varlena *) DatumGetPointer(stored), &key, true));
 			}
 		}
 	}
@@ -259,6 +290,35 @@ inserted_row(WholeView *w, TupleDesc desc, HeapTuple tuple, TupleDesc tupdesc)
 			values[i] = PointerGetDatum(PG_DETOAST_DATUM_PACKED(values[i]));
 	}
 	return SPI_copytuple(heap_form_tuple(desc, values, nulls));
+}
+
+/*
+ * What is stored for a new whole document: parts that are as they were stay
+ * where they are, the patterns of the others are told that it is whole.
+ */
+static struct varlena *
+whole_store(List *decls, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole,
+			DpMark *marks, int *nmarks)
+{
+	struct varlena *result = new_whole;
+	ListCell   *lc;
+
+	foreach(lc, decls)
+	{
+		DpDecl	   *d = lfirst(lc);
+		const DpPatternMethods *m = dp_pattern_methods(d->pattern);
+		struct varlena *kept;
+
+		if (m == NULL || m->keep == NULL)
+			continue;
+		kept = stored != NULL && old_whole != NULL && result != NULL ?
+			m->keep(d, stored, old_whole, result) : NULL;
+		if (kept != NULL)
+			result = kept;
+		else
+			marks[(*nmarks)++].name = d->name;
+	}
+	return result;
 }
 
 /*
@@ -276,7 +336,7 @@ whole_update(WholeView *w, TriggerData *trigdata)
 	struct varlena *old_whole = view_document(w, trigdata->tg_trigtuple, desc);
 	struct varlena *new_whole = view_document(w, trigdata->tg_newtuple, desc);
 	struct varlena *current;
-	struct varlena *new_doc = new_whole;
+	struct varlena *new_doc;
 	DpKey		key;
 	SPIPlanPtr	plan;
 	Datum	   *values = palloc(sizeof(Datum) * (w->ncolumns + INDEX_MAX_KEYS));
@@ -289,14 +349,13 @@ whole_update(WholeView *w, TriggerData *trigdata)
 	int			n = 0;
 	bool		only_doc = true;
 	bool		isnull;
-	ListCell   *lc;
 	volatile uint64 rows = 0;
 	int			i;
 
 	view_key(w, trigdata->tg_trigtuple, desc, &key);
-	plan = dp_plan(decl, &plan_current);
+	plan = dp_plan(decl, &w->methods->ids[PLAN_CURRENT]);
 	if (plan == NULL)
-		plan = key_plan(decl, &plan_current,
+		plan = key_plan(decl, &w->methods->ids[PLAN_CURRENT],
 						psprintf("SELECT %s FROM", quote_identifier(decl->doc_column)), " FOR NO KEY UPDATE");
 	if (dp_run(decl, plan, key.values, NULL, 0, 1, SPI_OK_SELECT) == 0)
 		return NULL;
@@ -307,28 +366,14 @@ whole_update(WholeView *w, TriggerData *trigdata)
 	}
 
 	if (current != NULL && old_whole != NULL &&
-		!same_document(join_document(decls, current, &key, true), old_whole))
+		!same_document(w->methods->show(decls, current, &key, true), old_whole))
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not write the whole document due to a concurrent change"),
 				 errdetail("Key %s of table %s.", dp_key_to_text(decl, &key), dp_relation_name(w->base)),
 				 errhint("The statement might succeed if retried.")));
 
-	foreach(lc, decls)
-	{
-		DpDecl	   *d = lfirst(lc);
-		const DpPatternMethods *m = dp_pattern_methods(d->pattern);
-		struct varlena *kept;
-
-		if (m == NULL)
-			continue;
-		kept = current != NULL && old_whole != NULL && new_doc != NULL ?
-			m->keep(d, current, old_whole, new_doc) : NULL;
-		if (kept != NULL)
-			new_doc = kept;
-		else
-			marks[nmarks++].name = d->name;
-	}
+	new_doc = w->methods->store(decls, current, old_whole, new_whole, marks, &nmarks);
 
 	initStringInfo(&set);
 	base = table_open(w->base, AccessShareLock);
@@ -356,7 +401,7 @@ whole_update(WholeView *w, TriggerData *trigdata)
 	}
 	table_close(base, NoLock);
 
-	plan = only_doc ? dp_plan(decl, &plan_update_doc) : NULL;
+	plan = only_doc ? dp_plan(decl, &w->methods->ids[PLAN_UPDATE_DOC]) : NULL;
 	if (plan == NULL)
 	{
 		StringInfoData sql;
@@ -368,7 +413,7 @@ whole_update(WholeView *w, TriggerData *trigdata)
 		dp_sql_key_match(&sql, decl, n + 1);
 		dp_sql_key_types(decl, types + n);
 		if (only_doc)
-			plan = dp_plan_make(decl, &plan_update_doc, sql.data, n + decl->nkeys, types);
+			plan = dp_plan_make(decl, &w->methods->ids[PLAN_UPDATE_DOC], sql.data, n + decl->nkeys, types);
 		else
 			plan = SPI_prepare(sql.data, n + decl->nkeys, types);
 	}
@@ -396,12 +441,12 @@ whole_update(WholeView *w, TriggerData *trigdata)
 static HeapTuple
 whole_delete(WholeView *w, TriggerData *trigdata)
 {
-	SPIPlanPtr	plan = dp_plan(w->decl, &plan_delete);
+	SPIPlanPtr	plan = dp_plan(w->decl, &w->methods->ids[PLAN_DELETE]);
 	DpKey		key;
 
 	view_key(w, trigdata->tg_trigtuple, RelationGetDescr(trigdata->tg_relation), &key);
 	if (plan == NULL)
-		plan = key_plan(w->decl, &plan_delete, "DELETE FROM", "");
+		plan = key_plan(w->decl, &w->methods->ids[PLAN_DELETE], "DELETE FROM", "");
 	if (dp_run(w->decl, plan, key.values, NULL, 0, 0, SPI_OK_DELETE) == 0)
 		return NULL;
 	return trigdata->tg_trigtuple;
@@ -431,7 +476,7 @@ view_read(Relation view, WholeView *w)
 	}
 	if (rte == NULL || rte->rtekind != RTE_RELATION ||
 		(rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_PARTITIONED_TABLE))
-		view_foreign(view);
+		view_foreign(view, w->methods);
 
 	w->base = rte->relid;
 	LockRelationOid(w->base, RowExclusiveLock);	/* so that the declarations stay as they are */
@@ -459,11 +504,11 @@ view_read(Relation view, WholeView *w)
 			w->doc_column = w->ncolumns;
 		}
 		else
-			view_foreign(view);
+			view_foreign(view, w->methods);
 		w->ncolumns++;
 	}
 	if (w->doc_column < 0)
-		view_foreign(view);
+		view_foreign(view, w->methods);
 
 	/* rows are found by the key, so all of it must be there */
 	for (i = 0; i < w->decl->nkeys; i++)
@@ -474,18 +519,18 @@ view_read(Relation view, WholeView *w)
 		for (j = 0; j < w->ncolumns; j++)
 			found = found || w->base_attnum[j] == w->decl->keys[i].attnum;
 		if (!found)
-			view_foreign(view);
+			view_foreign(view, w->methods);
 	}
 }
 
 /* Raises OBJECT_NOT_IN_PREREQUISITE_STATE. */
 static void
-view_foreign(Relation view)
+view_foreign(Relation view, const DpViewMethods *methods)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("view %s takes no writes", dp_relation_name(RelationGetRelid(view))),
-			 errdetail("It is not, or no longer, as a pattern makes its _whole view.")));
+			 errdetail("It is not, or no longer, as a pattern makes its %s view.", methods->label)));
 }
 
 /* The key of a row of the view. */

@@ -1,0 +1,481 @@
+-- The attribute pattern: fields of one kind are packed into an array of names and values. Its trigger and its views are in
+-- src/patterns/attribute*.c, what users call beside the verbs in attribute_calls.sql.
+
+CREATE FUNCTION attribute_trigger() RETURNS trigger
+  AS 'MODULE_PATHNAME', 'dp_attribute_trigger' LANGUAGE C;
+COMMENT ON FUNCTION attribute_trigger() IS 'trigger of the attribute pattern; made by attribute_enable';
+
+CREATE FUNCTION attribute_wide_trigger() RETURNS trigger
+  AS 'MODULE_PATHNAME', 'dp_attribute_wide_trigger' LANGUAGE C;
+COMMENT ON FUNCTION attribute_wide_trigger() IS
+  'INSTEAD OF trigger of the views <table>_wide: packs what is written to them; error 40001 when the document has changed since it was read';
+
+CREATE FUNCTION attribute_wide(doc bson, rel regclass) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_attribute_wide' LANGUAGE C STABLE STRICT COST 10;
+COMMENT ON FUNCTION attribute_wide(bson, regclass) IS
+  'a document of rel with the fields that its attribute patterns have packed, as the view <table>_wide shows it; members that no field can stand for stay in their array';
+
+CREATE FUNCTION _attribute_pack(doc bson, options bson) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_attribute_pack_document' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION _attribute_pack(bson, bson) IS 'the document with its fields packed as the options say; errors 22023 for bad options, 23514 and 23505 for documents that cannot be';
+
+CREATE FUNCTION _attribute_unpack(doc bson, options bson) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_attribute_unpack_document' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION _attribute_unpack(bson, bson) IS 'the document with the fields that are packed; error 22023 for bad options';
+
+CREATE FUNCTION _attribute_left(doc bson, options bson) RETURNS int
+  AS 'MODULE_PATHNAME', 'dp_attribute_left' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION _attribute_left(bson, bson) IS 'how many members of a document no field can stand for';
+
+CREATE FUNCTION _attribute_is_wide(doc bson, options bson) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_attribute_is_wide_document' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
+COMMENT ON FUNCTION _attribute_is_wide(bson, bson) IS 'whether a document has fields that are not packed';
+
+CREATE FUNCTION _attribute_meant(options bson, name text) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_attribute_meant' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION _attribute_meant(bson, text) IS 'whether a field of that name is packed';
+
+CREATE FUNCTION _attribute_fields(options bson) RETURNS text[]
+  AS 'MODULE_PATHNAME', 'dp_attribute_fields' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION _attribute_fields(bson) IS 'names of the key fields of members, in their order; error 22023 for bad options';
+
+CREATE FUNCTION _attribute_faults(doc bson, options bson, OUT what text, OUT expected text, OUT found text) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'dp_attribute_faults' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20 ROWS 1;
+COMMENT ON FUNCTION _attribute_faults(bson, bson) IS 'what is wrong with a document';
+
+-- Declaring ---------------------------------------------------------------------------------------------------------------
+
+-- A function of all options makes one document of them, for the calls too.
+CREATE FUNCTION _attribute_options(into_field text, pattern text, prefix text, paths text[], name_field text, value_field text,
+                                   qualifiers bson, qualifier_field text, rename bson, is_unique boolean) RETURNS bson
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  options @extschema@.bson;
+BEGIN
+  IF into_field IS NULL OR value_field IS NULL OR is_unique IS NULL THEN
+    RAISE EXCEPTION 'into_field, value_field and is_unique must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  options := @extschema@.bson_build('into_field', into_field);
+  IF pattern IS NOT NULL THEN
+    options := @extschema@.bson_set(options, 'pattern', pattern);
+  END IF;
+  IF prefix IS NOT NULL THEN
+    options := @extschema@.bson_set(options, 'prefix', prefix);
+  END IF;
+  IF paths IS NOT NULL THEN
+    options := @extschema@.bson_set(options, 'paths', @extschema@.to_bson(paths));
+  END IF;
+  IF name_field IS NOT NULL THEN
+    options := @extschema@.bson_set(options, 'name_field', name_field);
+  END IF;
+  options := @extschema@.bson_set(options, 'value_field', value_field);
+  IF qualifiers IS NOT NULL THEN
+    options := @extschema@.bson_set(options, 'qualifiers', qualifiers);
+  END IF;
+  IF qualifier_field IS NOT NULL THEN
+    options := @extschema@.bson_set(options, 'qualifier_field', qualifier_field);
+  END IF;
+  IF rename IS NOT NULL THEN
+    options := @extschema@.bson_set(options, 'rename', rename);
+  END IF;
+  IF is_unique THEN
+    options := @extschema@.bson_set(options, 'is_unique', true);
+  END IF;
+  RETURN options;
+END
+$$;
+COMMENT ON FUNCTION _attribute_options(text, text, text, text[], text, text, bson, text, bson, boolean) IS 'options of the attribute pattern as a document; error 22004 for those that must not be null';
+
+CREATE FUNCTION attribute_enable(
+  rel regclass, into_field text, pattern text DEFAULT NULL, value_field text DEFAULT 'value', prefix text DEFAULT NULL, paths text[] DEFAULT NULL,
+  name_field text DEFAULT NULL, qualifiers bson DEFAULT NULL, qualifier_field text DEFAULT NULL, rename bson DEFAULT NULL,
+  is_unique boolean DEFAULT false, view_name text DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  options @extschema@.bson;
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
+  PERFORM @extschema@._pattern_require_owner(rel);
+  options := @extschema@._attribute_options(into_field, pattern, prefix, paths, name_field, value_field, qualifiers, qualifier_field, rename, is_unique);
+  name := coalesce(name, into_field);
+  options := @extschema@.bson_build('name', name) OPERATOR(@extschema@.||) options OPERATOR(@extschema@.||) @extschema@.bson_build('doc_column', t.doc);
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.name = attribute_enable.name) THEN
+    RAISE EXCEPTION 'table % has a pattern named "%" already', t.base, name USING ERRCODE = 'duplicate_object';
+  END IF;
+  PERFORM @extschema@._attribute_verify(rel, options);
+  PERFORM @extschema@._attribute_create_view(rel, t.doc, view_name);
+  PERFORM @extschema@._attribute_create_trigger(rel, options);
+  PERFORM @extschema@._attribute_create_index(rel, options);
+  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
+    RAISE NOTICE 'table % has rows already', t.base
+      USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in line from now on.', t.base, name);
+  END IF;
+  RETURN name;
+END
+$$;
+COMMENT ON FUNCTION attribute_enable(regclass, text, text, text, text, text[], text, bson, text, bson, boolean, text, text, text) IS
+  'declares the attribute pattern: fields whose names are as in pattern (''release_{location}''), begin with prefix or are in paths become members of the array into_field, with the placeholders (or name_field, default "name") '
+  'and value_field; qualifiers adds a field to members of a name, rename gives them other names, is_unique refuses a key twice in a document. Makes the view <table>_wide (view_name) and a GIN index of pairs. '
+  'Returns the name of the declaration (default: into_field). Locks the table against writers while the index is built; errors 22023 for options that do not fit, 42710 for a second declaration of the name, 42P07 when the view''s name is taken, 42501 unless the caller owns the table';
+
+-- What a declaration must not do: errors, or nothing.
+CREATE FUNCTION _attribute_verify(rel regclass, options bson) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  declared text := @extschema@.bson_get_text(options, 'name');
+  d record;
+BEGIN
+  PERFORM @extschema@._attribute_pack('{}', options);   -- a bad option is an error here
+  FOR d IN
+    SELECT q.pattern, q.name, theirs.path, ours.path AS our_path
+    FROM @extschema@._pattern_declarations(rel) q CROSS JOIN LATERAL @extschema@._derive_kept_paths(q.pattern, q.options) AS theirs (path)
+      CROSS JOIN @extschema@._attribute_kept_paths(_attribute_verify.options) AS ours (path)
+    WHERE q.name <> declared AND @extschema@._pattern_paths_overlap(theirs.path, ours.path)
+  LOOP
+    RAISE EXCEPTION 'field "%" of table % is kept by the % pattern "%" already', d.our_path, rel, d.pattern, d.name USING ERRCODE = 'invalid_parameter_value';
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _attribute_verify(regclass, bson) IS 'errors 22023 for options of the attribute pattern that do not fit the table';
+
+CREATE FUNCTION _attribute_kept_paths(options bson) RETURNS SETOF text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@.bson_get_text($1, 'into_field')
+  UNION ALL
+  SELECT e::pg_catalog.text FROM @extschema@.bson_elements($1 OPERATOR(@extschema@.->) 'paths'::text) e
+$$;
+COMMENT ON FUNCTION _attribute_kept_paths(bson) IS 'paths of the array and of the listed fields of a declaration';
+
+-- The options together with what a pattern must leave alone: the fields that other declarations keep in the same documents.
+CREATE FUNCTION _attribute_full_options(rel regclass, name text, options bson) RETURNS bson
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE WHEN @extschema@.bson_exists($3, 'paths') THEN $3 ELSE @extschema@.bson_set($3, 'except', @extschema@.to_bson(array(
+    SELECT DISTINCT (SELECT k FROM @extschema@.bson_keys(@extschema@.bson_set('{}'::@extschema@.bson, p.path, 1)) k LIMIT 1)
+    FROM @extschema@._pattern_declarations($1) d CROSS JOIN LATERAL @extschema@._derive_kept_paths(d.pattern, d.options) AS p (path)
+    WHERE NOT (d.pattern = 'attribute' AND d.name = $2) AND p.path <> '' ORDER BY 1))) END
+$$;
+COMMENT ON FUNCTION _attribute_full_options(regclass, text, bson) IS 'options of a declaration with the names of fields that other patterns of the table keep';
+
+CREATE FUNCTION _attribute_create_trigger(rel regclass, options bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.attribute_trigger(%L)',
+                 @extschema@._pattern_own_trigger(rel, 20, 'attribute', @extschema@.bson_get_text(options, 'name'), NULL, 23), rel, options::text);
+END
+$$;
+COMMENT ON FUNCTION _attribute_create_trigger(regclass, bson) IS 'the trigger of a declaration, made anew when options change';
+
+-- The view <table>_wide ---------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION _attribute_wide_view(rel regclass) RETURNS regclass
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT v.oid::regclass
+  FROM pg_depend d
+    JOIN pg_rewrite r ON r.oid = d.objid
+    JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
+    JOIN pg_trigger t ON t.tgrelid = v.oid AND t.tgfoid = '@extschema@.attribute_wide_trigger'::regproc
+  WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
+    AND 'security_invoker=true' = ANY (v.reloptions)
+  ORDER BY v.relowner = (SELECT c.relowner FROM pg_class c WHERE c.oid = $1) DESC, v.oid LIMIT 1
+$$;
+COMMENT ON FUNCTION _attribute_wide_view(regclass) IS 'the view <table>_wide of a table, whatever it is called now';
+
+CREATE FUNCTION _attribute_create_view(rel regclass, doc_column text, view_name text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  present regclass := @extschema@._attribute_wide_view(rel);
+  qualified text;
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
+  IF present IS NOT NULL THEN
+    IF view_name IS NOT NULL AND view_name <> (SELECT c.relname FROM pg_class c WHERE c.oid = present) THEN
+      RAISE EXCEPTION 'table % has the view % already', t.base, present
+        USING ERRCODE = 'invalid_parameter_value', HINT = 'One view shows the fields of all attribute patterns of a table; it can be renamed.';
+    END IF;
+    RETURN;
+  END IF;
+  qualified := format('%I.%I', t.schema_name, coalesce(view_name, @extschema@._pattern_object_name(t.table_name, NULL, 'wide')));
+  EXECUTE format('CREATE VIEW %s WITH (security_invoker = true) AS SELECT %s FROM %s AS base', qualified,
+    (SELECT string_agg(CASE WHEN a.attname = t.doc THEN format('@extschema@.attribute_wide(base.%1$I, %2$L::regclass) AS %1$I', a.attname, t.base)
+                            ELSE format('base.%I', a.attname) END, ', ' ORDER BY a.attnum)
+     FROM pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped), t.base);
+  EXECUTE format('CREATE TRIGGER zz_docpatterns_wide INSTEAD OF INSERT OR UPDATE OR DELETE ON %s '
+                 'FOR EACH ROW EXECUTE FUNCTION @extschema@.attribute_wide_trigger()', qualified);
+  EXECUTE format('COMMENT ON VIEW %s IS %L', qualified, 'documents of ' || t.base || ' with the fields that the attribute pattern has packed');
+  PERFORM @extschema@._pattern_copy_grants(rel, qualified::regclass);
+  EXECUTE format('ALTER VIEW %s OWNER TO %s', qualified, t.owner::regrole);
+END
+$$;
+COMMENT ON FUNCTION _attribute_create_view(regclass, text, text) IS 'makes the view <table>_wide unless the table has one; errors 42P07 when its name is taken, 22023 when it is to have another name than it has';
+
+-- The index ---------------------------------------------------------------------------------------------------------------
+
+-- What the index is about: the first field of a member's key, and its value.
+CREATE FUNCTION _attribute_path(name text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE WHEN $1 ~ '^[A-Za-z_][A-Za-z0-9_]*$' THEN $1 ELSE format('"%s"', replace($1, '"', '""')) END
+$$;
+COMMENT ON FUNCTION _attribute_path(text) IS 'a name as a path, with quotes where it needs them';
+
+CREATE FUNCTION _attribute_pair(options bson) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT format('%s(%s,%s)', @extschema@.bson_get_text($1, 'into_field'), @extschema@._attribute_path((@extschema@._attribute_fields($1))[1]),
+                @extschema@._attribute_path(@extschema@.bson_get_text($1, 'value_field')))
+$$;
+COMMENT ON FUNCTION _attribute_pair(bson) IS 'the pair that the index of a declaration is about, as an option of bson_ops';
+
+CREATE FUNCTION _attribute_index(rel regclass, doc_column text, pair text) RETURNS regclass
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT i.indexrelid::regclass
+  FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_attribute x ON x.attrelid = i.indexrelid
+  WHERE i.indrelid = $1 AND i.indisvalid AND i.indisready AND i.indpred IS NULL
+    AND (i.indkey::int2[])[x.attnum - 1] = (SELECT a.attnum FROM pg_attribute a WHERE a.attrelid = $1 AND a.attname = $2)
+    AND (i.indclass::oid[])[x.attnum - 1] = (SELECT o.oid FROM pg_opclass o JOIN pg_am m ON m.oid = o.opcmethod AND m.amname = 'gin'
+                                             WHERE o.opcname = 'bson_ops' AND o.opcintype = '@extschema@.bson'::regtype)
+    AND EXISTS (SELECT FROM unnest(x.attoptions) o WHERE o LIKE 'pairs=%'
+                AND position('),' || replace($3, ' ', '') || ',' IN '),' || replace(substr(o, 7), ' ', '') || ',') > 0)
+  ORDER BY obj_description(i.indexrelid, 'pg_class') IS NOT NULL, i.indexrelid LIMIT 1
+$$;
+COMMENT ON FUNCTION _attribute_index(regclass, text, text) IS 'an index of the documents that has the pair, or NULL';
+
+CREATE FUNCTION _attribute_create_index(rel regclass, options bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  name text := @extschema@.bson_get_text(options, 'name');
+  pair text := @extschema@._attribute_pair(options);
+  line text := @extschema@._derive_index_line('attribute', name);
+  made text;
+  twin regclass;
+  n int := 0;
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  twin := @extschema@._attribute_index(rel, t.doc, pair);
+  IF twin IS NOT NULL THEN
+    IF obj_description(twin, 'pg_class') LIKE 'made for the % pattern "%' AND NOT line = ANY (string_to_array(obj_description(twin, 'pg_class'), E'\n')) THEN
+      EXECUTE format('COMMENT ON INDEX %s IS %L', twin, obj_description(twin, 'pg_class') || E'\n' || line);
+    END IF;
+    RETURN;
+  END IF;
+  made := @extschema@._pattern_object_name(t.table_name, name, 'idx');
+  WHILE EXISTS (SELECT FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE s.nspname = t.schema_name AND c.relname = made) LOOP
+    n := n + 1;
+    made := @extschema@._pattern_object_name(t.table_name, name, 'idx' || n);
+  END LOOP;
+  EXECUTE format('CREATE INDEX %I ON %s USING gin (%I @extschema@.bson_ops (pairs = %L))', made, t.base, t.doc, pair);
+  EXECUTE format('COMMENT ON INDEX %I.%I IS %L', t.schema_name, made, line);
+END
+$$;
+COMMENT ON FUNCTION _attribute_create_index(regclass, bson) IS 'makes the index of a declaration unless there is one with its pair; locks the table against writers while it is built';
+
+-- Verbs -------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION _attribute_parts(rel regclass, name text, OUT base text, OUT options bson, OUT full_options bson, OUT doc text, OUT doc_name text,
+                                 OUT key_row text, OUT key_list text, OUT key_value text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+BEGIN
+  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'attribute' AND d.name = _attribute_parts.name;
+  IF options IS NULL THEN
+    RAISE EXCEPTION 'table % has no attribute pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
+  END IF;
+  full_options := @extschema@._attribute_full_options(rel, name, options);
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  base := t.base; doc := format('b.%I', t.doc); doc_name := t.doc;
+  SELECT string_agg(format('b.%I', k), ', ' ORDER BY n) INTO key_list FROM unnest(t.keys) WITH ORDINALITY AS u (k, n);
+  key_row := format('ROW(%s)', key_list);
+  key_value := format(CASE WHEN cardinality(t.keys) > 1 THEN '@extschema@.bson_array(%s)' ELSE '@extschema@.to_bson(%s)' END, key_list);
+END
+$$;
+COMMENT ON FUNCTION _attribute_parts(regclass, text) IS 'options of a declaration and pieces of SQL text about its table, whose row is b';
+
+CREATE FUNCTION _attribute_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._attribute_parts(rel, name) q;
+  RETURN QUERY EXECUTE format('SELECT %s, f.what, f.expected, f.found FROM %s AS b CROSS JOIN LATERAL @extschema@._attribute_faults(%s, %L::@extschema@.bson) f',
+                              p.key_value, p.base, p.doc, p.full_options::text);
+  IF @extschema@._attribute_index(rel, p.doc_name, @extschema@._attribute_pair(p.options)) IS NULL THEN
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'index of pairs = ' || quote_literal(@extschema@._attribute_pair(p.options)), 'present'::text, 'missing'::text;
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _attribute_check(regclass, text) IS 'violated invariants of an attribute pattern';
+
+CREATE FUNCTION _attribute_pending(rel regclass, name text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._attribute_parts(rel, name) q;
+  RETURN format('SELECT %s AS key FROM %s AS b WHERE @extschema@._attribute_is_wide(%s, %L::@extschema@.bson) ORDER BY %s',
+                p.key_row, p.base, p.doc, p.full_options::text, p.key_list);
+END
+$$;
+COMMENT ON FUNCTION _attribute_pending(regclass, text) IS 'SQL text: keys of rows with fields that are not packed';
+
+CREATE FUNCTION _attribute_repair(rel regclass, name text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  r record;
+  done bigint := 0;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._attribute_parts(rel, name) q;
+  PERFORM @extschema@._attribute_create_view(rel, p.doc_name, NULL);
+  PERFORM @extschema@._attribute_create_index(rel, p.options);
+  FOR r IN EXECUTE @extschema@._attribute_pending(rel, name) LOOP
+    IF @extschema@._pattern_settle(rel, name, r.key) THEN
+      done := done + 1;
+    END IF;
+  END LOOP;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _attribute_repair(regclass, text) IS 'pattern_repair of an attribute pattern: packs fields, makes the index and the view where they are missing; keys that a document has twice are the user''s to mend';
+
+-- Writes documents anew, some pages of the table at a time, saying how far it has come.
+CREATE FUNCTION _attribute_convert(rel regclass, name text, doc_name text, expression text, condition text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  leaf regclass;
+  pages bigint;
+  page bigint;
+  n bigint;
+  done bigint := 0;
+  step constant bigint := 4096;
+BEGIN
+  FOR leaf IN SELECT l.oid::regclass FROM (SELECT pt.relid FROM pg_partition_tree(rel) pt WHERE pt.isleaf UNION SELECT rel) AS r JOIN pg_class l ON l.oid = r.relid
+              WHERE l.relkind = 'r' ORDER BY l.oid LOOP
+    pages := pg_relation_size(leaf) / current_setting('block_size')::bigint;
+    page := 0;
+    -- what was written anew lies behind, and is left alone there
+    WHILE page < pages LOOP
+      EXECUTE format('UPDATE %s AS b SET %I = %s WHERE b.ctid >= %L::tid AND b.ctid < %L::tid AND (%s)', leaf, doc_name, expression,
+                     format('(%s,0)', page), format('(%s,0)', page + step), condition);
+      GET DIAGNOSTICS n = ROW_COUNT;
+      done := done + n;
+      page := page + step;
+      IF pages > step THEN
+        RAISE NOTICE 'pattern "%" of table %: % of % pages, % documents written', name, leaf, least(page, pages), pages, done;
+      END IF;
+    END LOOP;
+  END LOOP;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _attribute_convert(regclass, text, text, text, text) IS 'writes the documents of a table (rows b) that fulfil a condition anew; returns how many';
+
+-- Refuses to go on where members could not become fields.
+CREATE FUNCTION _attribute_require_fields(rel regclass, name text) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  held text[];
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._attribute_parts(rel, name) q;
+  EXECUTE format('SELECT array_agg(k::text) FROM (SELECT %s AS k FROM %s AS b WHERE @extschema@._attribute_left(%s, %L::@extschema@.bson) > 0 ORDER BY %s) AS q',
+                 p.key_value, p.base, p.doc, p.full_options::text, p.key_list) INTO held;
+  IF held IS NOT NULL THEN
+    RAISE EXCEPTION 'pattern "%" of table %: % documents have members that no field can stand for', name, p.base, cardinality(held)
+      USING ERRCODE = 'restrict_violation',
+            DETAIL = 'Their keys: ' || array_to_string(held[1:20], ', ') || CASE WHEN cardinality(held) > 20 THEN ', ...' ELSE '' END || '.',
+            HINT = 'Such members have a name or a qualifier that is none of the declared ones, other fields, the name of a field that is there, or one name twice. keep_data => true leaves all arrays as they are.';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _attribute_require_fields(regclass, text) IS 'error 23001 with the keys of documents that have members which no field can stand for';
+
+CREATE FUNCTION _attribute_drop_trigger(rel regclass, name text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  made text;
+BEGIN
+  SELECT g.tgname INTO made FROM @extschema@._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid
+    WHERE d.pattern = 'attribute' AND d.name = _attribute_drop_trigger.name;
+  EXECUTE format('DROP TRIGGER %I ON %s', made, rel);
+END
+$$;
+COMMENT ON FUNCTION _attribute_drop_trigger(regclass, text) IS 'drops the trigger of a declaration';
+
+CREATE FUNCTION _attribute_alter(rel regclass, name text, changes bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  c record;
+  options @extschema@.bson;
+  full_options @extschema@.bson;
+  anew text;
+BEGIN
+  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
+  SELECT q.* INTO p FROM @extschema@._attribute_parts(rel, name) q;
+  options := p.options;
+  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
+    IF c.key NOT IN ('into_field', 'pattern', 'prefix', 'paths', 'name_field', 'value_field', 'qualifiers', 'qualifier_field', 'rename', 'is_unique') THEN
+      RAISE EXCEPTION 'option "%" of the attribute pattern cannot be changed', c.key
+        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are into_field, pattern, prefix, paths, name_field, value_field, qualifiers, qualifier_field, rename and is_unique.';
+    END IF;
+    IF c.key = 'is_unique' AND @extschema@.bson_typeof(c.value) <> 'bool' OR c.key IN ('into_field', 'value_field') AND @extschema@.bson_typeof(c.value) <> 'string' THEN
+      RAISE EXCEPTION 'option "%" has a value of type %', c.key, @extschema@.bson_typeof(c.value) USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF @extschema@.bson_typeof(c.value) = 'null' THEN
+      options := @extschema@.bson_unset(options, c.key);
+    ELSE
+      options := @extschema@.bson_set(options, c.key, c.value);
+    END IF;
+  END LOOP;
+  PERFORM @extschema@._attribute_verify(rel, options);
+  full_options := @extschema@._attribute_full_options(rel, name, options);
+  IF @extschema@._attribute_fields(options) <> @extschema@._attribute_fields(p.options)
+     OR EXISTS (SELECT FROM unnest(ARRAY['into_field', 'value_field', 'qualifier_field']) o
+                WHERE @extschema@.bson_get_text(options, o) IS DISTINCT FROM @extschema@.bson_get_text(p.options, o)) THEN
+    -- members get another shape, those that cannot become fields would keep the old one
+    PERFORM @extschema@._attribute_require_fields(rel, name);
+  END IF;
+  PERFORM @extschema@._attribute_drop_trigger(rel, name);
+  PERFORM @extschema@._derive_drop_indexes(rel, 'attribute', name);
+  anew := format('@extschema@._attribute_pack(@extschema@._attribute_unpack(%1$s, %2$L::@extschema@.bson), %3$L::@extschema@.bson)', p.doc, p.full_options::text, full_options::text);
+  PERFORM @extschema@._attribute_convert(rel, name, p.doc_name, anew,
+            format('CASE WHEN @extschema@.bson_exists(%1$s, %2$L) OR @extschema@._attribute_is_wide(%1$s, %3$L::@extschema@.bson) THEN %1$s::bytea OPERATOR(pg_catalog.<>) %4$s::bytea END',
+                   p.doc, @extschema@.bson_get_text(p.options, 'into_field'), full_options::text, anew));
+  PERFORM @extschema@._attribute_create_trigger(rel, options);
+  PERFORM @extschema@._attribute_create_index(rel, options);
+END
+$$;
+COMMENT ON FUNCTION _attribute_alter(regclass, text, bson) IS 'pattern_alter of an attribute pattern: brings all documents into the new form';
+
+CREATE FUNCTION _attribute_disable(rel regclass, name text, how bson) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  view_rel regclass;
+  done bigint := 0;
+  keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
+BEGIN
+  EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
+  SELECT q.* INTO p FROM @extschema@._attribute_parts(rel, name) q;
+  IF NOT keep_data THEN
+    PERFORM @extschema@._attribute_require_fields(rel, name);
+  END IF;
+  PERFORM @extschema@._attribute_drop_trigger(rel, name);
+  PERFORM @extschema@._derive_drop_indexes(rel, 'attribute', name);
+  IF NOT keep_data THEN
+    done := @extschema@._attribute_convert(rel, name, p.doc_name, format('@extschema@._attribute_unpack(%s, %L::@extschema@.bson)', p.doc, p.full_options::text),
+              format('@extschema@.bson_typeof(%1$s, %2$L) OPERATOR(pg_catalog.=) ''array'' AND @extschema@.bson_array_length(%1$s, %2$L) OPERATOR(pg_catalog.>) 0',
+                     p.doc, @extschema@.bson_get_text(p.options, 'into_field')));
+  END IF;
+  IF NOT EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'attribute') THEN
+    view_rel := @extschema@._attribute_wide_view(rel);
+    IF view_rel IS NOT NULL THEN
+      EXECUTE format('DROP VIEW %s', view_rel);
+    END IF;
+  END IF;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _attribute_disable(regclass, text, bson) IS 'pattern_disable of an attribute pattern';
