@@ -476,8 +476,8 @@ dp_subset_refresh(PG_FUNCTION_ARGS)
 	Subset	   *s;
 	int64		written = 0;
 	DpActor		self;
-	MemoryContext batch;
-	MemoryContext old;
+	DpQueue    *queue;
+	List	   *taken;
 
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
@@ -494,37 +494,26 @@ dp_subset_refresh(PG_FUNCTION_ARGS)
 
 	dp_owner_begin(d->decl->owner, &self);
 	SPI_connect();
-	batch = AllocSetContextCreate(CurrentMemoryContext, "docpatterns refresh", ALLOCSET_DEFAULT_SIZES);
-	for (;;)
+	queue = dp_queue_open(d->decl, "second_pair");
+	/* once, and all: the rows of what is queued meanwhile would be locked out of order */
+	taken = dp_queue_take(queue, NULL, PG_INT64_MAX);
+	dp_queue_close(queue);
+	if (taken != NIL)
 	{
-		DpQueue    *queue = dp_queue_open(d->decl, "second_pair");
-		List	   *taken;
-		DpDerive   *run;
+		DpDerive   *run = dp_derive_begin();
 		ListCell   *lc;
 
-		CHECK_FOR_INTERRUPTS();
-		old = MemoryContextSwitchTo(batch);
-		taken = dp_queue_take(queue, NULL, 1000);
-		dp_queue_close(queue);
-		if (taken != NIL)
+		foreach(lc, taken)
 		{
-			run = dp_derive_begin();
-			foreach(lc, taken)
-			{
-				DpQueued   *q = lfirst(lc);
-				DpValue		key = dp_value_of_varlena(q->key);
-				DpGroup    *group = dp_derive_group(run, d, &key);
-				SubsetState *state = MemoryContextAllocZero(dp_derive_memory(run), sizeof(SubsetState));
+			DpQueued   *q = lfirst(lc);
+			DpValue		key = dp_value_of_varlena(q->key);
+			DpGroup    *group = dp_derive_group(run, d, &key);
+			SubsetState *state = MemoryContextAllocZero(dp_derive_memory(run), sizeof(SubsetState));
 
-				state->recount = true;
-				group->state = state;
-			}
-			written += dp_derive_end(run, true);
+			state->recount = true;
+			group->state = state;
 		}
-		MemoryContextSwitchTo(old);
-		MemoryContextReset(batch);
-		if (taken == NIL)
-			break;
+		written = dp_derive_end(run, true);
 	}
 	SPI_finish();
 	dp_owner_end(&self);
