@@ -6,6 +6,7 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/sysattr.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "executor/spi.h"
@@ -85,7 +86,8 @@ static bool unique_row(const DpGroup *group);
 static void order_init(Target *t);
 static int	target_row_compare(const void *a, const void *b, void *arg);
 static int	target_compare(const void *a, const void *b);
-static void rows_groups(DpDerive *run, Oid target, List *derivations, List *keys);
+static void rows_groups(DpDerive *run, Oid target, List *derivations, List *keys, bool own);
+static bool row_is_own(DpWriter *w);
 static bool source_is_void(Oid source);
 static int64 target_whole(List *derivations, bool emptied, bool forced);
 
@@ -674,10 +676,10 @@ dp_derive_key_of_row(DpDerivation *d, DpWriter *w, struct varlena *doc, DpValue 
 
 /*
  * Adds the groups of target rows with these keys (bson_values) to the run, to
- * be computed anew.
+ * be computed anew.  own: only of rows that this transaction has written.
  */
 static void
-rows_groups(DpDerive *run, Oid target, List *derivations, List *keys)
+rows_groups(DpDerive *run, Oid target, List *derivations, List *keys, bool own)
 {
 	DpDerivation *first = linitial(derivations);
 	DpLookup   *primary = first->link == NULL ? first->lookup : dp_lookup_primary(target, run->context);
@@ -697,7 +699,7 @@ rows_groups(DpDerive *run, Oid target, List *derivations, List *keys)
 			key.values[0] = PointerGetDatum(lfirst(lc));
 		else if (!dp_key_of_value(first->decl, &value, &key))
 			continue;
-		if (!dp_writer_find(w, primary, key.values))
+		if (!dp_writer_find(w, primary, key.values) || (own && !row_is_own(w)))
 			continue;
 		doc = dp_writer_document(w);
 		foreach(lc2, derivations)
@@ -712,10 +714,21 @@ rows_groups(DpDerive *run, Oid target, List *derivations, List *keys)
 	(void) dp_writer_close(w);
 }
 
+/* Whether the current row was written by this transaction: then it stays until that ends. */
+static bool
+row_is_own(DpWriter *w)
+{
+	bool		isnull;
+	Datum		xmin = slot_getsysattr(dp_writer_row(w), MinTransactionIdAttributeNumber, &isnull);
+
+	return TransactionIdIsCurrentTransactionId(DatumGetTransactionId(xmin));
+}
+
 /*
  * Rows of a target that are new, or have another link.  Those who write to the
  * source at the same time either see them, or have locked the groups and are waited
- * for here.
+ * for here.  Rows that ON CONFLICT DO NOTHING left alone are none: somebody else may
+ * delete them, and two who look for them again with their groups locked would wait for each other.
  */
 void
 dp_derive_late(Oid target, List *keys)
@@ -740,7 +753,7 @@ dp_derive_late(Oid target, List *keys)
 
 	run = dp_derive_begin();
 	old = MemoryContextSwitchTo(run->context);
-	rows_groups(run, target, derivations, keys);
+	rows_groups(run, target, derivations, keys, true);
 	locked = MemoryContextAllocExtended(run->context, sizeof(DpGroup *) * Max(run->ngroups, 1), MCXT_ALLOC_HUGE);
 	for (group = run->groups; group != NULL; group = group->next)
 	{
@@ -872,7 +885,7 @@ target_whole(List *derivations, bool emptied, bool forced)
 		}
 		SPI_freetuptable(SPI_tuptable);
 		run = dp_derive_begin();
-		rows_groups(run, d->target, derivations, keys);
+		rows_groups(run, d->target, derivations, keys, false);
 		for (group = run->groups; group != NULL; group = group->next)
 			group->emptied = emptied;
 		written += dp_derive_end(run, forced);
@@ -914,7 +927,7 @@ dp_derive_settle(Oid target, DpDerivation *d, const DpKey *key)
 		return false;
 	run = dp_derive_begin();
 	keys = list_make1(dp_key_to_value(((DpDerivation *) linitial(derivations))->decl, key));
-	rows_groups(run, target, derivations, keys);
+	rows_groups(run, target, derivations, keys, false);
 	return dp_derive_end(run, true) > 0;
 }
 

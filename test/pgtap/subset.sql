@@ -1,7 +1,7 @@
 -- The contract of the subset pattern: what is refused and how, what every kind of write does, and a seeded random run.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(71);
+SELECT plan(72);
 
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE TABLE p (id int PRIMARY KEY, doc bson);
@@ -155,6 +155,13 @@ SELECT is_empty($$SELECT t.id, t.doc ->> 'top', (t.doc ->> 'c')::bigint FROM t E
     FROM (SELECT doc, row_number() OVER (ORDER BY doc -> 'n', doc -> 'm' DESC, id) AS place FROM s WHERE doc -> 'k' = t.id) q WHERE place <= 3), '[]')::text,
     (SELECT count(*) FROM s WHERE doc -> 'k' = t.id) FROM t$$, 'seed 0.5: as plain SQL has it');
 SELECT pg_temp.true_everywhere('random');
+CREATE FUNCTION pg_temp.group_locks(insert text) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE insert;
+  RETURN EXISTS (SELECT FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory');
+END $$;
+SELECT results_eq($$SELECT pg_temp.group_locks('INSERT INTO t SELECT id, ''{}'' FROM t ON CONFLICT DO NOTHING'), pg_temp.group_locks('INSERT INTO t VALUES (77, ''{}'')')$$,
+  'VALUES (false, true)', 'only rows that were inserted lock their groups');
 DROP TABLE t, s CASCADE;
 DROP ROLE subset_user;
 SELECT * FROM finish();
