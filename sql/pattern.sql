@@ -377,7 +377,7 @@ DECLARE
   view_rel regclass;
 BEGIN
   IF NOT EXISTS (SELECT FROM @extschema@._pattern_declarations($1) d
-                 WHERE d.pattern IN ('outlier', 'subset_fields') OR d.pattern = 'approximation' AND @extschema@.bson_exists(d.options, 'slots')) THEN
+                 WHERE d.pattern IN ('outlier', 'subset_fields', 'preallocated') OR d.pattern = 'approximation' AND @extschema@.bson_exists(d.options, 'slots')) THEN
     view_rel := @extschema@._pattern_whole_view($1);
     IF view_rel IS NOT NULL THEN
       EXECUTE format('DROP VIEW %s', view_rel);

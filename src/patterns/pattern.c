@@ -45,6 +45,7 @@ static const DpPatternMethods *const methods[] = {
 	&dp_outlier_methods,
 	&dp_subset_fields_methods,
 	&dp_approximation_methods,
+	&dp_preallocated_methods,
 	&dp_tree_methods,
 	&dp_tree_attach_methods,
 	&dp_reference_methods,

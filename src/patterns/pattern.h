@@ -37,6 +37,7 @@ extern const DpPatternMethods *dp_pattern_methods(const char *pattern);
 extern const DpPatternMethods dp_outlier_methods;
 extern const DpPatternMethods dp_subset_fields_methods;
 extern const DpPatternMethods dp_approximation_methods;
+extern const DpPatternMethods dp_preallocated_methods;
 extern const DpPatternMethods dp_tree_methods;
 extern const DpPatternMethods dp_tree_attach_methods;
 extern const DpPatternMethods dp_reference_methods;

@@ -1,0 +1,410 @@
+-- The preallocated pattern. Its triggers and calls are in src/patterns/preallocated*.c; here are shapes, declaring and the verbs.
+
+CREATE FUNCTION preallocated_trigger() RETURNS trigger
+  AS 'MODULE_PATHNAME', 'dp_preallocated_trigger' LANGUAGE C;
+COMMENT ON FUNCTION preallocated_trigger() IS 'trigger of tables with the preallocated pattern; made by preallocated_enable';
+
+CREATE FUNCTION _preallocated_valid(rel regclass, options bson) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_preallocated_valid' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION _preallocated_valid(regclass, bson) IS 'error 22023 unless these are options of the preallocated pattern';
+
+CREATE FUNCTION _preallocated_wrong(options bson, doc bson) RETURNS text
+  AS 'MODULE_PATHNAME', 'dp_preallocated_wrong' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION _preallocated_wrong(bson, bson) IS 'what is wrong with the slots of a stored document, NULL if nothing is';
+
+CREATE FUNCTION _preallocated_has_slot(options bson, doc bson, slot text) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_preallocated_has_slot' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION _preallocated_has_slot(bson, bson, text) IS 'whether a document has a slot of that name';
+
+-- Shapes ------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION _preallocated_shape(shape bson) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_preallocated_shape' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION _preallocated_shape(bson) IS 'the shape itself; error 22023 unless it is one';
+
+CREATE FUNCTION preallocated_grid(rows int[], accessible text[] DEFAULT NULL, fill bson_value DEFAULT '0') RETURNS bson
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  shape @extschema@.bson := @extschema@.bson_build('kind', 'grid'::text, 'rows', rows, 'fill', fill);
+BEGIN
+  IF accessible IS NOT NULL THEN
+    shape := @extschema@.bson_set(shape, 'accessible', accessible);
+  END IF;
+  RETURN @extschema@._preallocated_shape(shape);
+END
+$$;
+COMMENT ON FUNCTION preallocated_grid(int[], text[], bson_value) IS
+  'a shape for preallocated_enable: rows of seats, {12,12,14} being A1 to A12, B1 to B12 and C1 to C14; the field "accessible" beside them names some. fill is what a free cell holds. '
+  'Error 22023 for rows without cells, more than 100000 cells, accessible slots that do not exist';
+
+CREATE FUNCTION preallocated_calendar(weekdays_only boolean DEFAULT false, month_field text DEFAULT 'month', year_field text DEFAULT 'year') RETURNS bson
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._preallocated_shape(@extschema@.bson_build('kind', 'calendar'::text, 'weekdays_only', coalesce($1, false), 'month_field', $2, 'year_field', $3))
+$$;
+COMMENT ON FUNCTION preallocated_calendar(boolean, text, text) IS
+  'a shape for preallocated_enable: a cell for each day of the document''s month (Monday to Friday with weekdays_only), which holds its number while it is free. '
+  'The month is an English name or a number, the year a number or its digits. Error 22023 for paths that are none';
+
+CREATE FUNCTION preallocated_pool(n int, fill bson_value DEFAULT '0') RETURNS bson
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._preallocated_shape(@extschema@.bson_build('kind', 'pool'::text, 'n', $1, 'fill', $2))
+$$;
+COMMENT ON FUNCTION preallocated_pool(int, bson_value) IS 'a shape for preallocated_enable: n slots, 1 to n; fill is what a free cell holds. Error 22023 unless there are 1 to 100000';
+
+CREATE FUNCTION _preallocated_clock(units text[], fill bson_value) RETURNS bson
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._preallocated_shape(@extschema@.bson_build('kind', 'clock'::text, 'units', $1, 'fill', $2))
+$$;
+COMMENT ON FUNCTION _preallocated_clock(text[], bson_value) IS 'preallocated_clock with a bson_value';
+
+CREATE FUNCTION preallocated_clock(units text[], fill anyelement) RETURNS bson
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._preallocated_clock($1, @extschema@.to_bson($2))
+$$;
+COMMENT ON FUNCTION preallocated_clock(text[], anyelement) IS
+  'a shape for preallocated_enable: counters that are then filled by updates ($inc), named by the units, {hour,minute} being 0.0 to 23.59. '
+  'fill is what they begin with (default 0). Error 22023 unless the units are hour, minute and second, each the part of the one before it';
+
+CREATE FUNCTION preallocated_clock(units text[]) RETURNS bson
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._preallocated_clock($1, '0'::@extschema@.bson_value)
+$$;
+COMMENT ON FUNCTION preallocated_clock(text[]) IS 'preallocated_clock with counters that begin with 0';
+
+-- Declaring ---------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION preallocated_enable(
+  rel regclass, field text, shape bson, store text DEFAULT 'slots', available_field text DEFAULT NULL,
+  name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  options @extschema@.bson;
+  pair text := replace(gen_random_uuid()::text, '-', '');
+  clock boolean;
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
+  PERFORM @extschema@._pattern_require_owner(rel);
+  IF field IS NULL OR shape IS NULL OR store IS NULL THEN
+    RAISE EXCEPTION 'field, shape and store must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  name := coalesce(name, field);
+  clock := @extschema@.bson_get_text(shape, 'kind') = 'clock';
+  IF store NOT IN ('slots', 'document') THEN
+    RAISE EXCEPTION 'store must be "slots" or "document"' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.name = preallocated_enable.name) THEN
+    RAISE EXCEPTION 'table % has a pattern named "%" already', t.base, name USING ERRCODE = 'duplicate_object';
+  END IF;
+  options := @extschema@.bson_build('name', name, 'field', field, 'shape', shape, 'store', store, 'doc_column', t.doc);
+  IF available_field IS NOT NULL THEN
+    options := @extschema@.bson_set(options, 'available_field', available_field);
+  END IF;
+  IF store = 'slots' AND NOT coalesce(clock, false) THEN
+    options := @extschema@.bson_set(options, 'pair', pair);
+  END IF;
+  PERFORM @extschema@._preallocated_valid(rel, options);
+  PERFORM @extschema@._preallocated_paths(rel, options);
+
+  IF store = 'slots' AND NOT clock THEN
+    PERFORM @extschema@._preallocated_create_claims(rel, t.doc, name, pair);
+  END IF;
+  PERFORM @extschema@._preallocated_create_triggers(rel, options);
+  IF NOT clock THEN
+    PERFORM @extschema@._pattern_create_whole(rel, doc_column);
+  END IF;
+  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
+    RAISE NOTICE 'table % has rows already', t.base
+      USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in line from now on.', t.base, name);
+  END IF;
+  RETURN name;
+END
+$$;
+COMMENT ON FUNCTION preallocated_enable(regclass, text, bson, text, text, text, text) IS
+  'declares the preallocated pattern: new documents get the slots of a shape (preallocated_grid, _calendar, _pool or _clock) in a field, which preallocated_claim then gives to one holder each. '
+  'store: "slots" (who holds what stands in a table aside; claims of different slots do not wait for each other) or "document". available_field counts the free ones. Returns the name of the declaration (default: the field). '
+  'Locks the table against writers; errors 22023 for options that do not fit, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
+
+-- Fields that a declaration keeps.
+CREATE FUNCTION _preallocated_kept_paths(options bson) RETURNS SETOF text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@.bson_get_text($1, o) FROM unnest(ARRAY['field', 'available_field']) AS o WHERE @extschema@.bson_exists($1, o)
+  UNION ALL SELECT @extschema@._preallocated_until_path($1) WHERE @extschema@.bson_get_text($1, 'store') = 'document'
+$$;
+COMMENT ON FUNCTION _preallocated_kept_paths(bson) IS 'paths of the fields that a declaration of the preallocated pattern keeps';
+
+CREATE FUNCTION _preallocated_until_path(options bson) RETURNS text
+  AS 'MODULE_PATHNAME', 'dp_preallocated_until_path' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION _preallocated_until_path(bson) IS 'path of the field that says until when slots are held (store => document)';
+
+-- Whether the fields can be kept: not _id, none inside another, none that another pattern keeps.
+CREATE FUNCTION _preallocated_paths(rel regclass, options bson) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  own text[] := ARRAY(SELECT p FROM @extschema@._preallocated_kept_paths(options) p);
+BEGIN
+  IF EXISTS (SELECT FROM unnest(own) p WHERE @extschema@._pattern_paths_overlap(p, '_id')) THEN
+    RAISE EXCEPTION 'slots must not be in _id' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF EXISTS (SELECT FROM unnest(own) WITH ORDINALITY AS a (p, n) JOIN unnest(own) WITH ORDINALITY AS b (p, n) ON a.n < b.n
+             WHERE @extschema@._pattern_paths_overlap(a.p, b.p)) THEN
+    RAISE EXCEPTION 'the fields must be different, none inside another' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d CROSS JOIN LATERAL @extschema@._derive_kept_paths(d.pattern, d.options) AS theirs (path)
+               CROSS JOIN unnest(own) AS ours (path)
+             WHERE d.name IS DISTINCT FROM @extschema@.bson_get_text(_preallocated_paths.options, 'name') AND @extschema@._pattern_paths_overlap(theirs.path, ours.path)) THEN
+    RAISE EXCEPTION 'table % has a pattern that keeps one of these fields already', rel USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _preallocated_paths(regclass, bson) IS 'error 22023 unless the fields of these options can be kept in documents of the table';
+
+-- The triggers on the table, made anew when options change. The main one carries the declaration.
+CREATE FUNCTION _preallocated_create_triggers(rel regclass, options bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  name text := @extschema@.bson_get_text(options, 'name');
+  t record;
+  statement_name text;
+  part record;
+BEGIN
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.preallocated_trigger(%L)',
+                 @extschema@._pattern_own_trigger(rel, 42, 'preallocated', name, NULL, 23), rel, options::text);
+  IF NOT @extschema@.bson_exists(options, 'pair') THEN
+    RETURN;
+  END IF;
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.preallocated_trigger(%L, %L)',
+                 @extschema@._pattern_own_trigger(rel, 42, 'preallocated', name, 'row', 13), rel, 'of', name);
+  -- an update that leaves the key alone costs no call and no entry in the queue of triggers
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (NOT (%s)) EXECUTE FUNCTION @extschema@.preallocated_trigger(%L, %L)',
+                 @extschema@._pattern_own_trigger(rel, 42, 'preallocated', name, 'key', 17), rel,
+                 (SELECT string_agg(format('OLD.%1$I %2$s NEW.%1$I', k, o), ' AND ') FROM unnest(t.keys, t.key_ops) AS u (k, o)), 'of', name);
+  -- statement triggers are not inherited by partitions
+  statement_name := @extschema@._pattern_own_trigger(rel, 42, 'preallocated', name, 'statement', 56);
+  FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
+    EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.preallocated_trigger(%L, %L)',
+                   statement_name, part.relid::regclass, 'of', name);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _preallocated_create_triggers(regclass, bson) IS 'triggers of the preallocated pattern on its table';
+
+-- The table of claims and its guard.
+CREATE FUNCTION _preallocated_create_claims(rel regclass, doc_column text, name text, pair text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  claims_name text;
+  columns text;
+  key_list text;
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
+  claims_name := format('%I.%I', t.schema_name, @extschema@._pattern_object_name(t.table_name, name, 'claims'));
+  SELECT string_agg(format('%I %s NOT NULL', CASE WHEN cardinality(t.keys) = 1 THEN 'key' ELSE 'key' || n END, k), ', ' ORDER BY n),
+         string_agg(CASE WHEN cardinality(t.keys) = 1 THEN 'key' ELSE 'key' || n END, ', ' ORDER BY n)
+    INTO columns, key_list FROM unnest(t.key_types) WITH ORDINALITY AS u (k, n);
+  EXECUTE format('CREATE %sTABLE %s (%s, slot text COLLATE "C" NOT NULL, holder @extschema@.bson_value NOT NULL, until timestamptz, PRIMARY KEY (%s, slot)) WITH (fillfactor = 80)',
+                 CASE WHEN (SELECT c.relpersistence FROM pg_class c WHERE c.oid = rel) = 'u' THEN 'UNLOGGED ' ELSE '' END, claims_name, columns, key_list);
+  EXECUTE format('COMMENT ON TABLE %s IS %L', claims_name, format('who holds which slot of "%s" of %s, and until when', name, t.base));
+  EXECUTE format('ALTER TABLE %s OWNER TO %s', claims_name, t.owner::regrole);
+  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_guard_trigger(%L, %L, %L)',
+                 @extschema@._pattern_trigger_name(claims_name::regclass, 'zz_docpatterns_90_preallocated', name, 'guard'), claims_name, 'side', pair, name);
+END
+$$;
+COMMENT ON FUNCTION _preallocated_create_claims(regclass, text, text, text) IS 'table for the claims of a preallocated pattern';
+
+-- Verbs -------------------------------------------------------------------------------------------------------------------
+
+-- Names and options of a declaration, as the verbs below use them in generated SQL: there "b" is a row of the table, "s" a claim.
+CREATE FUNCTION _preallocated_parts(rel regclass, name text,
+                                    OUT base text, OUT options bson, OUT doc text, OUT field text, OUT clock boolean, OUT claims boolean, OUT side regclass,
+                                    OUT key_value text, OUT key_row text, OUT side_key_value text, OUT matches text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  several boolean;
+  key_list text;
+  side_key_list text;
+BEGIN
+  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'preallocated' AND d.name = _preallocated_parts.name;
+  IF options IS NULL THEN
+    RAISE EXCEPTION 'table % has no preallocated pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
+  END IF;
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  several := cardinality(t.keys) > 1;
+  base := t.base; doc := format('b.%I', t.doc); field := @extschema@.bson_get_text(options, 'field');
+  clock := @extschema@.bson_get_text(options, 'shape.kind') = 'clock';
+  claims := @extschema@.bson_exists(options, 'pair');
+  SELECT string_agg(format('b.%I', k), ', ' ORDER BY n), string_agg(CASE WHEN several THEN format('s.key%s', n) ELSE 's.key' END, ', ' ORDER BY n),
+         string_agg(format('b.%I %s s.key%s', k, o, CASE WHEN several THEN n END), ' AND ' ORDER BY n)
+    INTO key_list, side_key_list, matches FROM unnest(t.keys, t.key_ops) WITH ORDINALITY AS u (k, o, n);
+  key_row := format('ROW(%s)', key_list);
+  key_value := format(CASE WHEN several THEN '@extschema@.bson_array(%s)' ELSE '@extschema@.to_bson(%s)' END, key_list);
+  side_key_value := format(CASE WHEN several THEN '@extschema@.bson_array(%s)' ELSE '@extschema@.to_bson(%s)' END, side_key_list);
+  IF claims THEN
+    side := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _preallocated_parts(regclass, text) IS 'names and options of a preallocated declaration, and pieces of SQL text about them';
+
+CREATE FUNCTION _preallocated_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._preallocated_parts(rel, name) q;
+  BEGIN
+    PERFORM @extschema@._preallocated_valid(rel, p.options);
+  EXCEPTION WHEN invalid_parameter_value THEN
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'options'::text, 'valid'::text, SQLERRM;
+    RETURN;
+  END;
+  RETURN QUERY EXECUTE format($q$
+    SELECT x.key, 'slots'::text, 'as declared'::text, x.wrong
+    FROM (SELECT %1$s AS key, @extschema@._preallocated_wrong($1, %2$s) AS wrong FROM %3$s AS b) AS x WHERE x.wrong IS NOT NULL
+    $q$, p.key_value, p.doc, p.base) USING p.options;
+  IF NOT p.claims THEN
+    RETURN;
+  END IF;
+  IF p.side IS NULL THEN
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'table of claims'::text, 'present'::text, 'missing'::text;
+    RETURN;
+  END IF;
+  RETURN QUERY EXECUTE format($q$
+    SELECT %1$s, 'document of a claim'::text, 'present'::text, 'missing'::text FROM %2$s AS s
+    WHERE NOT EXISTS (SELECT FROM %3$s AS b WHERE %4$s) AND (s.until IS NULL OR s.until > clock_timestamp())
+    $q$, p.side_key_value, p.side, p.base, p.matches);
+  RETURN QUERY EXECUTE format($q$
+    SELECT %1$s, 'slot of a claim'::text, 'a slot of the document'::text, s.slot FROM %2$s AS s JOIN %3$s AS b ON %4$s
+    WHERE (s.until IS NULL OR s.until > clock_timestamp()) AND @extschema@._preallocated_has_slot($1, %5$s, s.slot) IS NOT TRUE
+    $q$, p.side_key_value, p.side, p.base, p.matches, p.doc) USING p.options;
+END
+$$;
+COMMENT ON FUNCTION _preallocated_check(regclass, text) IS 'violated invariants of a preallocated pattern';
+
+-- Keys of documents that are not in shape.
+CREATE FUNCTION _preallocated_pending(rel regclass, name text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._preallocated_parts(rel, name) q;
+  RETURN format('SELECT %s AS key FROM %s AS b WHERE @extschema@._preallocated_wrong(%L, %s) IS NOT NULL', p.key_row, p.base, p.options::text, p.doc);
+END
+$$;
+COMMENT ON FUNCTION _preallocated_pending(regclass, text) IS 'SQL text: keys of documents that are not in the shape of a preallocated pattern';
+
+CREATE FUNCTION _preallocated_repair(rel regclass, name text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  r record;
+  done bigint := 0;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._preallocated_parts(rel, name) q;
+  IF NOT p.clock THEN
+    PERFORM @extschema@._pattern_create_whole(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')));
+  END IF;
+  IF p.claims THEN
+    IF p.side IS NULL THEN
+      PERFORM @extschema@._preallocated_create_claims(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')), name,
+                                                      @extschema@.bson_get_text(p.options, 'pair'));
+    ELSE
+      PERFORM @extschema@._preallocated_drop_orphans(rel, name);
+    END IF;
+  END IF;
+  FOR r IN EXECUTE @extschema@._preallocated_pending(rel, name) LOOP
+    done := done + @extschema@._pattern_settle(rel, name, r.key)::int;
+  END LOOP;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _preallocated_repair(regclass, text) IS 'pattern_repair of the preallocated pattern';
+
+CREATE FUNCTION _preallocated_drop_orphans(rel regclass, name text) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_preallocated_drop_orphans' LANGUAGE C STRICT;
+COMMENT ON FUNCTION _preallocated_drop_orphans(regclass, text) IS 'forgets claims whose document does not exist or whose time is over; error 42501 unless the caller owns the table';
+
+CREATE FUNCTION _preallocated_alter(rel regclass, name text, changes bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  c record;
+  o @extschema@.bson;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._preallocated_parts(rel, name) q;
+  o := p.options;
+  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
+    IF c.key = 'available_field' AND @extschema@.bson_typeof(c.value) IN ('string', 'null') THEN
+      o := CASE WHEN @extschema@.bson_typeof(c.value) = 'null' THEN @extschema@.bson_unset(o, 'available_field') ELSE @extschema@.bson_set(o, 'available_field', c.value) END;
+    ELSIF c.key = 'shape' AND @extschema@.bson_typeof(c.value) = 'object' THEN
+      IF (SELECT @extschema@.bson_get_text(n, 'kind') <> @extschema@.bson_get_text(o, 'shape.kind')
+              OR @extschema@.bson_get_text(n, 'fill') IS DISTINCT FROM @extschema@.bson_get_text(o, 'shape.fill')
+              OR @extschema@.bson_get_text(n, 'units') IS DISTINCT FROM @extschema@.bson_get_text(o, 'shape.units')
+              OR @extschema@.bson_get_text(n, 'month_field') IS DISTINCT FROM @extschema@.bson_get_text(o, 'shape.month_field')
+              OR @extschema@.bson_get_text(n, 'year_field') IS DISTINCT FROM @extschema@.bson_get_text(o, 'shape.year_field')
+          FROM @extschema@._preallocated_shape(c.value::@extschema@.bson) n) THEN
+        RAISE EXCEPTION 'the shape can become a larger or smaller one of its kind only' USING ERRCODE = 'invalid_parameter_value';
+      END IF;
+      o := @extschema@.bson_set(o, 'shape', c.value);
+    ELSE
+      RAISE EXCEPTION 'option "%" of a preallocated pattern cannot be changed', c.key
+        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are shape and available_field.';
+    END IF;
+  END LOOP;
+  PERFORM @extschema@._preallocated_valid(rel, o);
+  PERFORM @extschema@._preallocated_paths(rel, o);
+  PERFORM @extschema@._preallocated_create_triggers(rel, o);
+  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
+    RAISE NOTICE 'table % has rows already', p.base
+      USING HINT = format('CALL pattern_build(%L, %L) gives them the slots of a larger shape.', p.base, name);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _preallocated_alter(regclass, text, bson) IS 'pattern_alter of the preallocated pattern';
+
+CREATE FUNCTION _preallocated_disable(rel regclass, name text, how bson) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  r record;
+  done bigint := 0;
+  keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
+BEGIN
+  EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
+  SELECT q.* INTO p FROM @extschema@._preallocated_parts(rel, name) q;
+  IF NOT p.clock AND NOT keep_data THEN
+    done := @extschema@._preallocated_put_back(rel, name);
+  END IF;
+  FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
+           WHERE t.tgfoid = '@extschema@.preallocated_trigger'::regproc AND t.tgparentid = 0
+             AND t.tgrelid IN (SELECT pt.relid FROM pg_partition_tree(rel) pt UNION SELECT rel)
+             AND (t.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'preallocated' AND d.name = _preallocated_disable.name)
+                  OR t.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to(name, 'UTF8') || '\x00'::bytea)
+           ORDER BY t.tgnargs DESC LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.tab);
+  END LOOP;
+  IF p.side IS NOT NULL THEN
+    FOR r IN SELECT t.tgname FROM pg_trigger t
+             WHERE t.tgrelid = p.side AND t.tgargs = convert_to('side', 'UTF8') || '\x00'::bytea || convert_to(@extschema@.bson_get_text(p.options, 'pair'), 'UTF8') || '\x00'::bytea
+                                                     || convert_to(name, 'UTF8') || '\x00'::bytea LOOP
+      EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, p.side);
+    END LOOP;
+    IF keep_data THEN
+      PERFORM @extschema@._pattern_forget(p.side, rel);
+    ELSE
+      EXECUTE format('DROP TABLE %s', p.side);
+    END IF;
+  END IF;
+  PERFORM @extschema@._pattern_drop_whole(rel);
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _preallocated_disable(regclass, text, bson) IS 'pattern_disable of the preallocated pattern';
+
+CREATE FUNCTION _preallocated_put_back(rel regclass, name text) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_preallocated_put_back' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION _preallocated_put_back(regclass, text) IS
+  'writes who holds slots into the documents, and the number of free ones; returns the number of documents that were written; error 42501 unless the caller owns the table, 54000 for what would be too large';

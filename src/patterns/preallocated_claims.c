@@ -1,0 +1,758 @@
+/*
+ * preallocated_claims.c
+ *		The preallocated pattern: the table of claims.
+ *
+ * <table>_<name>_claims has a row for each slot that is or was held:
+ *
+ *		the key's columns, slot text COLLATE "C", holder bson_value, until
+ *		timestamptz (NULL: for good); PRIMARY KEY (the key's, slot)
+ *
+ * A row whose time is over is as good as none, and is written over by who
+ * claims the slot next.  The primary key makes two holders impossible, whatever
+ * runs at the same time.  Slots are locked in the order of their names.
+ *
+ * Who claims holds the document FOR KEY SHARE, which its writers do not notice,
+ * but who deletes it or changes its key waits for.  These then take the claims
+ * away or along.  Changes of keys are finished at the end of the statement: two
+ * rows may change places.  An update that moves a row to another partition is,
+ * for triggers, a DELETE and an INSERT; its BEFORE UPDATE trigger tells the two
+ * keys.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "bson/catalog.h"
+#include "bson/compare.h"
+#include "patterns/preallocated.h"
+#include "patterns/run.h"
+#include "patterns/sqlgen.h"
+
+static const char plan_read, plan_taken, plan_versions, plan_insert, plan_undo, plan_lock, plan_prolong, plan_release,
+			plan_drop, plan_take_out, plan_put_in, plan_adopt, plan_orphans, plan_exists;
+
+/* A row whose key changes */
+typedef struct Move
+{
+	Oid			table;			/* of claims */
+	bool		announced;		/* only announced yet: the row is going to another partition */
+	int			nestlevel;
+	DpKey		from;
+	DpKey		to;
+} Move;
+
+/* Of this transaction, in its context */
+static List *moves = NIL;
+static bool callbacks_registered = false;
+
+static Oid	claims_table(Preallocated *p);
+static SPIPlanPtr claims_plan(Preallocated *p, const void *id, const char *before, const char *condition,
+							  const char *after, int nextra, const Oid *extra);
+static Datum slots_array(const char *const *slots, int n);
+static void verify_snapshot(Preallocated *p, Datum *values);
+static uint64 run_with_snapshot(DpDecl *decl, SPIPlanPtr plan, Datum *values, Snapshot snapshot);
+static bool claims_lock(Preallocated *p, const DpKey *key, const char *const *slots, int n, const DpValue *holder,
+						bool expired_too);
+static void drop_orphans(Preallocated *p);
+static void move_note(Preallocated *p, const DpKey *from, const DpKey *to, bool announced);
+static bool move_announced(Preallocated *p, const DpKey *from);
+static void moves_finish(Preallocated *p);
+static void moves_xact(XactEvent event, void *arg);
+static void moves_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+
+/*
+ * The table of claims.  Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is
+ * missing.
+ */
+static Oid
+claims_table(Preallocated *p)
+{
+	if (!OidIsValid(p->side))
+	{
+		/* a restore may have made it since */
+		p->side = dp_pair_side(p->pair, p->decl->target);
+	}
+	if (!OidIsValid(p->side))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the claims of the preallocated pattern \"%s\" on table %s are missing",
+						p->decl->name, dp_relation_name(p->decl->target)),
+				 errhint("If the table was restored alone, restore its claims too; pattern_repair() makes an empty table of claims.")));
+	return p->side;
+}
+
+/*
+ * A statement about the claims of a key: "before table WHERE key AND condition
+ * after".  The parameters after the key's columns are of the extra types.
+ */
+static SPIPlanPtr
+claims_plan(Preallocated *p, const void *id, const char *before, const char *condition,
+			const char *after, int nextra, const Oid *extra)
+{
+	SPIPlanPtr	plan;
+	StringInfoData sql;
+	Oid			types[INDEX_MAX_KEYS + 4];
+	Oid			table = claims_table(p);
+
+	plan = dp_plan(p->decl, id);
+	if (plan != NULL)
+		return plan;
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "%s ", before);
+	dp_sql_table(&sql, table);
+	appendStringInfoString(&sql, " AS c WHERE ");
+	dp_sql_side_key_match(&sql, p->decl, 1);
+	appendStringInfo(&sql, "%s%s", condition, after);
+	dp_sql_key_types(p->decl, types);
+	if (nextra > 0)
+		memcpy(types + p->decl->nkeys, extra, sizeof(Oid) * nextra);
+	return dp_plan_make(p->decl, id, sql.data, p->decl->nkeys + nextra, types);
+}
+
+bool
+dp_preallocated_row(Preallocated *p, const void *id, const char *what, const char *after, const DpKey *key, int flags)
+{
+	DpDecl	   *decl = p->decl;
+	SPIPlanPtr	plan = dp_plan(decl, id);
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[INDEX_MAX_KEYS];
+
+		initStringInfo(&sql);
+		appendStringInfo(&sql, "SELECT %s FROM ", what);
+		dp_sql_table(&sql, decl->target);
+		appendStringInfoString(&sql, " WHERE ");
+		dp_sql_key_match(&sql, decl, 1);
+		appendStringInfoString(&sql, after);
+		dp_sql_key_types(decl, types);
+		plan = dp_plan_make(decl, id, sql.data, decl->nkeys, types);
+	}
+	return dp_run(decl, plan, (Datum *) key->values, NULL, flags, 1, SPI_OK_SELECT) > 0;
+}
+
+/* Names as a text[]. */
+static Datum
+slots_array(const char *const *slots, int n)
+{
+	Datum	   *values = palloc(sizeof(Datum) * n);
+	int			i;
+
+	for (i = 0; i < n; i++)
+		values[i] = CStringGetTextDatum(slots[i]);
+	return PointerGetDatum(construct_array(values, n, TEXTOID, -1, false, TYPALIGN_INT));
+}
+
+int
+dp_claims_read(Preallocated *p, const DpKey *key, bool latest, TimestampTz now, DpClaim **claims)
+{
+	static const Oid extra[] = {TIMESTAMPTZOID};
+	DpDecl	   *decl = p->decl;
+	SPIPlanPtr	plan;
+	Datum		values[INDEX_MAX_KEYS + 1];
+	char		condition[200];
+	uint64		n;
+	uint64		i;
+
+	snprintf(condition, sizeof(condition),
+			 " AND (c.until IS NULL OR c.until OPERATOR(pg_catalog.>) $%d)", decl->nkeys + 1);
+	plan = claims_plan(p, &plan_read, "SELECT c.slot, c.holder, c.until FROM", condition, "", 1, extra);
+	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
+	values[decl->nkeys] = TimestampTzGetDatum(now);
+	n = dp_run(decl, plan, values, NULL, DP_RUN_AS_OWNER | (latest ? 0 : DP_RUN_SNAPSHOT), 0, SPI_OK_SELECT);
+	*claims = palloc(sizeof(DpClaim) * (n + 1));
+	for (i = 0; i < n; i++)
+	{
+		bool		isnull;
+		Datum		until;
+
+		(*claims)[i].slot = TextDatumGetCString(dp_result(i, 1, &isnull));
+		(*claims)[i].holder = dp_value_of_varlena((struct varlena *) DatumGetPointer(dp_result(i, 2, &isnull)));
+		until = dp_result(i, 3, &isnull);
+		(*claims)[i].until = isnull ? DT_NOEND : DatumGetTimestampTz(until);
+	}
+	return (int) n;
+}
+
+void
+dp_claims_show(DpCells *cells, const DpClaim *claims, int n)
+{
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		DpCell	   *cell = dp_cells_find(cells, claims[i].slot);
+
+		if (cell == NULL)
+			continue;
+		cell->value = claims[i].holder;
+		cell->taken = true;
+	}
+}
+
+/*
+ * First a look: what is taken for certain costs no transaction number and no
+ * lock.  Then the rows are made, or taken over from holders whose time is over;
+ * who is faster wins, and who is slower waits for him and finds the slot taken.
+ */
+bool
+dp_claims_take(Preallocated *p, const DpKey *key, const char *const *slots, int n,
+			   const DpValue *holder, TimestampTz until, TimestampTz now)
+{
+	DpDecl	   *decl = p->decl;
+	int			nkeys = decl->nkeys;
+	Oid			table = claims_table(p);
+	Oid			extra[] = {TEXTARRAYOID, TIMESTAMPTZOID, TIMESTAMPTZOID, dp_types()->bson_value};
+	Datum		values[INDEX_MAX_KEYS + 4];
+	char		nulls[INDEX_MAX_KEYS + 5];
+	char		condition[200];
+	SPIPlanPtr	plan;
+	uint64		done;
+
+	memset(nulls, ' ', sizeof(nulls));
+	memcpy(values, key->values, sizeof(Datum) * nkeys);
+	values[nkeys] = slots_array(slots, n);
+	values[nkeys + 1] = TimestampTzGetDatum(now);
+	values[nkeys + 2] = TimestampTzGetDatum(until);
+	if (TIMESTAMP_IS_NOEND(until))
+		nulls[nkeys + 2] = 'n';
+	values[nkeys + 3] = PointerGetDatum(dp_value_to_varlena(holder));
+
+	if (IsolationUsesXactSnapshot())
+		verify_snapshot(p, values);
+	snprintf(condition, sizeof(condition),
+			 " AND c.slot OPERATOR(pg_catalog.=) ANY ($%d) AND (c.until IS NULL OR c.until OPERATOR(pg_catalog.>) $%d)",
+			 nkeys + 1, nkeys + 2);
+	plan = claims_plan(p, &plan_taken, "SELECT 1 FROM", condition, "", 2, extra);
+	if (dp_run(decl, plan, values, nulls, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) > 0)
+		return false;
+
+	plan = dp_plan(decl, &plan_insert);
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[INDEX_MAX_KEYS + 4];
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "INSERT INTO ");
+		dp_sql_table(&sql, table);
+		appendStringInfoString(&sql, " AS c (");
+		dp_sql_side_key_list(&sql, decl);
+		appendStringInfoString(&sql, ", slot, holder, until) SELECT ");
+		dp_sql_parameters(&sql, 1, nkeys);
+		appendStringInfo(&sql, ", s, $%d, $%d FROM pg_catalog.unnest($%d) AS s ON CONFLICT (", nkeys + 4, nkeys + 3, nkeys + 1);
+		dp_sql_side_key_list(&sql, decl);
+		appendStringInfo(&sql, ", slot) DO UPDATE SET holder = EXCLUDED.holder, until = EXCLUDED.until"
+						 " WHERE c.until OPERATOR(pg_catalog.<=) $%d RETURNING c.slot", nkeys + 2);
+		dp_sql_key_types(decl, types);
+		memcpy(types + nkeys, extra, sizeof(extra));
+		plan = dp_plan_make(decl, &plan_insert, sql.data, nkeys + 4, types);
+	}
+	done = dp_run_marked(decl, plan, values, nulls, DP_RUN_AS_OWNER, SPI_OK_INSERT_RETURNING, table, NULL, DP_MARK_INTERNAL);
+	if (done == (uint64) n)
+		return true;
+	if (done > 0)
+	{
+		/* what was taken over was free */
+		Datum	   *made = palloc(sizeof(Datum) * done);
+		uint64		i;
+
+		for (i = 0; i < done; i++)
+		{
+			bool		isnull;
+
+			made[i] = dp_result(i, 1, &isnull);
+		}
+		values[nkeys] = PointerGetDatum(construct_array(made, (int) done, TEXTOID, -1, false, TYPALIGN_INT));
+		snprintf(condition, sizeof(condition), " AND c.slot OPERATOR(pg_catalog.=) ANY ($%d)", nkeys + 1);
+		plan = claims_plan(p, &plan_undo, "DELETE FROM", condition, "", 1, extra);
+		dp_run_marked(decl, plan, values, nulls, DP_RUN_AS_OWNER, SPI_OK_DELETE, table, NULL, DP_MARK_INTERNAL);
+	}
+	return false;
+}
+
+/*
+ * A transaction that has one snapshot for all its statements goes by it: if
+ * somebody else has taken or freed one of the slots since, it cannot be told
+ * that the slot is taken, or free, in a way that agrees with what it has read.
+ * Reading with that snapshot also tells SERIALIZABLE what was looked at.
+ */
+static void
+verify_snapshot(Preallocated *p, Datum *values)
+{
+	static const Oid extra[] = {TEXTARRAYOID};
+	DpDecl	   *decl = p->decl;
+	char		condition[200];
+	SPIPlanPtr	plan;
+	ItemPointerData *tids[2];
+	uint64		n[2];
+	int			pass;
+
+	snprintf(condition, sizeof(condition), " AND c.slot OPERATOR(pg_catalog.=) ANY ($%d)", decl->nkeys + 1);
+	plan = claims_plan(p, &plan_versions, "SELECT c.ctid FROM", condition, " ORDER BY c.slot", 1, extra);
+	CommandCounterIncrement();
+	for (pass = 0; pass < 2; pass++)
+	{
+		uint64		i;
+
+		n[pass] = run_with_snapshot(decl, plan, values, pass == 0 ? GetTransactionSnapshot() : GetLatestSnapshot());
+		tids[pass] = palloc(sizeof(ItemPointerData) * (n[pass] + 1));
+		for (i = 0; i < n[pass]; i++)
+		{
+			bool		isnull;
+
+			tids[pass][i] = *(ItemPointer) DatumGetPointer(dp_result(i, 1, &isnull));
+		}
+	}
+	if (n[0] != n[1] || memcmp(tids[0], tids[1], sizeof(ItemPointerData) * n[0]) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent claims"),
+				 errdetail("Table %s.", dp_relation_name(decl->target)),
+				 errhint("The transaction might succeed if retried.")));
+}
+
+/* Runs a SELECT as the owner with just this snapshot.  Returns the number of rows. */
+static uint64
+run_with_snapshot(DpDecl *decl, SPIPlanPtr plan, Datum *values, Snapshot snapshot)
+{
+	DpActing	acting;
+	volatile int rc = 0;
+
+	dp_act_as(decl->owner, &acting);
+	PG_TRY();
+	{
+		rc = SPI_execute_snapshot(plan, values, NULL, snapshot, InvalidSnapshot, true, false, 0);
+	}
+	PG_FINALLY();
+	{
+		dp_act_end(&acting);
+	}
+	PG_END_TRY();
+	if (rc != SPI_OK_SELECT)
+		elog(ERROR, "SPI_execute_snapshot returned %s", SPI_result_code_string(rc));
+	return SPI_processed;
+}
+
+/*
+ * Locks the claims of these slots, and tells whether the holder has all of them;
+ * expired_too: also those whose time is over while nobody else has taken them.
+ */
+static bool
+claims_lock(Preallocated *p, const DpKey *key, const char *const *slots, int n, const DpValue *holder, bool expired_too)
+{
+	static const Oid extra[] = {TEXTARRAYOID};
+	DpDecl	   *decl = p->decl;
+	Datum		values[INDEX_MAX_KEYS + 1];
+	char		condition[200];
+	SPIPlanPtr	plan;
+	TimestampTz now;
+	uint64		found;
+	uint64		i;
+
+	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
+	values[decl->nkeys] = slots_array(slots, n);
+	snprintf(condition, sizeof(condition), " AND c.slot OPERATOR(pg_catalog.=) ANY ($%d)", decl->nkeys + 1);
+	plan = claims_plan(p, &plan_lock, "SELECT c.holder, c.until FROM", condition, " ORDER BY c.slot FOR UPDATE", 1, extra);
+	found = dp_run(decl, plan, values, NULL, DP_RUN_AS_OWNER | DP_RUN_LOCK, 0, SPI_OK_SELECT);
+	now = GetCurrentTimestamp();
+	for (i = 0; i < found; i++)
+	{
+		bool		isnull;
+		DpValue		has = dp_value_of_varlena((struct varlena *) DatumGetPointer(dp_result(i, 1, &isnull)));
+		Datum		until = dp_result(i, 2, &isnull);
+
+		if (dp_value_compare(&has, holder) != 0 || (!expired_too && !isnull && DatumGetTimestampTz(until) <= now))
+			return false;
+	}
+	return found == (uint64) n;
+}
+
+bool
+dp_claims_prolong(Preallocated *p, const DpKey *key, const char *const *slots, int n, const DpValue *holder, bool for_good,
+				  TimestampTz until)
+{
+	static const Oid extra[] = {TEXTARRAYOID, TIMESTAMPTZOID};
+	DpDecl	   *decl = p->decl;
+	Oid			table = claims_table(p);
+	Datum		values[INDEX_MAX_KEYS + 2];
+	char		nulls[INDEX_MAX_KEYS + 3];
+	SPIPlanPtr	plan;
+
+	if (!claims_lock(p, key, slots, n, holder, false))
+		return false;
+	plan = dp_plan(decl, &plan_prolong);
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[INDEX_MAX_KEYS + 2];
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "UPDATE ");
+		dp_sql_table(&sql, table);
+		/* what is held for good stays so */
+		appendStringInfo(&sql, " AS c SET until = $%d WHERE ", decl->nkeys + 2);
+		dp_sql_side_key_match(&sql, decl, 1);
+		appendStringInfo(&sql, " AND c.slot OPERATOR(pg_catalog.=) ANY ($%d) AND c.until IS NOT NULL", decl->nkeys + 1);
+		dp_sql_key_types(decl, types);
+		memcpy(types + decl->nkeys, extra, sizeof(extra));
+		plan = dp_plan_make(decl, &plan_prolong, sql.data, decl->nkeys + 2, types);
+	}
+	memset(nulls, ' ', sizeof(nulls));
+	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
+	values[decl->nkeys] = slots_array(slots, n);
+	values[decl->nkeys + 1] = TimestampTzGetDatum(until);
+	if (for_good)
+		nulls[decl->nkeys + 1] = 'n';
+	dp_run_marked(decl, plan, values, nulls, DP_RUN_AS_OWNER, SPI_OK_UPDATE, table, NULL, DP_MARK_INTERNAL);
+	return true;
+}
+
+bool
+dp_claims_release(Preallocated *p, const DpKey *key, const char *const *slots, int n, const DpValue *holder)
+{
+	static const Oid extra[] = {TEXTARRAYOID};
+	DpDecl	   *decl = p->decl;
+	Datum		values[INDEX_MAX_KEYS + 1];
+	char		condition[200];
+	SPIPlanPtr	plan;
+
+	if (!claims_lock(p, key, slots, n, holder, true))
+		return false;
+	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
+	values[decl->nkeys] = slots_array(slots, n);
+	snprintf(condition, sizeof(condition), " AND c.slot OPERATOR(pg_catalog.=) ANY ($%d)", decl->nkeys + 1);
+	plan = claims_plan(p, &plan_release, "DELETE FROM", condition, "", 1, extra);
+	dp_run_marked(decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, claims_table(p), NULL, DP_MARK_INTERNAL);
+	return true;
+}
+
+void
+dp_claims_adopt(Preallocated *p, const DpKey *key, const DpCells *cells)
+{
+	DpDecl	   *decl = p->decl;
+	Oid			table = claims_table(p);
+	SPIPlanPtr	plan = dp_plan(decl, &plan_adopt);
+	int			i;
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[INDEX_MAX_KEYS + 3];
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "INSERT INTO ");
+		dp_sql_table(&sql, table);
+		appendStringInfoString(&sql, " AS c (");
+		dp_sql_side_key_list(&sql, decl);
+		appendStringInfoString(&sql, ", slot, holder) VALUES (");
+		dp_sql_parameters(&sql, 1, decl->nkeys + 2);
+		appendStringInfoString(&sql, ") ON CONFLICT (");
+		dp_sql_side_key_list(&sql, decl);
+		appendStringInfo(&sql, ", slot) DO UPDATE SET holder = EXCLUDED.holder, until = NULL"
+						 " WHERE c.until OPERATOR(pg_catalog.<=) $%d", decl->nkeys + 3);
+		dp_sql_key_types(decl, types);
+		types[decl->nkeys] = TEXTOID;
+		types[decl->nkeys + 1] = dp_types()->bson_value;
+		types[decl->nkeys + 2] = TIMESTAMPTZOID;
+		plan = dp_plan_make(decl, &plan_adopt, sql.data, decl->nkeys + 3, types);
+	}
+	for (i = 0; i < cells->n; i++)
+	{
+		const DpCell *cell = &cells->cells[i];
+		Datum		values[INDEX_MAX_KEYS + 3];
+
+		if (!cell->taken)
+			continue;
+		memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
+		values[decl->nkeys] = CStringGetTextDatum(cell->name);
+		values[decl->nkeys + 1] = PointerGetDatum(dp_value_to_varlena(&cell->value));
+		values[decl->nkeys + 2] = TimestampTzGetDatum(GetCurrentTimestamp());
+		if (dp_run_marked(decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_INSERT, table, NULL, DP_MARK_INTERNAL) == 0)
+			dp_preallocated_refuse(p, key, "has a slot that is taken twice",
+								   psprintf("Slot %s is taken in the document and is claimed by somebody else.", cell->name));
+	}
+}
+
+/* ---------------------------------------------------------------- triggers */
+
+/*
+ * BEFORE UPDATE of a row of a partition: it may be about to move.
+ */
+void
+dp_claims_before(Preallocated *p, TriggerData *trigdata)
+{
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	DpKey		from;
+	DpKey		to;
+
+	if (!trigdata->tg_relation->rd_rel->relispartition)
+		return;
+	dp_key_of_tuple(p->decl, trigdata->tg_trigtuple, desc, &from);
+	dp_key_of_tuple(p->decl, trigdata->tg_newtuple, desc, &to);
+	if (!dp_key_identical(p->decl, &from, &to))
+		move_note(p, &from, &to, true);
+}
+
+/*
+ * AFTER DELETE of a row, or UPDATE that changes its key.
+ */
+void
+dp_claims_after(Preallocated *p, TriggerData *trigdata)
+{
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	DpKey		from;
+	DpKey		to;
+
+	dp_key_of_tuple(p->decl, trigdata->tg_trigtuple, desc, &from);
+	if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
+	{
+		dp_key_of_tuple(p->decl, trigdata->tg_newtuple, desc, &to);
+		(void) move_announced(p, &from);
+		move_note(p, &from, &to, false);
+	}
+	else if (!move_announced(p, &from))
+	{
+		SPI_connect();
+		dp_run_marked(p->decl, claims_plan(p, &plan_drop, "DELETE FROM", "", "", 0, NULL), from.values, NULL,
+					  DP_RUN_AS_OWNER, SPI_OK_DELETE, claims_table(p), NULL, DP_MARK_INTERNAL);
+		SPI_finish();
+	}
+}
+
+/*
+ * AFTER UPDATE, DELETE or TRUNCATE, once per statement.
+ */
+void
+dp_claims_statement(Preallocated *p, TriggerData *trigdata)
+{
+	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
+		drop_orphans(p);
+	else if (moves != NIL)
+		moves_finish(p);
+}
+
+/*
+ * _preallocated_drop_orphans(rel, name): removes claims of documents that do
+ * not exist, and those whose time is over.
+ */
+DP_FUNCTION(dp_preallocated_drop_orphans);
+Datum
+dp_preallocated_drop_orphans(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+
+	dp_require_owner(relid);
+	LockRelationOid(relid, RowExclusiveLock);
+	drop_orphans(dp_preallocated(dp_decl_find(relid, "preallocated", text_to_cstring(PG_GETARG_TEXT_PP(1)))));
+	PG_RETURN_VOID();
+}
+
+/* Remove the claims whose document does not exist. */
+static void
+drop_orphans(Preallocated *p)
+{
+	DpDecl	   *decl = p->decl;
+	Oid			table = claims_table(p);
+	SPIPlanPtr	plan;
+
+	SPI_connect();
+	plan = dp_plan(decl, &plan_orphans);
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		int			i;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "DELETE FROM ");
+		dp_sql_table(&sql, table);
+		appendStringInfoString(&sql, " AS s WHERE s.until OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp() OR NOT EXISTS (SELECT FROM ");
+		dp_sql_table(&sql, decl->target);
+		appendStringInfoString(&sql, " AS b WHERE ");
+		for (i = 0; i < decl->nkeys; i++)
+		{
+			appendStringInfo(&sql, "%sb.%s ", i > 0 ? " AND " : "", quote_identifier(decl->keys[i].name));
+			dp_sql_operator(&sql, decl->keys[i].eqop);
+			appendStringInfoString(&sql, " s.");
+			dp_sql_side_key_name(&sql, decl, i);
+		}
+		appendStringInfoChar(&sql, ')');
+		plan = dp_plan_make(decl, &plan_orphans, sql.data, 0, NULL);
+	}
+	dp_run_marked(decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, table, NULL, DP_MARK_INTERNAL);
+	SPI_finish();
+}
+
+/* Remember that the key of a row changes. */
+static void
+move_note(Preallocated *p, const DpKey *from, const DpKey *to, bool announced)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+	Move	   *move = palloc(sizeof(Move));
+
+	if (!callbacks_registered)
+	{
+		RegisterXactCallback(moves_xact, NULL);
+		RegisterSubXactCallback(moves_subxact, NULL);
+		callbacks_registered = true;
+	}
+	move->table = claims_table(p);
+	move->announced = announced;
+	move->nestlevel = GetCurrentTransactionNestLevel();
+	dp_key_copy(p->decl, from, &move->from);
+	dp_key_copy(p->decl, to, &move->to);
+	moves = lappend(moves, move);
+	MemoryContextSwitchTo(old);
+}
+
+/* The row of this key is gone: it has gone where an announcement says, if there is one. */
+static bool
+move_announced(Preallocated *p, const DpKey *from)
+{
+	ListCell   *lc;
+
+	foreach(lc, moves)
+	{
+		Move	   *move = lfirst(lc);
+
+		if (move->announced && move->table == p->side && dp_key_identical(p->decl, &move->from, from))
+		{
+			move->announced = false;
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * The claims of all rows whose keys have changed are taken out first and put
+ * under their new keys then: keys may have changed places.
+ */
+static void
+moves_finish(Preallocated *p)
+{
+	DpDecl	   *decl = p->decl;
+	int			nkeys = decl->nkeys;
+	Oid			table = claims_table(p);
+	List	   *mine = NIL;
+	List	   *others = NIL;
+	List	   *taken = NIL;
+	MemoryContext old;
+	SPIPlanPtr	plan;
+	ListCell   *lc;
+	ListCell   *lc2;
+
+	old = MemoryContextSwitchTo(TopTransactionContext);
+	foreach(lc, moves)
+	{
+		Move	   *move = lfirst(lc);
+
+		/* what was announced and did not happen is void */
+		if (move->table != table)
+			others = lappend(others, move);
+		else if (!move->announced)
+			mine = lappend(mine, move);
+	}
+	list_free(moves);
+	moves = others;
+	MemoryContextSwitchTo(old);
+
+	SPI_connect();
+	plan = claims_plan(p, &plan_take_out, "DELETE FROM", "", " RETURNING c.slot, c.holder, c.until", 0, NULL);
+	foreach(lc, mine)
+	{
+		Move	   *move = lfirst(lc);
+
+		dp_run_marked(decl, plan, move->from.values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE_RETURNING, table, NULL,
+					  DP_MARK_INTERNAL);
+		taken = lappend(taken, SPI_tuptable);
+	}
+	plan = dp_plan(decl, &plan_put_in);
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[INDEX_MAX_KEYS + 3];
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "INSERT INTO ");
+		dp_sql_table(&sql, table);
+		appendStringInfoString(&sql, " (");
+		dp_sql_side_key_list(&sql, decl);
+		appendStringInfoString(&sql, ", slot, holder, until) VALUES (");
+		dp_sql_parameters(&sql, 1, nkeys + 3);
+		appendStringInfoChar(&sql, ')');
+		dp_sql_key_types(decl, types);
+		types[nkeys] = TEXTOID;
+		types[nkeys + 1] = dp_types()->bson_value;
+		types[nkeys + 2] = TIMESTAMPTZOID;
+		plan = dp_plan_make(decl, &plan_put_in, sql.data, nkeys + 3, types);
+	}
+	forboth(lc, mine, lc2, taken)
+	{
+		Move	   *move = lfirst(lc);
+		SPITupleTable *rows = lfirst(lc2);
+		uint64		i;
+
+		/* a later statement, or a trigger, may have deleted the row */
+		if (rows->numvals == 0 || !dp_preallocated_row(p, &plan_exists, "1", "", &move->to, DP_RUN_AS_OWNER))
+			continue;
+		for (i = 0; i < rows->numvals; i++)
+		{
+			Datum		values[INDEX_MAX_KEYS + 3];
+			char		nulls[INDEX_MAX_KEYS + 4];
+			int			k;
+
+			memset(nulls, ' ', sizeof(nulls));
+			memcpy(values, move->to.values, sizeof(Datum) * nkeys);
+			for (k = 0; k < 3; k++)
+			{
+				bool		isnull;
+
+				values[nkeys + k] = SPI_getbinval(rows->vals[i], rows->tupdesc, k + 1, &isnull);
+				if (isnull)
+					nulls[nkeys + k] = 'n';
+			}
+			dp_run_marked(decl, plan, values, nulls, DP_RUN_AS_OWNER, SPI_OK_INSERT, table, NULL, DP_MARK_INTERNAL);
+		}
+	}
+	SPI_finish();
+	list_free(mine);
+}
+
+/* At the end of a transaction nothing is remembered; its memory goes with it. */
+static void
+moves_xact(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
+		moves = NIL;
+}
+
+/* What a subtransaction remembered is void when it is rolled back. */
+static void
+moves_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
+{
+	ListCell   *lc;
+
+	if (event != SUBXACT_EVENT_ABORT_SUB)
+		return;
+	foreach(lc, moves)
+	{
+		Move	   *move = lfirst(lc);
+
+		if (move->nestlevel >= GetCurrentTransactionNestLevel())
+			moves = foreach_delete_current(moves, lc);
+	}
+}
