@@ -1,16 +1,11 @@
+#!/bin/bash
 # Counters under many writers: slots lose nothing and count nothing twice, whatever happens to their documents at the same time,
-# and steps stay right on average. The seed is fixed; STRESS_SECONDS (or SECONDS_OF_WORK) and SEED change the run.
-. "$DP_TOP/test/env/tap.sh"
+# and steps stay right on average.
+. "$DP_TOP/test/env/stress.sh"
 set -u
-seed=${SEED:-20267} seconds=${STRESS_SECONDS:-${SECONDS_OF_WORK:-5}} clients=8
 plan 8
-echo "# seed $seed, $seconds seconds, $clients clients"
-
-export PGDATABASE=dp_approximation PGOPTIONS='-c client_min_messages=warning'
-ask() { psql -XqAt -c "$1" 2>&1; }
-psql -Xq -d postgres -c 'DROP DATABASE IF EXISTS dp_approximation WITH (FORCE)' -c 'CREATE DATABASE dp_approximation'
-psql -XqAt -v ON_ERROR_STOP=1 >/dev/null <<'SQL' || echo 'not ok 0 - the tables were made'
-CREATE EXTENSION docpatterns;
+stress_begin dp_approximation_stress 20267
+stress_setup <<'SQL'
 CREATE TABLE votes (id int PRIMARY KEY, doc bson);
 CREATE TABLE pages (id int PRIMARY KEY, doc bson);
 SELECT approximation_enable('votes', 'n', slots => 4), approximation_enable('pages', 'steps', step => 20), approximation_enable('pages', 'errors', error => 0.1);
@@ -38,36 +33,27 @@ BEGIN
 END $$;
 SQL
 
-work() {  # work NUMBER: whole transactions, one after the other, until the time is over
-  awk -v seed=$((seed + $1)) 'function r(n) { return int(rand() * n) + 1 }
+work() {  # work NUMBER TAG: whole transactions, one after the other, until the time is over
+  stress_awk "$1" "$2" '
     BEGIN {
-      srand(seed)
-      split("READ COMMITTED,READ COMMITTED,REPEATABLE READ,SERIALIZABLE", level, ",")
       for (i = 0; i < 20000; i++) {
         k = r(12); what = r(24); single = 1
-        l = level[r(4)]
+        l = level()
         if (what <= 10) s = sprintf("SELECT count_vote(%d, %d);", k, r(9) - 3)
         else if (what == 11) { single = 0; s = sprintf("SELECT count_vote(%d, 5); SAVEPOINT a; SELECT count_vote(%d, 7); ROLLBACK TO a; SELECT count_vote(%d, 2);", k, k, k) }
         else if (what == 12) s = sprintf("UPDATE votes SET id = (id + 5) %% 12 + 1 WHERE id = %d;", k)
         else if (what == 13) s = sprintf("UPDATE votes_whole SET doc = bson_set(doc, $$t$$, %d) WHERE id = %d;", i, k)
-        else if (what == 14) { s = r(6) == 1 ? sprintf("SELECT renew(%d);", k) : "SELECT 1;"; l = level[1] }  # an older snapshot would not show all that was counted
+        else if (what == 14) { s = r(6) == 1 ? sprintf("SELECT renew(%d);", k) : "SELECT 1;"; l = "BEGIN ISOLATION LEVEL READ COMMITTED; " }  # an older snapshot would not show all that was counted
         else if (what == 15) s = "SELECT approximation_sync($$votes$$);"
         else if (what == 16) s = sprintf("UPDATE votes SET doc = bson_set(doc, $$u$$, %d) WHERE id = %d;", i, k)
         else if (what == 17) s = "INSERT INTO bad SELECT c::text FROM pattern_check() c;"
         else if (what == 18) s = "INSERT INTO bad SELECT format($$%s: %s, not %s$$, v.doc ->> $$owner$$, v.doc ->> $$n$$, c.n) FROM votes_whole v LEFT JOIN (SELECT owner, sum(n) AS n FROM counted GROUP BY 1) c ON c.owner = (v.doc -> $$owner$$)::int WHERE (v.doc ->> $$n$$)::numeric <> coalesce(c.n, 0);"
         else s = sprintf("WITH e AS (INSERT INTO events VALUES (%d, %d)) SELECT approximation_add($$pages$$, %d, 1, $$steps$$), approximation_add($$pages$$, %d, 1, $$errors$$) FROM generate_series(1, %d);", p = r(40), n = r(30), p, p, n)
-        print "BEGIN ISOLATION LEVEL " l ";" s (r(15) == 1 ? "ROLLBACK;" : "COMMIT;")
+        print l s (r(15) == 1 ? "ROLLBACK;" : "COMMIT;")
       }
-    }' | timeout "$seconds" psql -XqAt -v VERBOSITY=verbose >/dev/null 2>"$DP_WORK/errors.$1"
+    }'
 }
-for i in $(seq $clients); do work "$i" & done
-wait
-# sessions whose psql was stopped end what they are doing
-for _ in {1..100}; do
-  [ "$(ask "SELECT count(*) FROM pg_stat_activity WHERE datname = 'dp_approximation' AND pid <> pg_backend_pid()")" = 0 ] && break
-  sleep 0.1
-done
-cat "$DP_WORK"/errors.* | grep -o 'ERROR:  [^ ]* .*' | sort | uniq -c | sort -rn | sed 's/^/# /' | head -20
+stress_run all "$seconds"
 
 ask "SELECT format('# %s votes, %s events, %s slots left', (SELECT count(*) FROM counted), (SELECT sum(n) FROM events), (SELECT count(*) FROM votes_n_slots))"
 is "$(ask 'SELECT * FROM pattern_check()')" '' 'the patterns are true afterwards'
@@ -81,6 +67,6 @@ is "$(ask "$totals (SELECT doc ->> 'owner' AS o, doc ->> 'n' AS n FROM votes) q"
 # the sum of independent errors: at 5 standard errors one run in a million is wrong
 is "$(ask "SELECT abs(sum(coalesce((doc ->> 'steps')::numeric, 0)) - e.n) < 5 * sqrt(19.0 * e.n) FROM pages, (SELECT sum(n) AS n FROM events) e GROUP BY e.n")" t 'steps are right on average, at every isolation level'
 is "$(ask "SELECT abs(sum(coalesce((doc ->> 'errors')::numeric, 0) - e.n)) < 5 * sqrt(sum((0.1 * e.n) ^ 2)) FROM (SELECT page, sum(n) AS n FROM events GROUP BY 1) e JOIN pages ON id = page")" t 'errors too'
-is "$(cat "$DP_WORK"/errors.* | grep 'ERROR:' | grep -v 'ERROR:  25P02\|ERROR:  3B001\|ERROR:  40001\|ERROR:  23505: duplicate key value violates unique constraint "votes_pkey"\|ERROR:  P0002' | head -5)" '' \
+is "$(stress_others 'ERROR:  23505: duplicate key value violates unique constraint "votes_pkey"\|ERROR:  P0002')$(stress_count 40P01)" 0 \
   'errors are serialization failures, keys that are taken and documents that are gone; nobody waited for somebody who waited for him'
-psql -Xq -d postgres -c 'DROP DATABASE dp_approximation WITH (FORCE)'
+stress_end

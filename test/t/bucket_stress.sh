@@ -2,18 +2,14 @@
 # Writers, packers and readers of relations of measurements at once. Every transaction does the same to a plain table; whatever
 # the others do meanwhile, any snapshot sees the same in both, from the headers of buckets as from their rows. First each
 # transaction changes one thing only, and nobody waits for somebody who waits for him; then there are longer ones, with
-# savepoints. The seed is fixed; SECONDS_OF_WORK and SEED change the run.
-. "$DP_TOP/test/env/tap.sh"
+# savepoints.
+. "$DP_TOP/test/env/stress.sh"
 set -u
-seed=${SEED:-20265} seconds=${SECONDS_OF_WORK:-10} writers=5
 plan 13
-echo "# seed $seed, $seconds seconds, $writers writers, 2 readers"
-
-export PGDATABASE=dp_bucket_stress PGOPTIONS='-c client_min_messages=warning -c timezone=UTC'
-ask() { psql -XqAt -c "$1" 2>&1; }
-psql -Xq -d postgres -c 'DROP DATABASE IF EXISTS dp_bucket_stress WITH (FORCE)' -c 'CREATE DATABASE dp_bucket_stress'
-psql -XqAt -v ON_ERROR_STOP=1 >/dev/null <<'SQL' || echo 'not ok 0 - the tables were made'
-CREATE EXTENSION docpatterns;
+stress_begin dp_bucket_stress 20265
+clients=7 seconds=${STRESS_SECONDS:-8}  # five write, two read
+export PGOPTIONS="$PGOPTIONS -c timezone=UTC"
+stress_setup <<'SQL'
 CREATE TABLE bad (who text, what text);
 CREATE TABLE looks (who text);
 SELECT bucket_create('r', columns => 'g int, ts timestamptz, v float8, w text, id bigint', group_by => '{g}', time_field => 'ts', span => '1 hour', max_count => 60);
@@ -54,9 +50,26 @@ SQL
 awk -v seed="$seed" -v at="$DP_WORK/copy" 'BEGIN { srand(seed); for (f = 0; f < 6; f++) { n = f < 3 ? 1500 : 40; for (i = 0; i < n; i++)
   printf "%d\t2024-01-01 %02d:%02d:%02d+00\t%.1f\tw%d\t%d\n", rand() * 4, f * 2 + i / n * 2, rand() * 60, rand() * 60, 20 + rand(), rand() * 4, f * 10000 + i >(at "." f) } }'
 
+# One reader's: what the headers say, what the rows say and what the plain table says, in one snapshot.
+look() {  # look NUMBER
+  for i in $(seq 100000); do
+    for t in r p s; do
+      echo "INSERT INTO bad SELECT '$t', d::text FROM ${t}_differs d;"
+    done
+    echo "INSERT INTO bad SELECT 'cut', i FROM generate_series(1, 3) i WHERE (SELECT row(count(*), sum(id)) FROM r WHERE ts BETWEEN '2024-01-01 00:17' AND timestamptz '2024-01-01' + i * interval '77 min') IS DISTINCT FROM (SELECT row(count(*), sum(id)) FROM r_twin WHERE ts BETWEEN '2024-01-01 00:17' AND timestamptz '2024-01-01' + i * interval '77 min');"
+    echo "INSERT INTO bad SELECT 'order', 'r' WHERE (SELECT array_agg(ts) FROM (SELECT ts FROM r WHERE g = 1 ORDER BY ts DESC LIMIT 50) q) IS DISTINCT FROM (SELECT array_agg(ts) FROM (SELECT ts FROM r_twin WHERE g = 1 ORDER BY ts DESC LIMIT 50) q);"
+    echo "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*), sum(id) FROM r \\gset a_"
+    echo "SELECT count(*), sum(id) FROM (SELECT * FROM r OFFSET 0) q \\gset b_"
+    echo "INSERT INTO bad SELECT 'later', q::text FROM (SELECT :a_count - count(*) AS n, :b_count - count(*) AS m, :a_sum - sum(id) AS s FROM r_twin) q WHERE q.n <> 0 OR q.m <> 0 OR q.s <> 0; COMMIT;"
+    [ $((i % 5)) != 0 ] || echo "INSERT INTO bad SELECT 'check', c::text FROM pattern_check() c;"
+    echo "INSERT INTO looks VALUES ('$1');"
+  done 2>/dev/null
+}
 # One writer's work: whole transactions, one after the other, until the time is over.
-work() {  # work NUMBER ALONE
-  awk -v seed=$((seed + $1)) -v alone="$2" -v files="$DP_WORK/copy" 'function r(n) { return int(rand() * n) + 1 }
+export DP_WORK
+work() {  # work NUMBER TAG
+  [ "$1" -le 5 ] || { look "$1"; return; }
+  stress_awk "$1" "$2" '
     # the relation first: what only changes data in WITH comes last
     function both(a, t,   b) { b = a; gsub(/@/, t, a); gsub(/@/, t "_twin", b); return "WITH twin AS (" b ") " a ";" }
     # new measurements of a relation, the newest times or late ones
@@ -75,7 +88,7 @@ work() {  # work NUMBER ALONE
       if (what <= 6) return single(t)
       if (what <= 9) return fresh(t, 2 + r(30))
       if (what == 10) return r(3) == 1 ? fresh(t, 1000 + r(500)) : fresh(t, 200)
-      if (what == 11) { f = files "." (r(4) == 1 ? r(3) - 1 : 2 + r(3)); return "\n\\copy " t " from " f "\n\\copy " t "_twin from " f "\n" }
+      if (what == 11) { f = ENVIRON["DP_WORK"] "/copy." (r(4) == 1 ? r(3) - 1 : 2 + r(3)); return "\n\\copy " t " from " f "\n\\copy " t "_twin from " f "\n" }
       if (what <= 14) return both("UPDATE @ SET v = v + 1, w = w || $$!$$ WHERE id % " m " = " r(m) - 1, t)
       if (what == 15) return both("UPDATE @ SET g = (g + 1) % 4, ts = ts + interval $$20 min$$ WHERE id % " m " = " r(m) - 1, t)
       if (what <= 18) return both("DELETE FROM @ WHERE id % " m " = " r(m) - 1, t)
@@ -83,8 +96,6 @@ work() {  # work NUMBER ALONE
       return "SELECT bucket_pack($$" t "$$);"
     }
     BEGIN {
-      srand(seed)
-      split("READ COMMITTED,READ COMMITTED,REPEATABLE READ", level, ",")
       for (k = 1; k < 20000; k++) {
         t = r(4) == 1 ? "p" : "r"; what = r(80)
         if (what == 1) {
@@ -94,62 +105,27 @@ work() {  # work NUMBER ALONE
         if (what == 2) { print "SELECT bucket_resize($$p$$, max_count => " 10 + r(40) ");"; continue }
         if (what <= 10) {
           g = r(3); at = k * 11 - r(400); v = r(100)
-          printf "BEGIN ISOLATION LEVEL %s; INSERT INTO s VALUES (%d, timestamptz $$2024-01-01$$ + interval $$%d s$$, %d);", level[r(3)], g, at, v
+          printf "%sINSERT INTO s VALUES (%d, timestamptz $$2024-01-01$$ + interval $$%d s$$, %d);", level(), g, at, v
           printf "INSERT INTO s_twin VALUES (%d, date_trunc($$minute$$, timestamptz $$2024-01-01$$ + interval $$%d s$$), %d) ON CONFLICT (g, slot) DO UPDATE SET v = s_twin.v + excluded.v; %s\n", g, at, v, r(8) == 1 ? "ROLLBACK;" : "COMMIT;"
           if (r(10) == 1) print "SELECT bucket_pack($$s$$);"
           continue
         }
-        printf "BEGIN ISOLATION LEVEL %s; ", level[r(3)]
+        printf "%s", level()
         print one(t, r(20))
-        if (alone) { print "COMMIT;"; continue }
+        if (tag == "alone") { print "COMMIT;"; continue }
         n = r(4) == 1 ? r(2) : 0
         if (r(6) == 1) print "SAVEPOINT a; " one(t, r(20)) "\nROLLBACK TO a; " one(t, r(20))
         while (n-- > 0) print one(r(4) == 1 ? "p" : "r", r(20))
         print r(12) == 1 ? "ROLLBACK;" : "COMMIT;"
       }
-    }' | timeout $((seconds / 2)) psql -XqAt -v VERBOSITY=verbose >/dev/null 2>"$DP_WORK/errors.$2.$1"
+    }'
 }
-
-# One reader's: what the headers say, what the rows say and what the plain table says, in one snapshot.
-look() {  # look NUMBER
-  for i in $(seq 100000); do
-    for t in r p s; do
-      echo "INSERT INTO bad SELECT '$t', d::text FROM ${t}_differs d;"
-    done
-    echo "INSERT INTO bad SELECT 'cut', i FROM generate_series(1, 3) i WHERE (SELECT row(count(*), sum(id)) FROM r WHERE ts BETWEEN '2024-01-01 00:17' AND timestamptz '2024-01-01' + i * interval '77 min') IS DISTINCT FROM (SELECT row(count(*), sum(id)) FROM r_twin WHERE ts BETWEEN '2024-01-01 00:17' AND timestamptz '2024-01-01' + i * interval '77 min');"
-    echo "INSERT INTO bad SELECT 'order', 'r' WHERE (SELECT array_agg(ts) FROM (SELECT ts FROM r WHERE g = 1 ORDER BY ts DESC LIMIT 50) q) IS DISTINCT FROM (SELECT array_agg(ts) FROM (SELECT ts FROM r_twin WHERE g = 1 ORDER BY ts DESC LIMIT 50) q);"
-    echo "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*), sum(id) FROM r \\gset a_"
-    echo "SELECT count(*), sum(id) FROM (SELECT * FROM r OFFSET 0) q \\gset b_"
-    echo "INSERT INTO bad SELECT 'later', q::text FROM (SELECT :a_count - count(*) AS n, :b_count - count(*) AS m, :a_sum - sum(id) AS s FROM r_twin) q WHERE q.n <> 0 OR q.m <> 0 OR q.s <> 0; COMMIT;"
-    [ $((i % 5)) != 0 ] || echo "INSERT INTO bad SELECT 'check', c::text FROM pattern_check() c;"
-    echo "INSERT INTO looks VALUES ('$1');"
-  done | timeout "$seconds" psql -XqAt -v VERBOSITY=verbose >/dev/null 2>"$DP_WORK/look.$1"
-}
-quiet() {  # sessions whose psql was stopped end what they are doing
-  for _ in {1..100}; do
-    [ "$(ask "SELECT count(*) FROM pg_stat_activity WHERE datname = 'dp_bucket_stress' AND application_name = 'psql' AND pid <> pg_backend_pid()")" -gt 2 ] || break
-    sleep 0.1
-  done
-}
-look 1 & look 2 &
-for alone in 1 0; do
-  jobs=
-  for i in $(seq $writers); do work "$i" $alone & jobs="$jobs $!"; done
-  wait $jobs
-  quiet
-done
-wait
-for _ in {1..100}; do
-  [ "$(ask "SELECT count(*) FROM pg_stat_activity WHERE datname = 'dp_bucket_stress' AND pid <> pg_backend_pid()")" = 0 ] && break
-  sleep 0.1
-done
-cat "$DP_WORK"/errors.* | grep -o 'ERROR:  .*' | sort | uniq -c | sort -rn | sed 's/^/# /' | head -20
-cat "$DP_WORK"/look.* | grep -o 'ERROR:  .*' | sort | uniq -c | sort -rn | sed 's/^/# readers: /' | head -20
+stress_run alone $((seconds / 2))
+stress_run mixed $((seconds / 2))
 
 ask "SELECT format('# %s looks; %s measurements and %s buckets, %s pages, %s slots', (SELECT count(*) FROM looks), (SELECT count(*) FROM r_twin), (SELECT count(*) FROM r_packed), (SELECT count(*) FROM p_packed), (SELECT count(*) FROM s_twin))"
-echo "# $(cat "$DP_WORK"/errors.1.* | grep -c 'ERROR:  40P01') deadlocks of single changes, $(cat "$DP_WORK"/errors.0.* | grep -c 'ERROR:  40P01') of several in a transaction"
-is "$(cat "$DP_WORK"/errors.* "$DP_WORK"/look.* | grep -c 'connection to server was lost')" 0 'the server stands'
-ok 'single changes do not wait in a circle' [ "$(cat "$DP_WORK"/errors.1.* | grep -c 'ERROR:  40P01')" -le 2 ]
+is "$(cat "$DP_WORK"/errors.* | grep -c 'connection to server was lost')" 0 'the server stands'
+ok 'single changes do not wait in a circle' [ "$(stress_count 40P01 alone)" -le 2 ]
 is "$(ask 'SELECT * FROM pattern_check()')" '' 'the pattern is true afterwards'
 is "$(ask 'SELECT * FROM bad LIMIT 10')" '' 'headers, rows and the plain table were the same for every snapshot'
 for t in r p; do
@@ -159,7 +135,6 @@ done
 is "$(ask "SELECT count(*) FROM (SELECT g, date_trunc('minute', ts), v FROM s) a FULL JOIN s_twin b ON (a.g, a.date_trunc, a.v) = (b.g, b.slot, b.v) WHERE a.g IS NULL OR b.g IS NULL")" 0 's: each slot has its sum'
 is "$(ask 'SELECT * FROM pattern_check()')" '' 'and the pattern is true still'
 is "$(ask "SELECT (SELECT count(*) FROM r_twin) > 500 AND (SELECT count(*) FROM looks) > 2")" t 'much was written, and looked at'
-is "$(cat "$DP_WORK"/errors.* "$DP_WORK"/look.* | grep 'ERROR:' | grep -v 'ERROR:  40001\|ERROR:  40P01\|ERROR:  25P02\|ERROR:  3B001' | sort | uniq -c | head -5)" '' \
-  'errors are serialization failures and deadlocks'
-is "$(cat "$DP_WORK"/look.* | grep 'ERROR:' | grep -v 'ERROR:  40001: .*new declaration\|ERROR:  25P02' | head -3)" '' 'readers fail only when their snapshot is older than the spans'
-psql -Xq -d postgres -c 'DROP DATABASE dp_bucket_stress WITH (FORCE)'
+is "$(stress_others)" '' 'errors are serialization failures and deadlocks'
+is "$(cat "$DP_WORK"/errors.*.[67] | grep 'ERROR:' | grep -v 'ERROR:  40001: .*new declaration\|ERROR:  25P02' | head -3)" '' 'readers fail only when their snapshot is older than the spans'
+stress_end

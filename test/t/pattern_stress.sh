@@ -1,17 +1,10 @@
 #!/bin/bash
-# Many writers at once: nothing is lost, nothing appears twice, and the patterns stay true. The seed is fixed; SECONDS_OF_WORK
-# and SEED change the run.
-. "$DP_TOP/test/env/tap.sh"
+# Many writers at once: nothing is lost, nothing appears twice, and the patterns stay true.
+. "$DP_TOP/test/env/stress.sh"
 set -u
-seed=${SEED:-20261} seconds=${SECONDS_OF_WORK:-12} clients=8
 plan 12
-echo "# seed $seed, $seconds seconds, $clients clients"
-
-export PGDATABASE=dp_stress PGOPTIONS='-c client_min_messages=warning'
-ask() { psql -XqAt -c "$1" 2>&1; }
-psql -Xq -d postgres -c 'DROP DATABASE IF EXISTS dp_stress WITH (FORCE)' -c 'CREATE DATABASE dp_stress'
-psql -XqAt -v ON_ERROR_STOP=1 >/dev/null <<'SQL' || echo 'not ok 0 - the tables were made'
-CREATE EXTENSION docpatterns;
+stress_begin dp_pattern_stress 20261
+stress_setup <<'SQL'
 CREATE TABLE added (rel text, v bigint);
 CREATE TABLE removed (rel text, v bigint);
 CREATE TABLE bad (what text);
@@ -56,14 +49,12 @@ END $$;
 SQL
 
 # One client's work: whole transactions, one after the other, until the time is over.
-work() {  # work NUMBER
-  awk -v seed=$((seed + $1)) 'function r(n) { return int(rand() * n) + 1 }
+work() {  # work NUMBER TAG
+  stress_awk "$1" "$2" '
     BEGIN {
-      srand(seed)
-      split("READ COMMITTED,READ COMMITTED,REPEATABLE READ,SERIALIZABLE", level, ",")
       for (i = 0; i < 20000; i++) {
         t = r(2) == 1 ? "a" : "b"; k = r(10); k2 = r(10); u = r(10); u2 = r(10); what = r(20)
-        printf "BEGIN ISOLATION LEVEL %s;", level[r(4)]
+        printf "%s", level()
         if (what <= 4) printf "WITH v AS (SELECT nextval($$s$$) v), l AS (INSERT INTO added SELECT $$%s$$, v FROM v) SELECT outlier_push($$%s$$, %d, v) FROM v;", t, t, k
         else if (what <= 8) printf "WITH v AS MATERIALIZED (SELECT nextval($$s$$) v), w AS (UPDATE %s SET doc = bson_array_append(doc, $$x$$, v) FROM v WHERE _id = %d RETURNING v) INSERT INTO added SELECT $$%s$$, v FROM w;", t, k, t
         else if (what == 9) printf "WITH v AS MATERIALIZED (SELECT nextval($$s$$) v), w AS (UPDATE %s_whole SET doc = bson_array_append(doc, $$x$$, v) FROM v WHERE _id = %d RETURNING v) INSERT INTO added SELECT $$%s$$, v FROM w;", t, k, t
@@ -79,16 +70,9 @@ work() {  # work NUMBER
         else printf "INSERT INTO bad SELECT c::text FROM pattern_check(%s) c;", r(3) == 1 ? "" : "$$" t "$$"
         print (r(15) == 1 ? "ROLLBACK;" : "COMMIT;")
       }
-    }' | timeout "$seconds" psql -XqAt -v VERBOSITY=verbose >/dev/null 2>"$DP_WORK/errors.$1"
+    }'
 }
-for i in $(seq $clients); do work "$i" & done
-wait
-# sessions whose psql was stopped end what they are doing
-for _ in {1..100}; do
-  [ "$(ask "SELECT count(*) FROM pg_stat_activity WHERE datname = 'dp_stress' AND pid <> pg_backend_pid()")" = 0 ] && break
-  sleep 0.1
-done
-cat "$DP_WORK"/errors.* | grep -o 'ERROR:  [^ ]* .*' | sort | uniq -c | sort -rn | sed 's/^/# /' | head -20
+stress_run all "$seconds"
 
 ask "SELECT format('# %s added, %s removed from %s', count(*), (SELECT count(*) FROM removed r WHERE r.rel = a.rel), rel) FROM added a GROUP BY rel ORDER BY rel"
 is "$(ask 'SELECT * FROM pattern_check()')" '' 'the patterns are true afterwards'
@@ -101,8 +85,8 @@ for t in a b; do
     (SELECT v FROM added WHERE rel = '$t' EXCEPT ALL SELECT v FROM removed WHERE rel = '$t')) q")" 0 "$t: nothing is there that was not added, or twice"
 done
 is "$(ask "SELECT sum((doc ->> 'n')::int) = sum(bson_array_length(doc, 'o')) + (SELECT count(*) FROM orders) FROM users")" t 'the counts of users are those of their orders'
-is "$(cat "$DP_WORK"/errors.* | grep -c 'ERROR:  23505.*extras')" 0 'no two chunks had one number'
-is "$(cat "$DP_WORK"/errors.* | grep 'ERROR:' | grep -v 'ERROR:  40001\|ERROR:  23505: duplicate key value violates unique constraint "[ab]_pkey"\|ERROR:  P0002' | head -5)" '' \
+is "$(stress_count '23505.*extras')" 0 'no two chunks had one number'
+is "$(stress_others 'ERROR:  23505: duplicate key value violates unique constraint "[ab]_pkey"\|ERROR:  P0002')" '' \
   'errors are serialization failures, keys that are taken and documents that are gone'
-is "$(cat "$DP_WORK"/errors.* | grep -c 'ERROR:  40P01')" 0 'nobody waited for somebody who waited for him'
-psql -Xq -d postgres -c 'DROP DATABASE dp_stress WITH (FORCE)'
+is "$(stress_count 40P01)" 0 'nobody waited for somebody who waited for him'
+stress_end

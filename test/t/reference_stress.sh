@@ -1,18 +1,11 @@
 #!/bin/bash
 # Many writers at once on documents that name others: no copy is stale afterwards, nothing names what is gone, and no statement
-# of its own transaction meets a deadlock. SEED and STRESS_SECONDS change the run.
-. "$DP_TOP/test/env/tap.sh"
+# of its own transaction meets a deadlock.
+. "$DP_TOP/test/env/stress.sh"
 set -u
-seed=${SEED:-20267} seconds=${STRESS_SECONDS:-5} clients=8
 plan 7
-echo "# seed $seed, $seconds seconds, $clients clients"
-
-export PGDATABASE=dp_reference_stress PGOPTIONS='-c client_min_messages=warning'
-ask() { psql -XqAt -c "$1" 2>&1; }
-psql -Xq -d postgres -c 'DROP DATABASE IF EXISTS dp_reference_stress WITH (FORCE)' -c 'CREATE DATABASE dp_reference_stress'
-psql -XqAt -v ON_ERROR_STOP=1 >/dev/null <<'SQL' || echo 'not ok 0 - the tables were made'
-CREATE EXTENSION docpatterns;
-ALTER DATABASE dp_reference_stress SET deadlock_timeout = '100ms';
+stress_begin dp_reference_stress 20267
+stress_setup <<'SQL'
 CREATE TABLE bad (what text);
 SELECT collection_create('firms'), collection_create('users'), collection_create('posts');
 SELECT reference_enable('users', 'firm', 'firms', live => '{name}', frozen => '{city}', on_delete => 'unset', missing => 'allow');
@@ -25,17 +18,16 @@ INSERT INTO posts (doc) SELECT bson_build('_id', i, 'author', i % 20 + 1, 'comme
 SQL
 
 # One client's work: transactions, most of one statement, until the time is over.
-work() {  # work NUMBER
-  awk -v seed=$((seed + $1)) -v c="$1" 'function r(n) { return int(rand() * n) + 1 }
+work() {  # work NUMBER TAG
+  stress_awk "$1" "$2" '
     BEGIN {
-      srand(seed)
       for (i = 0; i < 20000; i++) {
         what = r(24); u = r(20); v = r(20); p = r(60); f = r(5); one = r(4) > 1
         if (one) printf "SET default_transaction_isolation = $$%s$$;", r(3) == 1 ? "repeatable read" : "read committed"
         else printf "BEGIN ISOLATION LEVEL %s;", r(3) == 1 ? "REPEATABLE READ" : "READ COMMITTED"
         if (!one && r(3) == 1) printf "SAVEPOINT s; UPDATE users SET doc = bson_set(doc, $$name$$, $$undone$$) WHERE _id = %d; ROLLBACK TO s;", r(20)
-        if (what <= 5) printf "UPDATE users SET doc = bson_set(doc, $$name$$, $$u%d.%d$$) WHERE _id = %d;", c, i, u
-        else if (what <= 7) printf "UPDATE firms SET doc = bson_set(bson_set(doc, $$name$$, $$f%d.%d$$), $$city$$, %d) WHERE _id = %d;", c, i, i, f
+        if (what <= 5) printf "UPDATE users SET doc = bson_set(doc, $$name$$, $$u%d.%d$$) WHERE _id = %d;", client, i, u
+        else if (what <= 7) printf "UPDATE firms SET doc = bson_set(bson_set(doc, $$name$$, $$f%d.%d$$), $$city$$, %d) WHERE _id = %d;", client, i, i, f
         else if (what <= 10) printf "INSERT INTO posts (doc) VALUES (bson_build($$_id$$, %d, $$author$$, %d, $$comments$$, bson_array(bson_build($$by$$, %d), bson_build($$by$$, %d)), $$likes$$, bson_array(%d))) ON CONFLICT (_id) DO UPDATE SET doc = bson_set(EXCLUDED.doc, $$again$$, true);", 60 + r(60), u, v, r(20), r(20)
         else if (what <= 12) printf "UPDATE posts SET doc = bson_set(doc, $$author$$, %d) WHERE _id = %d;", u, p
         else if (what <= 14) printf "UPDATE posts SET doc = bson_array_append(doc, $$comments$$, bson_build($$by$$, %d)) WHERE _id = %d;", u, p
@@ -51,16 +43,9 @@ work() {  # work NUMBER
         else printf "INSERT INTO bad SELECT c::text FROM pattern_check() c;"
         print one ? "" : (r(10) == 1 ? "ROLLBACK;" : "COMMIT;")
       }
-    }' | timeout "$seconds" psql -XqAt -v VERBOSITY=verbose >/dev/null 2>"$DP_WORK/errors.$1"
+    }'
 }
-for i in $(seq $clients); do work "$i" & done
-wait
-# sessions whose psql was stopped end what they are doing
-for _ in {1..100}; do
-  [ "$(ask "SELECT count(*) FROM pg_stat_activity WHERE datname = 'dp_reference_stress' AND pid <> pg_backend_pid()")" = 0 ] && break
-  sleep 0.1
-done
-cat "$DP_WORK"/errors.* | grep -o 'ERROR:  [^ ]* .*' | sed 's/names [0-9"]*/names N/' | sort | uniq -c | sort -rn | sed 's/^/# /' | head -20
+stress_run all "$seconds"
 ask "SELECT '# ' || n_tup_ins + n_tup_upd + n_tup_del || ' rows of ' || relname || ' were written' FROM pg_stat_user_tables WHERE relname IN ('firms', 'users', 'posts') ORDER BY relname"
 
 is "$(ask 'SELECT * FROM pattern_check()')" '' 'the patterns are true afterwards'
@@ -73,6 +58,5 @@ is "$(ask "SELECT count(*) FROM users u JOIN firms f ON f._id = u.doc -> 'firm._
 ask "SELECT reference_refresh('posts')" >/dev/null
 is "$(ask "SELECT count(*) FROM posts p CROSS JOIN LATERAL bson_elements(p.doc -> 'likes') c LEFT JOIN users u ON u._id = c -> '_id'
   WHERE (c -> 'name') IS DISTINCT FROM (u.doc -> 'name')")" 0 'refreshed, the deferred ones too'
-is "$(grep -l 'ERROR:  XX' "$DP_WORK"/errors.* | wc -l)" 0 'nobody met an internal error'
-echo "# $(cat "$DP_WORK"/errors.* | grep -c 'ERROR:  40P01') deadlocks, $(cat "$DP_WORK"/errors.* | grep -c 'ERROR:  40001') serialization failures"
-psql -Xq -d postgres -c 'DROP DATABASE dp_reference_stress WITH (FORCE)'
+is "$(stress_count XX)" 0 'nobody met an internal error'
+stress_end

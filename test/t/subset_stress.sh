@@ -1,17 +1,11 @@
 #!/bin/bash
 # Many writers on few documents: the arrays end as the true first rows, the counts are right, and nobody waits for somebody who
-# waits for him. SEED and STRESS_SECONDS change the run.
-. "$DP_TOP/test/env/tap.sh"
+# waits for him.
+. "$DP_TOP/test/env/stress.sh"
 set -u
-seed=${SEED:-20262} seconds=${STRESS_SECONDS:-5} clients=8
 plan 7
-echo "# seed $seed, $seconds seconds, $clients clients"
-
-export PGDATABASE=dp_subset_stress PGOPTIONS='-c client_min_messages=warning'
-ask() { psql -XqAt -c "$1" 2>&1; }
-psql -Xq -d postgres -c 'DROP DATABASE IF EXISTS dp_subset_stress WITH (FORCE)' -c 'CREATE DATABASE dp_subset_stress'
-psql -XqAt -v ON_ERROR_STOP=1 >/dev/null <<'SQL' || echo 'not ok 0 - the tables were made'
-CREATE EXTENSION docpatterns;
+stress_begin dp_subset_stress 20262
+stress_setup <<'SQL'
 CREATE TABLE bad (what text);
 SELECT collection_create('products'), collection_create('reviews');
 SELECT subset_enable('products', field => 'plain', source => 'reviews', on_field => 'p', order_by => '{r: -1}', keep => 3, fields => '{r: 1, t: 1}');
@@ -22,16 +16,14 @@ INSERT INTO reviews (doc) SELECT bson_build('_id', i, 'p', i % 7, 'q', i % 5, 'r
 CREATE SEQUENCE s START 1000 CACHE 50;
 SQL
 
-work() {  # work NUMBER SINGLE: transactions of one statement only, or of one and more
-  awk -v seed=$((seed + $1)) -v all_single="$2" 'function r(n) { return int(rand() * n) + 1 }
+work() {  # work NUMBER TAG: transactions of one statement only, or of one and more
+  stress_awk "$1" "$2" '
     function row() { return sprintf("bson_build($$_id$$, nextval($$s$$), $$p$$, %d, $$q$$, %d, $$r$$, %d, $$t$$, %d)", r(7), r(7), r(60), r(100)) }
     function some() { return sprintf("_id = (SELECT _id FROM reviews WHERE _id > %d ORDER BY _id LIMIT 1)", r(1200)) }
     BEGIN {
-      srand(seed)
-      split("READ COMMITTED,READ COMMITTED,REPEATABLE READ", level, ",")
       for (i = 0; i < 20000; i++) {
-        what = r(20); single = all_single || r(2) > 1
-        printf "BEGIN ISOLATION LEVEL %s;", level[r(3)]
+        what = r(20); single = tag == "alone" || r(2) > 1
+        printf "%s", level()
         for (n = single ? 1 : r(3); n > 0; n--) {
           if (!single) printf "SAVEPOINT a;"
           if (what <= 7) printf "INSERT INTO reviews (doc) VALUES (%s);", row()
@@ -49,17 +41,10 @@ work() {  # work NUMBER SINGLE: transactions of one statement only, or of one an
         }
         print (r(15) == 1 ? "ROLLBACK;" : "COMMIT;")
       }
-    }' | timeout "$((seconds / 2 + 1))" psql -XqAt -v VERBOSITY=verbose >/dev/null 2>"$DP_WORK/errors.$2.$1"
+    }'
 }
-for single in 1 0; do
-  for i in $(seq $clients); do work "$i" $single & done
-  wait
-done
-for _ in {1..100}; do
-  [ "$(ask "SELECT count(*) FROM pg_stat_activity WHERE datname = 'dp_subset_stress' AND pid <> pg_backend_pid()")" = 0 ] && break
-  sleep 0.1
-done
-cat "$DP_WORK"/errors.* | grep -o 'ERROR:  [^ ]* .*' | sed 's/process [0-9]*.*//' | sort | uniq -c | sort -rn | sed 's/^/# /' | head -20
+stress_run alone $(((seconds + 1) / 2))
+stress_run mixed $(((seconds + 1) / 2))
 ask "SELECT format('# %s rows, last %s', count(*), (SELECT last_value FROM s)) FROM reviews"
 
 is "$(ask 'SELECT * FROM pattern_check()')" '' 'the patterns are true afterwards'
@@ -68,6 +53,6 @@ is "$(ask "SELECT doc -> '_id' FROM products b WHERE doc -> 'plain' IS DISTINCT 
     FROM (SELECT doc, row_number() OVER (ORDER BY doc -> 'r' DESC, _id) AS n FROM reviews WHERE doc -> 'p' = b._id) q WHERE q.n <= 3), '[]')")" '' 'plain SQL finds the same first rows'
 is "$(ask "SELECT doc -> '_id' FROM products b WHERE (doc ->> 'n')::int <> (SELECT count(*) FROM reviews WHERE doc -> 'p' = b._id AND (doc ->> 't')::int < 50)")" '' 'and the same counts'
 ok 'much was written' [ "$(ask 'SELECT last_value > 1200 FROM s')" = t ]
-is "$(cat "$DP_WORK"/errors.* | grep 'ERROR:' | grep -v 'ERROR:  40001\|ERROR:  40P01\|ERROR:  25P02' | head -5)" '' 'errors are serialization failures'
-is "$(cat "$DP_WORK"/errors.1.* | grep -c 'ERROR:  40P01')" 0 'no transaction of one statement waited for one that waited for it'
-psql -Xq -d postgres -c 'DROP DATABASE dp_subset_stress WITH (FORCE)'
+is "$(stress_others)" '' 'errors are serialization failures'
+is "$(stress_count 40P01 alone)" 0 'no transaction of one statement waited for one that waited for it'
+stress_end

@@ -1,17 +1,12 @@
 #!/bin/bash
 # Several sessions insert, move, rename and delete nodes, and documents that hang on them: afterwards everything equals what a
-# recursive query makes of the parents. The seed is fixed; SECONDS_OF_WORK and SEED change the run.
-. "$DP_TOP/test/env/tap.sh"
+# recursive query makes of the parents.
+. "$DP_TOP/test/env/stress.sh"
 set -u
-seed=${SEED:-20263} seconds=${SECONDS_OF_WORK:-6} clients=6
 plan 8
-echo "# seed $seed, $seconds seconds, $clients clients"
-
-export PGDATABASE=dp_tree_stress PGOPTIONS='-c client_min_messages=warning -c deadlock_timeout=100ms'
-ask() { psql -XqAt -c "$1" 2>&1; }
-psql -Xq -d postgres -c 'DROP DATABASE IF EXISTS dp_tree_stress WITH (FORCE)' -c 'CREATE DATABASE dp_tree_stress'
-psql -XqAt -v ON_ERROR_STOP=1 >/dev/null <<'SQL' || echo 'not ok 0 - the tables were made'
-CREATE EXTENSION docpatterns;
+stress_begin dp_tree_stress 20263
+clients=6
+stress_setup <<'SQL'
 CREATE TABLE bad (what text);
 CREATE SEQUENCE s START 1000;
 SELECT collection_create('r'), collection_create('d'), collection_create('p');
@@ -24,14 +19,12 @@ INSERT INTO p (doc) SELECT bson_build('_id', i, 'cat', i) FROM generate_series(1
 SQL
 
 # One client's work: whole transactions, one after the other, until the time is over.
-work() {  # work NUMBER
-  awk -v seed=$((seed + $1)) 'function r(n) { return int(rand() * n) + 1 }
+work() {  # work NUMBER TAG
+  stress_awk "$1" "$2" '
     BEGIN {
-      srand(seed)
-      split("READ COMMITTED,READ COMMITTED,REPEATABLE READ,SERIALIZABLE", level, ",")
       for (i = 0; i < 20000; i++) {
         t = r(2) == 1 ? "r" : "d"; k = r(60); k2 = r(60); what = r(20)
-        printf "BEGIN ISOLATION LEVEL %s;", level[r(4)]
+        printf "%s", level()
         if (what <= 4) printf "INSERT INTO %s (doc) SELECT bson_build($$_id$$, %d, $$up$$, (SELECT _id FROM %s ORDER BY _id OFFSET %d LIMIT 1)) ON CONFLICT DO NOTHING;", t, k, t, r(30)
         else if (what == 5) printf "INSERT INTO %s (doc) VALUES (bson_build($$_id$$, %d, $$up$$, %d)) ON CONFLICT (_id) DO UPDATE SET doc = bson_set(%s.doc, $$up$$, %d);", t, k, k2, t, k2
         else if (what <= 10) printf "UPDATE %s SET doc = bson_set(doc, $$up$$, %d) WHERE _id = %d;", t, k2, k
@@ -46,16 +39,9 @@ work() {  # work NUMBER
         else printf "INSERT INTO bad SELECT c::text FROM pattern_check() c;"
         print (r(15) == 1 ? "ROLLBACK;" : "COMMIT;")
       }
-    }' | timeout "$seconds" psql -XqAt -v VERBOSITY=verbose >/dev/null 2>"$DP_WORK/errors.$1"
+    }'
 }
-for i in $(seq $clients); do work "$i" & done
-wait
-# sessions whose psql was stopped end what they are doing
-for _ in {1..100}; do
-  [ "$(ask "SELECT count(*) FROM pg_stat_activity WHERE datname = 'dp_tree_stress' AND pid <> pg_backend_pid()")" = 0 ] && break
-  sleep 0.1
-done
-cat "$DP_WORK"/errors.* | grep -o 'ERROR:  [^ ]* .*' | sed 's/[0-9][0-9]* of table/N of table/; s/parent [0-9]*/parent N/; s/node [0-9]*/node N/' | sort | uniq -c | sort -rn | sed 's/^/# /' | head -20
+stress_run all "$seconds"
 
 ask "SELECT format('# %s nodes, %s nodes, %s documents', (SELECT count(*) FROM r), (SELECT count(*) FROM d), (SELECT count(*) FROM p))"
 is "$(ask 'SELECT * FROM pattern_check() LIMIT 5')" '' 'the patterns are true afterwards'
@@ -74,6 +60,6 @@ is "$(ask "SELECT count(*) FROM p LEFT JOIN d ON d._id = p.doc -> 'cat'
   WHERE (p.doc -> 'cat') IS NOT NULL AND (d._id IS NULL OR (p.doc ->> 'depth')::int IS DISTINCT FROM bson_array_length(d.doc, 'anc') + 1
     OR (p.doc -> 'cats.-1') IS DISTINCT FROM d._id)")" 0 'documents follow the nodes that they hang on'
 ok 'there is still something to see' [ "$(ask 'SELECT (SELECT count(*) FROM r) > 10 AND (SELECT count(*) FROM d) > 5 AND (SELECT count(*) FROM p) > 20')" = t ]
-is "$(cat "$DP_WORK"/errors.* | grep 'ERROR:' | grep -v 'ERROR:  40001\|ERROR:  40P01\|ERROR:  23505: duplicate key value violates unique constraint "[rd]_pkey"\|ERROR:  23503\|ERROR:  23514' | head -5)" '' \
+is "$(stress_others 'ERROR:  23505: duplicate key value violates unique constraint "[rd]_pkey"\|ERROR:  23503\|ERROR:  23514')" '' \
   'errors are serialization failures, deadlocks of movers, cycles, missing parents and ids that are taken'
-psql -Xq -d postgres -c 'DROP DATABASE dp_tree_stress WITH (FORCE)'
+stress_end
