@@ -380,6 +380,7 @@ owner_follow(Oid relid)
 		view_follow(relid, "_attribute_wide_view", owner);
 		call_with("_computed_follow_owner", relid);
 		call_with("_polymorphic_follow_owner", relid);
+		call_with("_single_collection_follow_owner", relid);
 	}
 }
 

@@ -28,7 +28,8 @@ typedef enum LookupKind
 {
 	LOOKUP_PRIMARY,
 	LOOKUP_PATH,
-	LOOKUP_COLUMN
+	LOOKUP_COLUMN,
+	LOOKUP_CALL
 } LookupKind;
 
 struct DpLookup
@@ -36,7 +37,8 @@ struct DpLookup
 	Oid			relid;
 	LookupKind	kind;
 	char	   *column;
-	char	   *path;
+	char	   *path;			/* of a call, the function */
+	List	   *arguments;		/* of a call: texts */
 	uint64		generation;		/* of what has been found */
 	MemoryContext context;		/* of the indexes, below the lookup's own */
 	List	   *indexes;		/* of DpLookupIndex */
@@ -48,6 +50,7 @@ static DpLookup *lookup_make(Oid relid, LookupKind kind, const char *column, con
 static DpLookupIndex *index_find(DpLookup *lookup, Relation rel);
 static bool index_serves(DpLookup *lookup, Relation rel, Relation index);
 static bool is_field(Node *node, AttrNumber attnum, const char *path);
+static bool is_call(Node *node, AttrNumber attnum, const DpLookup *lookup);
 static void index_keys(DpLookupIndex *found, Relation index, int nkeys);
 static void relation_changed(Datum arg, Oid relid);
 
@@ -61,6 +64,19 @@ DpLookup *
 dp_lookup_path(Oid relid, const char *column, const char *path, MemoryContext context)
 {
 	return lookup_make(relid, LOOKUP_PATH, column, path, context);
+}
+
+DpLookup *
+dp_lookup_call(Oid relid, const char *column, const char *function, List *arguments, MemoryContext context)
+{
+	DpLookup   *lookup = lookup_make(relid, LOOKUP_CALL, column, function, context);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	ListCell   *lc;
+
+	foreach(lc, arguments)
+		lookup->arguments = lappend(lookup->arguments, pstrdup(lfirst(lc)));
+	MemoryContextSwitchTo(old);
+	return lookup;
 }
 
 DpLookupIndex *
@@ -116,6 +132,12 @@ dp_lookup_missing(DpLookup *lookup, Relation rel)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("table %s has no index on column \"%s\"", name, lookup->column)));
+			break;
+		case LOOKUP_CALL:
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("table %s has no index on %s() of its documents", name, lookup->path),
+					 errhint("pattern_repair() makes it again.")));
 	}
 	pg_unreachable();
 }
@@ -262,6 +284,9 @@ index_serves(DpLookup *lookup, Relation rel, Relation index)
 		return strcmp(NameStr(TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attname), "_id") == 0;
 
 	column = get_attnum(RelationGetRelid(rel), lookup->column);
+	if (lookup->kind == LOOKUP_CALL)
+		return attnum == 0 && column > 0 && index->rd_opcintype[0] == dp_types()->bson_value &&
+			is_call(linitial(RelationGetIndexExpressions(index)), column, lookup);
 	return attnum == 0 && column > 0 && index->rd_opcintype[0] == dp_types()->bson_value &&
 		is_field(linitial(RelationGetIndexExpressions(index)), column, lookup->path);
 }
@@ -285,6 +310,32 @@ is_field(Node *node, AttrNumber attnum, const char *path)
 		return false;
 	name = get_opname(op->opno);
 	return name != NULL && strcmp(name, "->") == 0;
+}
+
+/* Whether an expression is function(column, 'argument', ...). */
+static bool
+is_call(Node *node, AttrNumber attnum, const DpLookup *lookup)
+{
+	FuncExpr   *call = (FuncExpr *) node;
+	Var		   *var;
+	char	   *name;
+	int			i;
+
+	if (!IsA(node, FuncExpr) || list_length(call->args) != list_length(lookup->arguments) + 1)
+		return false;
+	var = linitial(call->args);
+	if (!IsA(var, Var) || var->varattno != attnum)
+		return false;
+	for (i = 0; i < list_length(lookup->arguments); i++)
+	{
+		Const	   *con = list_nth(call->args, i + 1);
+
+		if (!IsA(con, Const) || con->constisnull || con->consttype != TEXTOID ||
+			strcmp(TextDatumGetCString(con->constvalue), list_nth(lookup->arguments, i)) != 0)
+			return false;
+	}
+	name = get_func_name(call->funcid);
+	return name != NULL && strcmp(name, lookup->path) == 0 && get_func_namespace(call->funcid) == dp_types()->schema;
 }
 
 /* What a scan of the index needs; the current context is that of the indexes. */

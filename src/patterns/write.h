@@ -64,6 +64,14 @@ extern DpLookup *dp_lookup_primary(Oid relid, MemoryContext context);
  */
 extern DpLookup *dp_lookup_path(Oid relid, const char *column, const char *path, MemoryContext context);
 
+/*
+ * By a value that a function of the extension makes of the document: needs a
+ * btree index whose first column is function(column, 'argument', ...), with so
+ * many texts, that is a bson_value.
+ */
+extern DpLookup *dp_lookup_call(Oid relid, const char *column, const char *function, List *arguments,
+								MemoryContext context);
+
 /* Options of a writer */
 #define DP_WRITE_LATEST		0x01	/* writes over what the transaction's snapshot does not show: for tables that are ours alone */
 

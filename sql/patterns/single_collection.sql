@@ -1,0 +1,458 @@
+-- The single collection pattern: documents of several types in one table, which name those that they belong to. What looks for them
+-- and keeps them is in src/patterns/single_collection*.c.
+
+CREATE FUNCTION single_collection_trigger() RETURNS trigger
+  AS 'MODULE_PATHNAME', 'dp_single_collection_trigger' LANGUAGE C;
+COMMENT ON FUNCTION single_collection_trigger() IS 'trigger of tables with the single collection pattern; made by single_collection_enable';
+
+CREATE FUNCTION single_collection_id(doc bson, type_field text, id_fields text) RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_single_collection_id' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION single_collection_id(bson, text, text) IS
+  'the id of a document of a single collection: the field that id_fields (a document of paths) names for its type, else _id; NULL if it has none; for indexes; errors 22023, 22P02';
+
+CREATE FUNCTION single_collection_key(doc bson, key_field text, separator text) RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_single_collection_key' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION single_collection_key(bson, text, text) IS
+  'the overloaded key of a document of a single collection with a NUL in place of each separator, so that what belongs to it is one range of an index; NULL if it is no string without NULs; error 22023';
+
+CREATE FUNCTION _single_collection_read(doc bson, rel regclass, name text, OUT identity bson_value, OUT parents bson_value[], OUT problem text, OUT lacks_self boolean)
+  AS 'MODULE_PATHNAME', 'dp_single_collection_read' LANGUAGE C STABLE STRICT COST 100;
+COMMENT ON FUNCTION _single_collection_read(bson, regclass, text) IS 'what a document says: how it is known, what it names but itself, what is wrong with it, whether it has to name itself and does not';
+
+CREATE FUNCTION _single_collection_show(rel regclass, name text, identity bson_value) RETURNS text
+  AS 'MODULE_PATHNAME', 'dp_single_collection_show' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION _single_collection_show(regclass, text, bson_value) IS 'an identity as users know it: an id, or a key with its separators';
+
+CREATE FUNCTION _single_collection_forget_missing(rel regclass, name text) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_single_collection_forget_missing' LANGUAGE C STRICT;
+COMMENT ON FUNCTION _single_collection_forget_missing(regclass, text) IS 'applies the delete rule to relations to what is not there; error 42501 unless the caller owns the table';
+
+-- Declaring ---------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION single_collection_enable(
+  rel regclass, type_field text DEFAULT NULL, related_field text DEFAULT NULL, id_fields bson DEFAULT NULL, self_related text[] DEFAULT '{}',
+  types text[] DEFAULT NULL, key_field text DEFAULT NULL, separator text DEFAULT '/', is_unique boolean DEFAULT NULL,
+  missing text DEFAULT 'error', on_delete text DEFAULT 'restrict', views boolean DEFAULT true,
+  name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  o @extschema@.bson;
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
+  PERFORM @extschema@._pattern_require_owner(rel);
+  IF key_field IS NULL THEN
+    type_field := coalesce(type_field, 'docType');
+    related_field := coalesce(related_field, 'relatedTo');
+  END IF;
+  name := coalesce(name, related_field, key_field);
+  o := @extschema@.bson_build('name', name);
+  IF type_field IS NOT NULL THEN
+    o := @extschema@.bson_set(o, 'type_field', type_field);
+  END IF;
+  IF related_field IS NOT NULL THEN
+    o := @extschema@.bson_set(o, 'related_field', related_field);
+  END IF;
+  IF key_field IS NOT NULL THEN
+    o := @extschema@.bson_set(@extschema@.bson_set(o, 'key_field', key_field), 'separator', separator);
+  END IF;
+  IF id_fields IS NOT NULL THEN
+    o := @extschema@.bson_set(o, 'id_fields', id_fields);
+  END IF;
+  IF self_related <> '{}' THEN
+    o := @extschema@.bson_set(o, 'self_related', self_related);
+  END IF;
+  IF types IS NOT NULL THEN
+    o := @extschema@.bson_set(o, 'types', types);
+  END IF;
+  o := o OPERATOR(@extschema@.||) @extschema@.bson_build('is_unique', coalesce(is_unique, key_field IS NOT NULL), 'missing', missing, 'on_delete', on_delete, 'doc_column', t.doc);
+  PERFORM @extschema@._single_collection_declare(rel, o, views);
+  RETURN name;
+END
+$$;
+COMMENT ON FUNCTION single_collection_enable(regclass, text, text, bson, text[], text[], text, text, boolean, text, text, boolean, text, text) IS
+  'declares the single collection pattern: documents of several types in one table, each naming those that it belongs to in related_field (an array of ids) or by the first parts of its key (key_field, separator). '
+  'Returns the name of the declaration. Locks the table against writers and builds two indexes; makes a view for each type that is known; errors 22023 for options that do not fit, '
+  '0A000 where another pattern keeps the field, 42710 for a second declaration of the name, 23505 for keys that are there twice, 42501 unless the caller owns the table';
+
+CREATE FUNCTION _single_collection_declare(rel regclass, options bson, views boolean) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  clash record;
+  decl_name text := @extschema@.bson_get_text(options, 'name');
+  kept text := coalesce(@extschema@.bson_get_text(options, 'related_field'), @extschema@.bson_get_text(options, 'key_field'));
+  type_field text := @extschema@.bson_get_text(options, 'type_field');
+  known text;
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@.bson_get_text(options, 'doc_column')) p;
+  IF (SELECT c.relispartition FROM pg_class c WHERE c.oid = rel) THEN
+    RAISE EXCEPTION 'a partition cannot carry the pattern by itself' USING ERRCODE = 'wrong_object_type', HINT = 'Declare it on the partitioned table.';
+  END IF;
+  PERFORM @extschema@._single_collection_check_options(options);
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'single_collection' AND d.name = decl_name) THEN
+    RAISE EXCEPTION 'table % has a single collection pattern named "%" already', t.base, decl_name USING ERRCODE = 'duplicate_object';
+  END IF;
+  SELECT d.pattern, d.name INTO clash FROM @extschema@._pattern_declarations(rel) d CROSS JOIN LATERAL @extschema@._derive_kept_paths(d.pattern, d.options) AS p
+    WHERE coalesce(@extschema@.bson_get_text(d.options, 'doc_column'), t.doc) = t.doc
+      AND (@extschema@._pattern_paths_overlap(p, kept) OR @extschema@._pattern_paths_overlap(p, type_field)) LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'the % pattern "%" on table % keeps this field already', clash.pattern, clash.name, t.base USING ERRCODE = 'feature_not_supported';
+  END IF;
+
+  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', t.base);
+  PERFORM @extschema@._single_collection_create_indexes(rel, options);
+  PERFORM @extschema@._single_collection_create_triggers(rel, options);
+  IF views AND type_field IS NOT NULL THEN
+    FOR known IN EXECUTE format('SELECT v FROM (SELECT unnest($1) UNION SELECT DISTINCT %I OPERATOR(@extschema@.->>) %L::text FROM %s WHERE @extschema@.bson_typeof(%1$I, %2$L) = ''string'') AS q (v) '
+                                'WHERE v IS NOT NULL AND v <> '''' ORDER BY v', t.doc, type_field, t.base)
+        USING CASE WHEN @extschema@.bson_exists(options, 'types') THEN @extschema@._reference_list(options, 'types')
+                   ELSE @extschema@._reference_list(options, 'self_related') || coalesce((SELECT array_agg(k) FROM @extschema@.bson_keys((options OPERATOR(@extschema@.->) 'id_fields'::text)::@extschema@.bson) k), '{}') END LOOP
+      PERFORM @extschema@._single_collection_view(rel, decl_name, @extschema@.bson_build('type', known));
+    END LOOP;
+  END IF;
+  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
+    RAISE NOTICE 'table % has rows already', t.base
+      USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in line from now on.', t.base, decl_name);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _single_collection_declare(regclass, bson, boolean) IS 'single_collection_enable with its options as a document';
+
+CREATE FUNCTION _single_collection_check_options(options bson) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  o record;
+  related text := @extschema@.bson_get_text(options, 'related_field');
+  keyed text := @extschema@.bson_get_text(options, 'key_field');
+  rule text := @extschema@.bson_get_text(options, 'on_delete');
+  ids @extschema@.bson;
+BEGIN
+  IF (related IS NULL) = (keyed IS NULL) THEN
+    RAISE EXCEPTION 'either related_field or key_field is to be named' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  FOR o IN SELECT * FROM (VALUES ('type_field', @extschema@.bson_get_text(options, 'type_field')), ('related_field', related), ('key_field', keyed)) AS v (option, path) WHERE v.path IS NOT NULL LOOP
+    -- filters ask for it by its name
+    IF o.path = '' OR o.path ~ '["\s$]' OR o.path ~ '(^|\.)[-0-9]*(\.|$)' THEN
+      RAISE EXCEPTION '% is no path of names that a filter can ask for', o.option USING ERRCODE = 'invalid_parameter_value', DETAIL = 'Quotes, blanks, dollar signs and positions cannot be part of it.';
+    END IF;
+    PERFORM @extschema@.bson_exists('{}'::@extschema@.bson, o.path);
+  END LOOP;
+  IF @extschema@._pattern_paths_overlap(coalesce(related, keyed), @extschema@.bson_get_text(options, 'type_field')) THEN
+    RAISE EXCEPTION 'the type and the % are different fields', CASE WHEN keyed IS NULL THEN 'relations' ELSE 'key' END USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF rule IS NULL OR rule NOT IN ('restrict', 'cascade', 'unset', 'keep') OR rule = 'unset' AND keyed IS NOT NULL THEN
+    RAISE EXCEPTION 'on_delete must be "restrict", "cascade"%', CASE WHEN keyed IS NULL THEN ', "unset" or "keep"' ELSE ' or "keep"' END USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF @extschema@.bson_get_text(options, 'missing') IS NULL OR @extschema@.bson_get_text(options, 'missing') NOT IN ('error', 'allow') THEN
+    RAISE EXCEPTION 'missing must be "error" or "allow"' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF keyed IS NOT NULL THEN
+    IF coalesce(@extschema@.bson_get_text(options, 'separator'), '') = '' THEN
+      RAISE EXCEPTION 'the separator must not be empty' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF @extschema@.bson_exists(options, 'id_fields') OR @extschema@.bson_exists(options, 'self_related') THEN
+      RAISE EXCEPTION 'id_fields and self_related are for documents with relations, not for keys' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+  ELSE
+    IF @extschema@.bson_exists(options, 'id_fields') THEN
+      IF @extschema@.bson_typeof(options, 'id_fields') <> 'object' OR @extschema@.bson_get_text(options, 'type_field') IS NULL THEN
+        RAISE EXCEPTION 'id_fields is a document of types and their fields, {"book": "bookId"}' USING ERRCODE = 'invalid_parameter_value';
+      END IF;
+      ids := (options OPERATOR(@extschema@.->) 'id_fields'::text)::@extschema@.bson;
+      IF EXISTS (SELECT FROM @extschema@.bson_each(ids) e WHERE @extschema@.bson_typeof(e.value) <> 'string'
+                   OR @extschema@._pattern_paths_overlap(@extschema@.bson_get_text(ids, ARRAY[e.key]), related)) THEN
+        RAISE EXCEPTION 'id_fields is a document of types and their fields, {"book": "bookId"}' USING ERRCODE = 'invalid_parameter_value';
+      END IF;
+      PERFORM @extschema@.single_collection_id('{}'::@extschema@.bson, '', ids::text);
+    END IF;
+  END IF;
+  IF EXISTS (SELECT FROM unnest(@extschema@._reference_list(options, 'self_related') || @extschema@._reference_list(options, 'types')) AS u (v) WHERE v IS NULL)
+     OR (@extschema@.bson_exists(options, 'types') AND @extschema@.bson_get_text(options, 'type_field') IS NULL) THEN
+    RAISE EXCEPTION 'types and self_related are lists of types' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _single_collection_check_options(bson) IS 'error 22023 unless the options of a single collection fit';
+
+CREATE FUNCTION _single_collection_kept_paths(options bson) RETURNS SETOF text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT coalesce(@extschema@.bson_get_text($1, 'related_field'), @extschema@.bson_get_text($1, 'key_field'))
+$$;
+COMMENT ON FUNCTION _single_collection_kept_paths(bson) IS 'paths of the fields that a single collection keeps';
+
+-- Expressions and paths of the indexes.
+CREATE FUNCTION _single_collection_index_parts(rel regclass, options bson, OUT base text, OUT doc text, OUT identity text, OUT paths text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  base := t.base;
+  doc := t.doc;
+  IF @extschema@.bson_exists(options, 'key_field') THEN
+    identity := format('@extschema@.single_collection_key(%I, %L::text, %L::text)', t.doc, @extschema@.bson_get_text(options, 'key_field'), @extschema@.bson_get_text(options, 'separator'));
+  ELSE
+    identity := format('@extschema@.single_collection_id(%I, %L::text, %L::text)', t.doc, coalesce(@extschema@.bson_get_text(options, 'type_field'), ''),
+                       coalesce((options OPERATOR(@extschema@.->) 'id_fields'::text)::text, '{}'));
+  END IF;
+  paths := concat_ws(', ', @extschema@.bson_get_text(options, 'related_field'), @extschema@.bson_get_text(options, 'key_field'), @extschema@.bson_get_text(options, 'type_field'));
+END
+$$;
+COMMENT ON FUNCTION _single_collection_index_parts(regclass, bson) IS 'expressions of the indexes of a single collection';
+
+-- An index for filters: of these paths, or of all.
+CREATE FUNCTION _single_collection_filter_index(rel regclass, doc text, paths text) RETURNS regclass
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT i.indexrelid::regclass
+  FROM pg_index i JOIN pg_opclass o ON o.oid = i.indclass[0] JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] AND a.attname = $2
+    JOIN pg_attribute x ON x.attrelid = i.indexrelid AND x.attnum = 1
+  WHERE i.indrelid = $1 AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = 1 AND o.opcname = 'bson_ops'
+    AND o.opcmethod = (SELECT m.oid FROM pg_am m WHERE m.amname = 'gin') AND (x.attoptions IS NULL OR 'paths=' || $3 = ANY (x.attoptions))
+  ORDER BY x.attoptions IS NULL LIMIT 1
+$$;
+COMMENT ON FUNCTION _single_collection_filter_index(regclass, text, text) IS 'the GIN index of a table that serves filters on these paths, or NULL';
+
+CREATE FUNCTION _single_collection_create_indexes(rel regclass, options bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  decl_name text := @extschema@.bson_get_text(options, 'name');
+  is_unique boolean := @extschema@.bson_get_text(options, 'is_unique')::boolean;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._single_collection_index_parts(rel, options) q;
+  IF is_unique AND (SELECT c.relkind = 'p' FROM pg_class c WHERE c.oid = rel) THEN
+    RAISE EXCEPTION 'PostgreSQL cannot keep keys unique in the partitioned table %', p.base USING ERRCODE = 'feature_not_supported', HINT = 'Say is_unique => false.';
+  END IF;
+  PERFORM @extschema@._derive_create_index(rel, 'single_collection', decl_name, ARRAY[p.identity], is_unique);
+  IF @extschema@._single_collection_filter_index(rel, p.doc, p.paths) IS NULL THEN
+    EXECUTE format('CREATE INDEX ON %s USING gin (%I @extschema@.bson_ops (paths = %L))', p.base, p.doc, p.paths);
+    EXECUTE format('COMMENT ON INDEX %s IS %L', @extschema@._single_collection_filter_index(rel, p.doc, p.paths), @extschema@._derive_index_line('single_collection', decl_name));
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _single_collection_create_indexes(regclass, bson) IS 'makes the indexes of a single collection, unless they are there';
+
+CREATE FUNCTION _single_collection_create_triggers(rel regclass, options bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  part record;
+  decl_name text := @extschema@.bson_get_text(options, 'name');
+  trigger_name text;
+BEGIN
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.single_collection_trigger(%L)',
+                 @extschema@._pattern_own_trigger(rel, 24, 'single_collection', decl_name, NULL, 31), rel, options::text);
+  trigger_name := @extschema@._pattern_own_trigger(rel, 24, 'single_collection', decl_name, 'statement', 60);
+  -- triggers for statements are not inherited by partitions
+  FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
+    EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.single_collection_trigger(%L, %L)',
+                   trigger_name, part.relid::regclass, 'of', decl_name);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _single_collection_create_triggers(regclass, bson) IS 'triggers of a single collection, made or replaced';
+
+-- Views -------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION single_collection_view(rel regclass, type text, view_name text DEFAULT NULL, name text DEFAULT NULL) RETURNS regclass
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  declared text[];
+BEGIN
+  IF rel IS NULL OR type IS NULL THEN
+    RAISE EXCEPTION 'the table and the type must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  SELECT array_agg(d.name) INTO declared FROM @extschema@._pattern_declarations(rel) d
+    WHERE d.pattern = 'single_collection' AND (single_collection_view.name IS NULL OR d.name = single_collection_view.name);
+  IF declared IS NULL THEN
+    RAISE EXCEPTION 'table % has no single collection pattern%', rel, CASE WHEN name IS NOT NULL THEN format(' named "%s"', name) ELSE '' END USING ERRCODE = 'undefined_object';
+  ELSIF cardinality(declared) > 1 THEN
+    RAISE EXCEPTION 'table % has more than one single collection pattern', rel USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one with the argument "name".';
+  END IF;
+  RETURN @extschema@._pattern_call('view', rel, 'single_collection', declared[1], @extschema@.bson_build('type', type, 'view_name', view_name))::regclass;
+END
+$$;
+COMMENT ON FUNCTION single_collection_view(regclass, text, text, text) IS
+  'makes a view of the documents of one type, <table>_<type> unless it is named, beside the table; it can be written to, and refuses documents of other types. Returns it; '
+  'errors 42P07 if the name is taken, 22023 if documents have no type, 42501 unless the caller owns the table';
+
+CREATE FUNCTION _single_collection_view(rel regclass, name text, options bson) RETURNS text
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  declared @extschema@.bson;
+  type_field text;
+  type text := @extschema@.bson_get_text(options, 'type');
+  view_name text := @extschema@.bson_get_text(options, 'view_name');
+  qualified text;
+BEGIN
+  SELECT d.options INTO declared FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'single_collection' AND d.name = _single_collection_view.name;
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(declared, 'doc_column'))) p;
+  type_field := @extschema@.bson_get_text(declared, 'type_field');
+  IF type_field IS NULL THEN
+    RAISE EXCEPTION 'documents of table % have no type', t.base USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  qualified := format('%I.%I', t.schema_name, coalesce(view_name, @extschema@._pattern_object_name(t.table_name, type, NULL)));
+  IF to_regclass(qualified) IS NOT NULL THEN
+    RAISE EXCEPTION 'relation % exists already', qualified USING ERRCODE = 'duplicate_table',
+      HINT = 'Give the view another name with single_collection_view(rel, type, view_name); single_collection_enable(..., views => false) makes none.';
+  END IF;
+  EXECUTE format('CREATE VIEW %s WITH (security_invoker = true) AS SELECT %s FROM %s AS t WHERE t.%I OPERATOR(@extschema@.@@) %L::@extschema@.bson WITH LOCAL CHECK OPTION',
+    qualified, (SELECT string_agg(format('t.%I', a.attname), ', ' ORDER BY a.attnum) FROM pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped),
+    t.base, t.doc, @extschema@.bson_build(type_field, type)::text);
+  EXECUTE format('COMMENT ON VIEW %s IS %L', qualified, @extschema@._derive_index_line('single_collection', name));
+  PERFORM @extschema@._pattern_copy_grants(rel, qualified::regclass);
+  EXECUTE format('ALTER VIEW %s OWNER TO %s', qualified, t.owner::regrole);
+  RETURN qualified;
+END
+$$;
+COMMENT ON FUNCTION _single_collection_view(regclass, text, bson) IS 'single_collection_view of a declaration';
+
+CREATE FUNCTION _single_collection_views(rel regclass, name text) RETURNS SETOF regclass
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT DISTINCT v.oid::regclass
+  FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
+  WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
+    AND 'security_invoker=true' = ANY (v.reloptions) AND obj_description(v.oid, 'pg_class') LIKE 'made for the single_collection pattern "%'
+    AND ($2 IS NULL OR obj_description(v.oid, 'pg_class') = @extschema@._derive_index_line('single_collection', $2))
+$$;
+COMMENT ON FUNCTION _single_collection_views(regclass, text) IS 'the views of the types of a single collection, or of all of a table';
+
+CREATE FUNCTION _single_collection_follow_owner(rel regclass) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  v regclass;
+  c record;
+BEGIN
+  SELECT q.relowner INTO c FROM pg_class q WHERE q.oid = rel;
+  FOR v IN SELECT q FROM @extschema@._single_collection_views(rel, NULL) q JOIN pg_class o ON o.oid = q WHERE o.relowner <> c.relowner LOOP
+    EXECUTE format('ALTER VIEW %s OWNER TO %s', v, c.relowner::regrole);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _single_collection_follow_owner(regclass) IS 'gives the views of single collections to the owner of the table, who is a new one';
+
+-- Verbs -------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION _single_collection_parts(rel regclass, name text, OUT base text, OUT options bson, OUT doc text, OUT identity text,
+                                         OUT key_row text, OUT key_list text, OUT key_value text, OUT read text, OUT paths text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+BEGIN
+  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'single_collection' AND d.name = _single_collection_parts.name;
+  IF options IS NULL THEN
+    RAISE EXCEPTION 'table % has no single collection pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
+  END IF;
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  SELECT q.base, q.doc, q.identity, q.paths INTO base, doc, identity, paths FROM @extschema@._single_collection_index_parts(rel, options) q;
+  SELECT string_agg(format('b.%I', k), ', ' ORDER BY n) INTO key_list FROM unnest(t.keys) WITH ORDINALITY AS u (k, n);
+  key_row := format('ROW(%s)', key_list);
+  key_value := format(CASE WHEN cardinality(t.keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, key_list);
+  read := format('@extschema@._single_collection_read(b.%I, %L::regclass, %L)', doc, base, name);
+END
+$$;
+COMMENT ON FUNCTION _single_collection_parts(regclass, text) IS 'names and options of a single collection, and pieces of SQL text about it: "b" is a row of the table';
+
+CREATE FUNCTION _single_collection_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._single_collection_parts(rel, name) q;
+  IF NOT EXISTS (SELECT FROM @extschema@._reference_find_index(rel, p.identity, 'btree') i JOIN pg_index x ON x.indexrelid = i
+                 WHERE x.indisunique OR @extschema@.bson_get_text(p.options, 'is_unique') <> 'true')
+     OR @extschema@._single_collection_filter_index(rel, p.doc, p.paths) IS NULL THEN
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'indexes'::text, 'present'::text, 'missing'::text;
+  END IF;
+  RETURN QUERY EXECUTE format($q$
+    SELECT %1$s, v.what, v.expected, v.found
+    FROM %2$s AS b CROSS JOIN LATERAL %3$s AS r
+      CROSS JOIN LATERAL (
+        SELECT 'document', 'as declared', r.problem WHERE r.problem IS NOT NULL
+        UNION ALL SELECT 'relation', 'to itself', 'none' WHERE r.lacks_self AND r.problem IS NULL
+        UNION ALL SELECT %4$L, 'a document', 'none: ' || @extschema@._single_collection_show(%5$L::regclass, %6$L, u.id)
+          FROM unnest(r.parents) AS u (id)
+          WHERE %7$L::boolean AND r.problem IS NULL AND NOT EXISTS (SELECT FROM %2$s AS o WHERE %8$s OPERATOR(@extschema@.=) u.id)
+      ) AS v (what, expected, found)
+    WHERE b.%9$I IS NOT NULL
+    $q$, p.key_value, p.base, p.read, CASE WHEN @extschema@.bson_exists(p.options, 'key_field') THEN 'parent' ELSE 'relation' END, p.base, name,
+    @extschema@.bson_get_text(p.options, 'missing') = 'error' AND @extschema@.bson_get_text(p.options, 'on_delete') <> 'keep', p.identity, p.doc);
+END
+$$;
+COMMENT ON FUNCTION _single_collection_check(regclass, text) IS 'violated invariants of a single collection';
+
+CREATE FUNCTION _single_collection_pending(rel regclass, name text) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT format('SELECT %s AS key FROM %s AS b CROSS JOIN LATERAL %s AS r WHERE b.%I IS NOT NULL AND r.lacks_self ORDER BY %s', p.key_row, p.base, p.read, p.doc, p.key_list)
+  FROM @extschema@._single_collection_parts($1, $2) AS p
+$$;
+COMMENT ON FUNCTION _single_collection_pending(regclass, text) IS 'SQL text: keys of rows that may not be in line with a single collection';
+
+CREATE FUNCTION _single_collection_repair(rel regclass, name text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  r record;
+  done bigint := 0;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._single_collection_parts(rel, name) q;
+  PERFORM @extschema@._single_collection_create_indexes(rel, p.options);
+  FOR r IN EXECUTE @extschema@._single_collection_pending(rel, name) LOOP
+    IF @extschema@._pattern_settle(rel, name, r.key) THEN
+      done := done + 1;
+    END IF;
+  END LOOP;
+  IF @extschema@.bson_get_text(p.options, 'missing') = 'error' AND @extschema@.bson_get_text(p.options, 'on_delete') IN ('cascade', 'unset') THEN
+    done := done + @extschema@._single_collection_forget_missing(rel, name);
+  END IF;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _single_collection_repair(regclass, text) IS 'pattern_repair of a single collection';
+
+CREATE FUNCTION _single_collection_alter(rel regclass, name text, changes bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  c record;
+  o @extschema@.bson;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._single_collection_parts(rel, name) q;
+  o := p.options;
+  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
+    IF c.key NOT IN ('types', 'self_related', 'missing', 'on_delete') THEN
+      RAISE EXCEPTION 'option "%" of a single collection cannot be changed', c.key
+        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are types, self_related, missing and on_delete.';
+    END IF;
+    IF c.key = 'types' AND @extschema@.bson_typeof(c.value) = 'null' THEN
+      o := @extschema@.bson_unset(o, c.key);
+      CONTINUE;
+    END IF;
+    IF @extschema@.bson_typeof(c.value) <> (CASE WHEN c.key IN ('types', 'self_related') THEN 'array' ELSE 'string' END) THEN
+      RAISE EXCEPTION 'option "%" cannot be a value of type %', c.key, @extschema@.bson_typeof(c.value) USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    o := @extschema@.bson_set(o, c.key, c.value);
+  END LOOP;
+  PERFORM @extschema@._single_collection_check_options(o);
+  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', p.base);
+  PERFORM @extschema@._single_collection_create_triggers(rel, o);
+  RAISE NOTICE 'CALL pattern_build(%, %) brings documents in line with the new options', quote_literal(p.base), quote_literal(name);
+END
+$$;
+COMMENT ON FUNCTION _single_collection_alter(regclass, text, bson) IS 'pattern_alter of a single collection';
+
+CREATE FUNCTION _single_collection_disable(rel regclass, name text, how bson) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  v regclass;
+BEGIN
+  EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
+  FOR v IN SELECT q FROM @extschema@._single_collection_views(rel, name) q LOOP
+    EXECUTE format('DROP VIEW %s', v);
+  END LOOP;
+  PERFORM @extschema@._derive_drop(rel, 'single_collection', name);
+  RETURN 0;
+END
+$$;
+COMMENT ON FUNCTION _single_collection_disable(regclass, text, bson) IS 'pattern_disable of a single collection: documents stay as they are';
