@@ -128,8 +128,8 @@ docpatterns--$(EXTVERSION).sql: $(SQL_PARTS) Makefile docpatterns.control
 	@{ printf '%s\n' '\echo Use "CREATE EXTENSION docpatterns" to load this file. \quit'; cat $(SQL_PARTS); } > $@
 
 # The commands that do everything themselves, on a private cluster under build/ (see test/env). They set up what is missing.
-SUITES = build regress pgtap isolation t fuzz
-.PHONY: demo demo-stop test stress $(SUITES:%=test-%) bench sanitize test-matrix clean-clusters
+SUITES = build regress pgtap isolation t docs fuzz
+.PHONY: demo demo-stop test stress $(SUITES:%=test-%) docs-test bench sanitize test-matrix clean-clusters
 
 demo:
 	@test/env/packages.sh build && demo/run.sh
@@ -143,6 +143,9 @@ test:
 
 $(SUITES:%=test-%): test-%:
 	@test/env/packages.sh test && test/run.sh $*
+
+# The examples in the docs.
+docs-test: test-docs
 
 # Many writers at once, for STRESS_SECONDS each; SEED gives other ones, FILTER=derive_stress one of the scripts.
 stress: export STRESS_SECONDS ?= 60

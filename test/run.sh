@@ -8,6 +8,7 @@
 #     pgtap                 test/pgtap/*.sql
 #     isolation             test/specs/*.spec against expected/isolation/*.out
 #     t                     test/t/*.sh: crash, dump, replication; scripts that print TAP
+#     docs                  the examples in README.md and docs/
 #     fuzz                  test/fuzz/run.sh, for a short time
 #
 # Set FILTER to a shell pattern to run only the test files with such a stem. The last line is "N passed, N failed"; the exit
@@ -20,7 +21,7 @@ export LC_ALL=C.UTF-8
 cluster=$PWD/test/env/cluster.sh
 out=$PWD/build/$CLUSTER.out
 limit=${TIMEOUT:-120}
-suites=(build regress pgtap isolation t fuzz)
+suites=(build regress pgtap isolation t docs fuzz)
 [ $# = 0 ] || suites=("$@")
 passed=0 failed=0 job=
 declare -A suite_passed suite_failed
@@ -40,8 +41,8 @@ trap 'finish 143' TERM HUP
 run_suite() {
   local before=$passed,$failed
   case $1 in
-    build|regress|pgtap|isolation|t|fuzz) ;;
-    *) echo "there is no suite $1; suites: build regress pgtap isolation t fuzz" >&2; finish 2 ;;
+    build|regress|pgtap|isolation|t|docs|fuzz) ;;
+    *) echo "there is no suite $1; suites: build regress pgtap isolation t docs fuzz" >&2; finish 2 ;;
   esac
   echo "== $1"
   "suite_$1"

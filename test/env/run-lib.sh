@@ -169,3 +169,29 @@ suite_fuzz() {
   result "$status" "fuzz smoke: $(tail -n 1 "$out/fuzz/log" | cut -c 1-100)" "$(tail -n 20 "$out/fuzz/log")"
   survive
 }
+
+# Each page of the docs in a database of its own: what stands in its blocks of SQL, and in comments that begin with "<!-- sql" and
+# make what the page takes for granted. No statement may fail unless its last line says "-- ERROR", and the patterns that were
+# declared are true at the end. Line numbers in messages are those of the page.
+suite_docs() {
+  local page name sql lines states
+  for page in README.md docs/*.md docs/patterns/*.md; do
+    name=${page%.md} name=${name//\//_}
+    # shellcheck disable=SC2053
+    [[ ${page##*/} == ${FILTER:-*}.md ]] || continue
+    mkdir -p "$out/docs/$name"
+    sql=$out/docs/$name/$(basename "$page")
+    awk '/^```sql$/ || /^<!-- sql$/ {on = 1; print ""; next} /^```$/ || /^-->$/ {on = 0} {print on ? $0 : ""}' "$page" >"$sql"
+    grep -q . "$sql" || continue
+    "$cluster" psql -q -c 'DROP DATABASE IF EXISTS dp_docs WITH (FORCE)' -c 'CREATE DATABASE dp_docs' >/dev/null 2>&1
+    grep -q '^CREATE EXTENSION docpatterns;' "$sql" || PGDATABASE=dp_docs "$cluster" psql -q -c 'CREATE EXTENSION docpatterns'
+    (cd "$out/docs/$name" && PGDATABASE=dp_docs PGOPTIONS='-c client_min_messages=warning -c timezone=UTC' bounded "$limit" "$cluster" psql -q -f "$sql" >log 2>&1)
+    lines=$(grep -E "^psql:.*(ERROR|FATAL|error):|connection to server was lost" "$out/docs/$name/log" | sed "s|^psql:.*/||" |
+      while IFS=: read -r file line message; do sed -n "${line}p" "$page" | grep -q -- '-- ERROR' || echo "$file:$line:$message"; done)
+    states=$(PGDATABASE=dp_docs "$cluster" psql -qAt -c 'SELECT * FROM pattern_check()' 2>&1)
+    [ -z "$lines$states" ]
+    result $? "docs $page" "$lines" "$states"
+    survive
+  done
+  "$cluster" psql -q -c 'DROP DATABASE IF EXISTS dp_docs WITH (FORCE)' >/dev/null 2>&1
+}
