@@ -207,6 +207,18 @@
 #endif
 
 /*
+ * PostgreSQL 16 asks for rights on all kinds of objects with one function.  For
+ * files that include utils/acl.h and catalog/pg_proc.h.
+ */
+#if PG_VERSION_NUM >= 160000
+#define dp_may_execute(function, role) \
+	(object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE) == ACLCHECK_OK)
+#else
+#define dp_may_execute(function, role) \
+	(pg_proc_aclcheck(function, role, ACL_EXECUTE) == ACLCHECK_OK)
+#endif
+
+/*
  * PostgreSQL 18 has checks that are not enforced, and columns that are computed
  * when they are read.
  */

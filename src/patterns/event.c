@@ -41,6 +41,7 @@
 #include "patterns/change.h"
 #include "patterns/declaration.h"
 #include "patterns/run.h"
+#include "patterns/schema_versioning.h"
 #include "patterns/sqlgen.h"
 
 static void trigger_created(CreateTrigStmt *stmt);
@@ -109,6 +110,7 @@ trigger_created(CreateTrigStmt *stmt)
 	pairs_lock(relid, stmt->args);
 	depend_main(relid);
 	depend_side(relid);
+	dp_schema_versioning_depend(relid);
 }
 
 /*
@@ -381,6 +383,7 @@ owner_follow(Oid relid)
 		call_with("_computed_follow_owner", relid);
 		call_with("_polymorphic_follow_owner", relid);
 		call_with("_single_collection_follow_owner", relid);
+		call_with("_schema_versioning_follow_owner", relid);
 	}
 }
 

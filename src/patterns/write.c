@@ -120,6 +120,7 @@ dp_writer_close(DpWriter *w)
 	ListCell   *lc;
 
 	dp_write_clear(w);
+	dp_write_scan_end(w);
 	dp_write_entries(w);
 	if (w->query)
 		statement_end(w);

@@ -123,6 +123,16 @@ extern Relation dp_writer_relation(DpWriter *w);
 extern bool dp_writer_find(DpWriter *w, DpLookup *lookup, const Datum *values);
 extern bool dp_writer_next(DpWriter *w);
 
+/*
+ * Going through a table, or a partition of the writer's table, in the order in
+ * which rows lie: those between two places.  The next row becomes current, and
+ * may be locked and written before it goes on; what is written meanwhile is not
+ * met again.  It ends by itself with the last row, or with dp_writer_close().
+ * Raises FEATURE_NOT_SUPPORTED for tables without such places.
+ */
+extern void dp_writer_scan(DpWriter *w, Oid relid, const ItemPointerData *first, const ItemPointerData *last);
+extern bool dp_writer_scan_next(DpWriter *w);
+
 /* Rows that have been found can be kept, put in order and come back to. */
 typedef struct DpRowRef
 {

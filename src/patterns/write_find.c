@@ -92,6 +92,58 @@ dp_writer_next(DpWriter *w)
 	}
 }
 
+/*
+ * Begin to go through a table.  The snapshot is the statement's own, which shows
+ * nothing of what it writes.
+ */
+void
+dp_writer_scan(DpWriter *w, Oid relid, const ItemPointerData *first, const ItemPointerData *last)
+{
+	MemoryContext old;
+	ItemPointerData from = *first;
+	ItemPointerData to = *last;
+
+	dp_write_scan_end(w);
+	w->range_leaf = leaf_of(w, relid);
+	if (w->range_leaf->rel->rd_tableam->scan_set_tidrange == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("table %s cannot be gone through in parts", dp_relation_name(relid))));
+	old = MemoryContextSwitchTo(w->context);
+	w->range_snapshot = RegisterSnapshot(IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : GetLatestSnapshot());
+	w->range = table_beginscan_tidrange(w->range_leaf->rel, w->range_snapshot, &from, &to);
+	MemoryContextSwitchTo(old);
+}
+
+bool
+dp_writer_scan_next(DpWriter *w)
+{
+	MemoryContext old;
+	bool		found;
+
+	dp_write_clear(w);
+	if (w->range == NULL)
+		return false;
+	old = MemoryContextSwitchTo(w->context);
+	found = table_scan_getnextslot_tidrange(w->range, ForwardScanDirection, w->range_leaf->found);
+	MemoryContextSwitchTo(old);
+	if (found)
+		current_set(w, w->range_leaf);
+	else
+		dp_write_scan_end(w);
+	return found;
+}
+
+void
+dp_write_scan_end(DpWriter *w)
+{
+	if (w->range == NULL)
+		return;
+	table_endscan(w->range);
+	UnregisterSnapshot(w->range_snapshot);
+	w->range = NULL;
+}
+
 void
 dp_writer_ref(DpWriter *w, DpRowRef *ref)
 {

@@ -7,6 +7,7 @@
 
 #include "access/genam.h"
 #include "access/skey.h"
+#include "access/tableam.h"
 #include "commands/trigger.h"
 #include "nodes/execnodes.h"
 #include "utils/snapshot.h"
@@ -78,6 +79,11 @@ struct DpWriter
 	int			next_leaf;
 	DpWriteSearch *scan;
 
+	/* going through a table, with a snapshot of its own */
+	DpWriteLeaf *range_leaf;
+	TableScanDesc range;
+	Snapshot	range_snapshot;
+
 	/* the current row, in current->found */
 	DpWriteLeaf *current;
 	bool		locked;
@@ -97,5 +103,8 @@ extern void dp_write_entries(DpWriter *w);
 /* write_find.c: the snapshot that is read with, and forgetting the current row. */
 extern Snapshot dp_write_snapshot(DpWriter *w);
 extern void dp_write_clear(DpWriter *w);
+
+/* write_find.c: going through a table ends */
+extern void dp_write_scan_end(DpWriter *w);
 
 #endif							/* DP_PATTERNS_WRITE_STATE_H */

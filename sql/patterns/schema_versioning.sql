@@ -1,0 +1,729 @@
+-- The schema versioning pattern: declaration, steps, generated functions and views, and the verbs of all patterns. Triggers and
+-- chains of steps are in src/patterns/schema_versioning*.c, the calls in schema_versioning_calls.sql.
+
+CREATE FUNCTION schema_versioning_trigger() RETURNS trigger
+  AS 'MODULE_PATHNAME', 'dp_schema_versioning_trigger' LANGUAGE C;
+COMMENT ON FUNCTION schema_versioning_trigger() IS 'trigger of tables with the schema versioning pattern; made by schema_versioning_enable';
+
+CREATE FUNCTION schema_versioning_view_trigger() RETURNS trigger
+  AS 'MODULE_PATHNAME', 'dp_schema_versioning_view_trigger' LANGUAGE C;
+COMMENT ON FUNCTION schema_versioning_view_trigger() IS 'INSTEAD OF trigger of the views of a schema version: writes documents in the shape of that version; error 40001 when the document has changed since it was read';
+
+-- What the generated functions call. One that calls functions which may not run in parallel is told apart.
+CREATE FUNCTION _schema_versioning_as(doc bson, chain bson, steps regprocedure[]) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_schema_versioning_as' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20;
+COMMENT ON FUNCTION _schema_versioning_as(bson, bson, regprocedure[]) IS 'the document in the version that the chain names; errors 23514 for a version that is not known, 0A000 where there is no way down, and what steps raise';
+
+CREATE FUNCTION _schema_versioning_as_alone(doc bson, chain bson, steps regprocedure[]) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_schema_versioning_as' LANGUAGE C IMMUTABLE STRICT PARALLEL UNSAFE COST 20;
+COMMENT ON FUNCTION _schema_versioning_as_alone(bson, bson, regprocedure[]) IS 'the same for steps that are not marked PARALLEL SAFE';
+
+CREATE FUNCTION _schema_versioning_uses(versions int[], functions regprocedure[]) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_schema_versioning_uses' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION _schema_versioning_uses(int[], regprocedure[]) IS 'condition of triggers, which refer to functions in this way: true when versions is null';
+
+CREATE FUNCTION _schema_versioning_refers(rel regclass, name text, main boolean, OUT version int, OUT function regprocedure) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'dp_schema_versioning_functions' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION _schema_versioning_refers(regclass, text, boolean) IS 'the functions that the triggers of a declaration refer to: those of its steps (main), or the generated ones with their versions';
+
+CREATE FUNCTION _schema_versioning_valid(rel regclass, options bson, steps regprocedure[]) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_schema_versioning_valid' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION _schema_versioning_valid(regclass, bson, regprocedure[]) IS 'raises what is wrong with the options of a schema versioning declaration: 22023, 42P17, 42501, 0A000';
+
+-- Options -----------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION _schema_versioning_steps(options bson, OUT since int, OUT until int, OUT step bson) RETURNS SETOF record
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT (e OPERATOR(@extschema@.->) 'since'::text)::int, (e OPERATOR(@extschema@.->) 'until'::text)::int, e::@extschema@.bson
+  FROM @extschema@.bson_elements(options OPERATOR(@extschema@.->) 'steps'::text) AS e
+$$;
+COMMENT ON FUNCTION _schema_versioning_steps(bson) IS 'the steps of a declaration, in order';
+
+-- The versions that steps connect with one, in order.
+CREATE FUNCTION _schema_versioning_versions(options bson) RETURNS int[]
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  result int[] := ARRAY[@extschema@.bson_get_text(options, 'current')::int];
+  s record;
+BEGIN
+  FOR s IN SELECT t.since, t.until FROM @extschema@._schema_versioning_steps(options) t ORDER BY t.since LOOP
+    IF s.since = result[cardinality(result)] THEN
+      result := result || s.until;
+    END IF;
+  END LOOP;
+  FOR s IN SELECT t.since, t.until FROM @extschema@._schema_versioning_steps(options) t ORDER BY t.since DESC LOOP
+    IF s.until = result[1] THEN
+      result := s.since || result;
+    END IF;
+  END LOOP;
+  RETURN result;
+END
+$$;
+COMMENT ON FUNCTION _schema_versioning_versions(bson) IS 'the versions of a declaration that can be reached from the current one, in order';
+
+-- Names and options of a declaration, as the verbs use them in generated SQL: there "b" is a row of the table.
+CREATE FUNCTION _schema_versioning_parts(rel regclass, name text,
+                                         OUT base text, OUT schema_name text, OUT table_name text, OUT owner oid, OUT options bson, OUT doc text, OUT field text,
+                                         OUT current int, OUT versions int[], OUT key_value text, OUT key_list text, OUT key_row text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+BEGIN
+  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'schema_versioning' AND d.name = _schema_versioning_parts.name;
+  IF options IS NULL THEN
+    RAISE EXCEPTION 'table % has no schema versioning pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
+  END IF;
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  base := t.base; schema_name := t.schema_name; table_name := t.table_name; owner := t.owner; doc := t.doc;
+  field := @extschema@.bson_get_text(options, 'field');
+  current := @extschema@.bson_get_text(options, 'current')::int;
+  versions := @extschema@._schema_versioning_versions(options);
+  SELECT string_agg(format('b.%I', k), ', ' ORDER BY n) INTO key_list FROM unnest(t.keys) WITH ORDINALITY AS u (k, n);
+  key_row := format('ROW(%s)', key_list);
+  key_value := format(CASE WHEN cardinality(t.keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, key_list);
+END
+$$;
+COMMENT ON FUNCTION _schema_versioning_parts(regclass, text) IS 'names and options of a schema versioning declaration, and pieces of SQL text about them';
+
+-- The name of the declaration that is meant, of those of this pattern.
+CREATE FUNCTION _schema_versioning_name(rel regclass, name text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  names text[];
+BEGIN
+  IF rel IS NULL THEN
+    RAISE EXCEPTION 'the table must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  SELECT array_agg(d.name) INTO names FROM @extschema@._pattern_declarations(rel) d
+    WHERE d.pattern = 'schema_versioning' AND (_schema_versioning_name.name IS NULL OR d.name = _schema_versioning_name.name);
+  IF names IS NULL THEN
+    RAISE EXCEPTION 'table % has no schema versioning pattern%', rel, CASE WHEN name IS NOT NULL THEN format(' named "%s"', name) ELSE '' END USING ERRCODE = 'undefined_object';
+  ELSIF cardinality(names) > 1 THEN
+    RAISE EXCEPTION 'table % has more than one schema versioning pattern', rel
+      USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one with the argument "name".';
+  END IF;
+  RETURN names[1];
+END
+$$;
+COMMENT ON FUNCTION _schema_versioning_name(regclass, text) IS 'the name of a schema versioning declaration, or of the only one; errors 22004, 42704, 22023';
+
+CREATE FUNCTION _schema_versioning_known(rel regclass, name text) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT EXISTS (SELECT FROM @extschema@._pattern_declarations($1) d WHERE d.pattern = 'schema_versioning' AND d.name = $2)
+$$;
+COMMENT ON FUNCTION _schema_versioning_known(regclass, text) IS 'whether a table has a schema versioning declaration of that name';
+
+CREATE FUNCTION _schema_versioning_kept_paths(options bson) RETURNS SETOF text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$ SELECT @extschema@.bson_get_text($1, 'field') $$;
+COMMENT ON FUNCTION _schema_versioning_kept_paths(bson) IS 'the field with the version';
+
+-- Declaring ---------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION schema_versioning_enable(
+  rel regclass, field text DEFAULT 'schema_version', current int DEFAULT 1, write text DEFAULT 'upgrade', type text DEFAULT NULL,
+  stem text DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  options @extschema@.bson;
+  is_written boolean;
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
+  PERFORM @extschema@._pattern_require_owner(rel);
+  IF field IS NULL OR current IS NULL OR write IS NULL THEN
+    RAISE EXCEPTION 'field, current and write must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  name := coalesce(name, field);
+  IF @extschema@._pattern_paths_overlap(field, '_id') THEN
+    RAISE EXCEPTION 'field must not be _id' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF current < 1 THEN
+    RAISE EXCEPTION 'versions begin with 1' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF write NOT IN ('upgrade', 'accept') THEN
+    RAISE EXCEPTION 'write must be upgrade or accept' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.name = schema_versioning_enable.name) THEN
+    RAISE EXCEPTION 'table % has a pattern named "%" already', t.base, name USING ERRCODE = 'duplicate_object';
+  END IF;
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'schema_versioning' AND @extschema@.bson_get_text(d.options, 'doc_column') = t.doc) THEN
+    RAISE EXCEPTION 'documents of table % have a field with their version already', t.base USING ERRCODE = 'duplicate_object';
+  END IF;
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d CROSS JOIN LATERAL @extschema@._derive_kept_paths(d.pattern, d.options) AS p (path)
+             WHERE @extschema@._pattern_paths_overlap(p.path, field)) THEN
+    RAISE EXCEPTION 'table % has a pattern that keeps this field already', t.base USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+
+  -- the field is written as the documents that are there have it
+  IF type IS NULL THEN
+    EXECUTE format('SELECT mode() WITHIN GROUP (ORDER BY @extschema@.bson_typeof(v.value)) '
+                   'FROM (SELECT b.%1$I OPERATOR(@extschema@.->) $1 AS value FROM %2$s AS b WHERE @extschema@.bson_exists(b.%1$I, $1) LIMIT 1000) v '
+                   'WHERE @extschema@.bson_typeof(v.value) = ANY (''{int,long,double,decimal,string}'')', t.doc, t.base) INTO type USING field;
+  END IF;
+  type := coalesce(type, 'int');
+  EXECUTE format('SELECT EXISTS (SELECT FROM (SELECT @extschema@.bson_get_text(b.%1$I, $1) AS value FROM %2$s AS b WHERE @extschema@.bson_exists(b.%1$I, $1) LIMIT 1000) v WHERE v.value IN (''1'', ''1.0''))',
+                 t.doc, t.base) INTO is_written USING field;
+  options := @extschema@.bson_build('name', name, 'field', field, 'current', current, 'write', write, 'type', type, 'first', is_written,
+                                    'stem', coalesce(stem, t.table_name), 'steps', ARRAY[]::text[], 'doc_column', t.doc);
+  PERFORM @extschema@._schema_versioning_declare(rel, options, '{}', '{}');
+  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
+    RAISE NOTICE 'table % has rows already', t.base
+      USING HINT = format('Declare the steps that lead to version %s from theirs with schema_versioning_step(); CALL schema_versioning_migrate(%L) brings them there.', current, t.base);
+  END IF;
+  RETURN name;
+END
+$$;
+COMMENT ON FUNCTION schema_versioning_enable(regclass, text, int, text, text, text, text, text) IS
+  'declares the schema versioning pattern: documents of several shapes side by side, told apart by a field (absent: 1). write is what becomes of older documents that are written: upgrade brings them to the current version, accept leaves them. '
+  'type (int, long, double, decimal, string) is what the field is written as, by default as in the documents that are there. Makes the views <stem>_current and <stem>_v<n> and the functions <stem>_as_v<n>(doc); stem is by default the table''s name. Returns the name of the declaration. '
+  'Locks the table against writers; errors 22023 for options that do not fit, 42710 for a second declaration, 42P07 and 42723 for names that are taken, 42501 unless the caller owns the table';
+
+-- Makes a declaration of options: functions, triggers, views. steps are the functions of the steps, changed the versions whose
+-- function would not answer as it did: these get a new one. A function that answers what it answered, and more, stays the same one.
+CREATE FUNCTION _schema_versioning_declare(rel regclass, options bson, steps regprocedure[], changed int[]) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  name text := @extschema@.bson_get_text(options, 'name');
+  versions int[] := @extschema@._schema_versioning_versions(options);
+  known boolean := @extschema@._schema_versioning_known(rel, @extschema@.bson_get_text(options, 'name'));
+  old_functions regprocedure[] := '{}';
+  functions regprocedure[] := '{}';
+  existing regprocedure;
+  kept regprocedure[] := '{}';
+  f record;
+  v int;
+BEGIN
+  PERFORM @extschema@._schema_versioning_valid(rel, options, steps);
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  IF known THEN
+    old_functions := ARRAY(SELECT r.function FROM @extschema@._schema_versioning_refers(rel, name, false) r);
+  END IF;
+  FOREACH v IN ARRAY versions LOOP
+    existing := NULL;
+    IF known THEN
+      SELECT r.function INTO existing FROM @extschema@._schema_versioning_refers(rel, name, false) r WHERE r.version = v;
+    END IF;
+    functions := functions || @extschema@._schema_versioning_create_function(rel, options, steps, v, CASE WHEN v = ANY (changed) THEN NULL ELSE existing END);
+  END LOOP;
+
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW %s EXECUTE FUNCTION @extschema@.schema_versioning_trigger(%L)',
+                 @extschema@._pattern_own_trigger(rel, 10, 'schema_versioning', name, NULL, 23), t.base,
+                 CASE WHEN cardinality(steps) = 0 THEN ''
+                      ELSE format('WHEN (@extschema@._schema_versioning_uses(NULL::pg_catalog.int4[], ARRAY[%s]))',
+                                  (SELECT string_agg(format('%L::pg_catalog.regprocedure', u.s::text), ', ' ORDER BY n) FROM unnest(steps) WITH ORDINALITY AS u (s, n))) END,
+                 options::text);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER TRUNCATE ON %s FOR EACH STATEMENT WHEN (@extschema@._schema_versioning_uses(%L::pg_catalog.int4[], ARRAY[%s])) EXECUTE FUNCTION @extschema@.schema_versioning_trigger(%L, %L)',
+                 @extschema@._pattern_own_trigger(rel, 10, 'schema_versioning', name, 'functions', 32), t.base, versions,
+                 (SELECT string_agg(format('%L::pg_catalog.regprocedure', u.f::text), ', ' ORDER BY n) FROM unnest(functions) WITH ORDINALITY AS u (f, n)), 'of', name);
+
+  PERFORM @extschema@._schema_versioning_create_view(rel, options, 'current', functions[array_position(versions, @extschema@.bson_get_text(options, 'current')::int)]);
+  FOR f IN SELECT u.version, u.function FROM unnest(versions, functions) AS u (version, function) LOOP
+    PERFORM @extschema@._schema_versioning_create_view(rel, options, f.version::text, f.function);
+  END LOOP;
+  PERFORM @extschema@._schema_versioning_drop_views(rel, name, ARRAY['current'] || versions::text[]);
+
+  -- functions that were replaced stay while something uses them
+  FOR f IN SELECT u.f AS function FROM unnest(old_functions) AS u (f) WHERE NOT u.f = ANY (functions) LOOP
+    IF EXISTS (SELECT FROM pg_depend d WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = f.function) THEN
+      kept := kept || f.function;
+    ELSE
+      EXECUTE format('DROP FUNCTION %s', f.function);
+    END IF;
+  END LOOP;
+  PERFORM @extschema@._schema_versioning_rename_functions(rel, options, versions, functions);
+  IF cardinality(kept) > 0 THEN
+    RAISE NOTICE 'functions that are in use stay as they are beside the new ones: %', array_to_string(kept, ', ')
+      USING HINT = 'Make the indexes and views that use them anew with the new functions, which pattern_check() does not mind, then drop them.';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _schema_versioning_declare(regclass, bson, regprocedure[], int[]) IS 'makes functions, triggers and views of a schema versioning declaration';
+
+-- The options of a generated function: what tells it how to bring a document to a version.
+CREATE FUNCTION _schema_versioning_chain(options bson, version int) RETURNS bson
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@.bson_build('version', $2, 'field', $1 OPERATOR(@extschema@.->) 'field'::text, 'type', $1 OPERATOR(@extschema@.->) 'type'::text,
+                                'first', $1 OPERATOR(@extschema@.->) 'first'::text,
+                                'steps', (SELECT coalesce(@extschema@.bson_agg(
+                                            CASE WHEN @extschema@.bson_exists(u.step, 'down_function') THEN @extschema@.bson_set(u.step, 'down_function', true) ELSE u.step END ORDER BY s.since), '[]'::@extschema@.bson_value)
+                                          FROM @extschema@._schema_versioning_steps($1) s
+                                            CROSS JOIN LATERAL (SELECT CASE WHEN @extschema@.bson_exists(s.step, 'up_function') THEN @extschema@.bson_set(s.step, 'up_function', true) ELSE s.step END) AS u (step)))
+$$;
+COMMENT ON FUNCTION _schema_versioning_chain(bson, int) IS 'the constant that the generated function of a version calls _schema_versioning_as with';
+
+CREATE FUNCTION _schema_versioning_function_name(options bson, version int) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._pattern_object_name(@extschema@.bson_get_text($1, 'stem'), NULL, format('as_v%s', $2))
+$$;
+COMMENT ON FUNCTION _schema_versioning_function_name(bson, int) IS 'how the generated function of a version is called, unless there was one before it';
+
+-- The function of a version: the one that it has, which then answers more than before, or a new one.
+CREATE FUNCTION _schema_versioning_create_function(rel regclass, options bson, steps regprocedure[], version int, existing regprocedure) RETURNS regprocedure
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  qualified text;
+  plain text;
+  n int := 1;
+  parallel boolean := NOT EXISTS (SELECT FROM pg_proc p WHERE p.oid = ANY (steps) AND p.proparallel <> 's');
+  known boolean := @extschema@._schema_versioning_known(rel, @extschema@.bson_get_text(options, 'name'));
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  IF existing IS NOT NULL THEN
+    SELECT format('%I.%I', s.nspname, p.proname) INTO qualified FROM pg_proc p JOIN pg_namespace s ON s.oid = p.pronamespace WHERE p.oid = existing;
+  ELSE
+    plain := @extschema@._schema_versioning_function_name(options, version);
+    LOOP
+      qualified := format('%I.%I', t.schema_name, plain);
+      EXIT WHEN to_regprocedure(qualified || '(@extschema@.bson)') IS NULL;
+      IF NOT known THEN
+        RAISE EXCEPTION 'function %(bson) exists already', qualified USING ERRCODE = 'duplicate_function', HINT = 'Give the functions and views another name with the argument "stem".';
+      END IF;
+      n := n + 1;
+      plain := @extschema@._pattern_object_name(@extschema@.bson_get_text(options, 'stem'), NULL, format('as_v%s_%s', version, n));
+    END LOOP;
+  END IF;
+  EXECUTE format('CREATE %s FUNCTION %s(doc @extschema@.bson) RETURNS @extschema@.bson LANGUAGE sql IMMUTABLE PARALLEL %s '
+                 'RETURN @extschema@.%s(doc, %L::@extschema@.bson, ARRAY[%s]::pg_catalog.regprocedure[])',
+                 CASE WHEN existing IS NULL THEN '' ELSE 'OR REPLACE' END, qualified, CASE WHEN parallel THEN 'SAFE' ELSE 'UNSAFE' END,
+                 CASE WHEN parallel THEN '_schema_versioning_as' ELSE '_schema_versioning_as_alone' END, @extschema@._schema_versioning_chain(options, version),
+                 (SELECT string_agg(format('%L::pg_catalog.regprocedure', u.s::text), ', ' ORDER BY u.n) FROM unnest(steps) WITH ORDINALITY AS u (s, n)));
+  IF existing IS NULL THEN
+    EXECUTE format('COMMENT ON FUNCTION %s(@extschema@.bson) IS %L', qualified, format('a document of %s in version %s of its schema, whatever version it is stored in', t.base, version));
+    EXECUTE format('ALTER FUNCTION %s(@extschema@.bson) OWNER TO %s', qualified, t.owner::regrole);
+  END IF;
+  RETURN to_regprocedure(qualified || '(@extschema@.bson)');
+END
+$$;
+COMMENT ON FUNCTION _schema_versioning_create_function(regclass, bson, regprocedure[], int, regprocedure) IS 'makes the generated function of a version, or lets it know more steps; error 42723';
+
+-- A function that got another name because there was one before it takes that one's place when it has gone.
+CREATE FUNCTION _schema_versioning_rename_functions(rel regclass, options bson, versions int[], functions regprocedure[]) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  f record;
+BEGIN
+  FOR f IN
+    SELECT u.function, @extschema@._schema_versioning_function_name(options, u.version) AS wanted, p.pronamespace::regnamespace AS schema_name
+    FROM unnest(versions, functions) AS u (version, function) JOIN pg_proc p ON p.oid = u.function
+    WHERE p.proname LIKE replace(replace(replace(@extschema@._pattern_object_name(@extschema@.bson_get_text(options, 'stem'), NULL, format('as_v%s', u.version)), '\', '\\'), '_', '\_'), '%', '\%') || '\_%'
+  LOOP
+    IF to_regprocedure(format('%s.%I(@extschema@.bson)', f.schema_name, f.wanted)) IS NULL THEN
+      EXECUTE format('ALTER FUNCTION %s RENAME TO %I', f.function, f.wanted);
+    END IF;
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _schema_versioning_rename_functions(regclass, bson, int[], regprocedure[]) IS 'gives generated functions their plain names where these are free';
+
+CREATE FUNCTION _schema_versioning_view(rel regclass, name text, version text) RETURNS regclass
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT v.oid::regclass
+  FROM pg_depend d
+    JOIN pg_rewrite r ON r.oid = d.objid
+    JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
+    JOIN pg_trigger t ON t.tgrelid = v.oid AND t.tgfoid = '@extschema@.schema_versioning_view_trigger'::regproc
+  WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
+    AND t.tgargs = convert_to($2, 'UTF8') || '\x00'::bytea || convert_to($3, 'UTF8') || '\x00'::bytea
+    AND 'security_invoker=true' = ANY (v.reloptions) AND v.relowner = (SELECT c.relowner FROM pg_class c WHERE c.oid = $1)
+  ORDER BY v.oid LIMIT 1
+$$;
+COMMENT ON FUNCTION _schema_versioning_view(regclass, text, text) IS 'the view of a version (or of the current one: "current") of a declaration, whatever it is called now';
+
+CREATE FUNCTION _schema_versioning_create_view(rel regclass, options bson, version text, function regprocedure) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  name text := @extschema@.bson_get_text(options, 'name');
+  existing regclass := @extschema@._schema_versioning_view(rel, @extschema@.bson_get_text(options, 'name'), version);
+  qualified text;
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  IF existing IS NOT NULL THEN
+    SELECT format('%I.%I', s.nspname, c.relname) INTO qualified FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE c.oid = existing;
+  ELSE
+    qualified := format('%I.%I', t.schema_name, @extschema@._pattern_object_name(@extschema@.bson_get_text(options, 'stem'), NULL, CASE version WHEN 'current' THEN version ELSE 'v' || version END));
+    IF to_regclass(qualified) IS NOT NULL THEN
+      RAISE EXCEPTION 'relation % exists already', qualified USING ERRCODE = 'duplicate_table', HINT = 'Give the functions and views another name with the argument "stem".';
+    END IF;
+  END IF;
+  EXECUTE format('CREATE OR REPLACE VIEW %s WITH (security_invoker = true) AS SELECT %s FROM %s AS base', qualified,
+    (SELECT string_agg(CASE WHEN a.attname = t.doc
+                         THEN (SELECT format('%I.%I(base.%3$I) AS %3$I', s.nspname, p.proname, a.attname) FROM pg_proc p JOIN pg_namespace s ON s.oid = p.pronamespace WHERE p.oid = function)
+                         ELSE format('base.%I', a.attname) END, ', ' ORDER BY a.attnum)
+     FROM pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped), t.base);
+  IF existing IS NULL THEN
+    EXECUTE format('CREATE TRIGGER zz_docpatterns_10_schema_versioning INSTEAD OF INSERT OR UPDATE OR DELETE ON %s '
+                   'FOR EACH ROW EXECUTE FUNCTION @extschema@.schema_versioning_view_trigger(%L, %L)', qualified, name, version);
+    EXECUTE format('COMMENT ON VIEW %s IS %L', qualified, format('documents of %s in %s of their schema, whatever version they are stored in', t.base,
+                                                                CASE version WHEN 'current' THEN 'the current version' ELSE 'version ' || version END));
+    PERFORM @extschema@._pattern_copy_grants(rel, qualified::regclass);
+    EXECUTE format('ALTER VIEW %s OWNER TO %s', qualified, t.owner::regrole);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _schema_versioning_create_view(regclass, bson, text, regprocedure) IS 'makes the view of a version, or lets it use another function; error 42P07';
+
+-- Views of versions that are not among these.
+CREATE FUNCTION _schema_versioning_drop_views(rel regclass, name text, keep text[]) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  v record;
+BEGIN
+  FOR v IN
+    SELECT DISTINCT c.oid::regclass AS view_rel
+    FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class c ON c.oid = r.ev_class AND c.relkind = 'v'
+      JOIN pg_trigger t ON t.tgrelid = c.oid AND t.tgfoid = '@extschema@.schema_versioning_view_trigger'::regproc
+    WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
+      AND t.tgargs LIKE convert_to(replace(replace(replace($2, '\', '\\'), '_', '\_'), '%', '\%'), 'UTF8') || '\x00'::bytea || '%'::bytea
+      AND NOT EXISTS (SELECT FROM unnest($3) k WHERE t.tgargs = convert_to($2, 'UTF8') || '\x00'::bytea || convert_to(k, 'UTF8') || '\x00'::bytea)
+      AND c.relowner = (SELECT o.relowner FROM pg_class o WHERE o.oid = $1)
+  LOOP
+    EXECUTE format('DROP VIEW %s', v.view_rel);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _schema_versioning_drop_views(regclass, text, text[]) IS 'drops the views of a declaration whose versions are not named';
+
+-- Steps -------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION schema_versioning_step(
+  rel regclass, since int, until int, up regprocedure DEFAULT NULL, down regprocedure DEFAULT NULL,
+  up_update bson_value DEFAULT NULL, down_update bson_value DEFAULT NULL, schema bson DEFAULT NULL, name text DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  s record;
+  o record;
+  options @extschema@.bson;
+  before regprocedure[];
+  steps @extschema@.bson[] := '{}';
+  functions regprocedure[] := '{}';
+  step @extschema@.bson;
+  changed int[] := '{}';
+  i int := 0;
+BEGIN
+  IF rel IS NULL OR since IS NULL OR until IS NULL THEN
+    RAISE EXCEPTION 'rel, since and until must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  PERFORM @extschema@._pattern_require_owner(rel);
+  name := @extschema@._schema_versioning_name(rel, name);
+  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
+  SELECT q.* INTO p FROM @extschema@._schema_versioning_parts(rel, name) q;
+  IF since < 1 OR until <= since THEN
+    RAISE EXCEPTION 'a step leads from a version to a later one' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF num_nonnulls(up, up_update) <> 1 OR num_nonnulls(down, down_update) > 1 THEN
+    RAISE EXCEPTION 'the way up is one of up and up_update, the way down one of down and down_update or none' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  step := @extschema@.bson_build('since', since, 'until', until);
+  step := CASE WHEN up IS NOT NULL THEN @extschema@.bson_set(step, 'up_function', up::text) ELSE @extschema@.bson_set(step, 'up_update', up_update) END;
+  step := CASE WHEN down IS NOT NULL THEN @extschema@.bson_set(step, 'down_function', down::text) WHEN down_update IS NOT NULL THEN @extschema@.bson_set(step, 'down_update', down_update) ELSE step END;
+
+  -- the functions of all steps, in order
+  before := ARRAY(SELECT r.function FROM @extschema@._schema_versioning_refers(rel, name, true) r);
+  FOR s IN SELECT t.since, t.until, t.step AS old_step, t.since = schema_versioning_step.since AND t.until = schema_versioning_step.until AS is_this
+           FROM @extschema@._schema_versioning_steps(p.options) t
+           UNION ALL
+           SELECT schema_versioning_step.since, schema_versioning_step.until, NULL, true
+           WHERE NOT EXISTS (SELECT FROM @extschema@._schema_versioning_steps(p.options) t WHERE t.since = schema_versioning_step.since AND t.until = schema_versioning_step.until)
+           ORDER BY 1 LOOP
+    IF NOT s.is_this AND int4range(s.since, s.until) && int4range(since, until) THEN
+      RAISE EXCEPTION 'there is a step from version % to version % already', s.since, s.until USING ERRCODE = 'invalid_parameter_value', HINT = 'Steps make one chain.';
+    END IF;
+    o := NULL;
+    SELECT CASE WHEN @extschema@.bson_exists(s.old_step, 'up_function') THEN before[i + 1] END AS up_was,
+           CASE WHEN @extschema@.bson_exists(s.old_step, 'down_function') THEN before[i + 1 + @extschema@.bson_exists(s.old_step, 'up_function')::int] END AS down_was INTO o;
+    i := i + num_nonnulls(o.up_was, o.down_was);
+    IF NOT s.is_this THEN
+      steps := steps || s.old_step;
+      functions := functions || array_remove(ARRAY[o.up_was, o.down_was], NULL);
+      CONTINUE;
+    END IF;
+    steps := steps || step;
+    functions := functions || array_remove(ARRAY[up, down], NULL);
+    IF s.old_step IS NOT NULL THEN
+      -- functions that would answer otherwise from now on: of this version and later ones when the way up is another, of earlier ones for the way down
+      IF o.up_was IS DISTINCT FROM up OR @extschema@.bson_get(s.old_step, 'up_update')::bytea IS DISTINCT FROM up_update::bytea THEN
+        changed := changed || ARRAY(SELECT v FROM unnest(p.versions) v WHERE v >= until);
+      END IF;
+      IF o.down_was IS DISTINCT FROM down OR @extschema@.bson_get(s.old_step, 'down_update')::bytea IS DISTINCT FROM down_update::bytea THEN
+        -- a way down where there was none changes no answer
+        IF num_nonnulls(o.down_was, @extschema@.bson_get(s.old_step, 'down_update')) > 0 THEN
+          changed := changed || ARRAY(SELECT v FROM unnest(p.versions) v WHERE v <= since);
+        END IF;
+      END IF;
+    END IF;
+  END LOOP;
+  options := @extschema@.bson_set(p.options, 'steps', @extschema@.to_bson(steps));
+  IF schema IS NOT NULL THEN
+    options := @extschema@._schema_versioning_with_schema(options, until, schema);
+  END IF;
+  PERFORM @extschema@._pattern_call('declare', rel, 'schema_versioning', name, @extschema@.bson_build('options', options, 'steps', functions::oid[]::bigint[], 'changed', changed));
+END
+$$;
+COMMENT ON FUNCTION schema_versioning_step(regclass, int, int, regprocedure, regprocedure, bson_value, bson_value, bson, text) IS
+  'declares the step from a version to the next one, up and (if there is a way) down: an immutable function of a bson each (up, down), or an update document or array of stages (up_update, down_update); schema is what documents of the later version must satisfy. '
+  'A step that exists is replaced: generated functions that would then answer otherwise are made anew under a new name where something uses the old one, which stays. '
+  'Locks the table against writers for a moment; errors 22023 for steps that make no chain, 42P17 for functions that are not immutable or do not take and return a bson, 42501 unless the caller owns the table and may call the functions';
+
+CREATE FUNCTION _schema_versioning_with_schema(options bson, version int, schema bson) RETURNS bson
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@.bson_set($1, 'schemas',
+    (SELECT @extschema@.bson_agg(e.item ORDER BY e.version)
+     FROM (SELECT s.item, (s.item OPERATOR(@extschema@.->) 'version'::text)::int AS version
+           FROM @extschema@.bson_elements(CASE WHEN @extschema@.bson_exists($1, 'schemas') THEN $1 OPERATOR(@extschema@.->) 'schemas'::text ELSE '[]'::@extschema@.bson_value END) AS s (item)
+           WHERE (s.item OPERATOR(@extschema@.->) 'version'::text)::int <> $2
+           UNION ALL SELECT @extschema@.to_bson(@extschema@.bson_build('version', $2, 'schema', $3)), $2) e))
+$$;
+COMMENT ON FUNCTION _schema_versioning_with_schema(bson, int, bson) IS 'options with the schema of a version';
+
+-- _pattern_call() runs it as the owner of the table, so that what is made is his.
+CREATE FUNCTION _schema_versioning_declare(rel regclass, name text, what bson) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM @extschema@._schema_versioning_declare(rel, (what OPERATOR(@extschema@.->) 'options'::text)::@extschema@.bson,
+    ARRAY(SELECT e::bigint::oid::regprocedure FROM @extschema@.bson_elements(what OPERATOR(@extschema@.->) 'steps'::text) e),
+    ARRAY(SELECT e::int FROM @extschema@.bson_elements(what OPERATOR(@extschema@.->) 'changed'::text) e));
+  RETURN 0;
+END
+$$;
+COMMENT ON FUNCTION _schema_versioning_declare(regclass, text, bson) IS 'declares options, steps and changed versions, as the owner of the table';
+
+-- Verbs -------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION _schema_versioning_version(doc bson, field text) RETURNS int
+  AS 'MODULE_PATHNAME', 'dp_schema_versioning_version' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION _schema_versioning_version(bson, text) IS 'the version that a field of a document tells: 1 when it is absent or null, NULL when it tells none';
+
+-- The generated function of a version, as it is written in SQL.
+CREATE FUNCTION _schema_versioning_call(rel regclass, name text, version int) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT format('%I.%I', s.nspname, p.proname)
+  FROM @extschema@._schema_versioning_refers($1, $2, false) r JOIN pg_proc p ON p.oid = r.function JOIN pg_namespace s ON s.oid = p.pronamespace
+  WHERE r.version = $3
+$$;
+COMMENT ON FUNCTION _schema_versioning_call(regclass, text, int) IS 'the qualified name of the generated function of a version, NULL when there is none';
+
+CREATE FUNCTION _schema_versioning_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  s record;
+  r record;
+  steps regprocedure[];
+  call text;
+  wrong bigint;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._schema_versioning_parts(rel, name) q;
+  steps := ARRAY(SELECT f.function FROM @extschema@._schema_versioning_refers(rel, name, true) f);
+  BEGIN
+    PERFORM @extschema@._schema_versioning_valid(rel, p.options, steps);
+  EXCEPTION WHEN invalid_parameter_value OR invalid_object_definition OR insufficient_privilege OR feature_not_supported THEN
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'declaration'::text, 'valid'::text, SQLERRM;
+    RETURN;
+  END;
+  FOR s IN SELECT v AS version FROM unnest(p.versions) v WHERE @extschema@._schema_versioning_call(rel, name, v) IS NULL LOOP
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, format('function of version %s', s.version), 'present'::text, 'missing'::text;
+  END LOOP;
+  FOR s IN SELECT v AS version FROM unnest(ARRAY['current'] || p.versions::text[]) v WHERE @extschema@._schema_versioning_view(rel, name, v) IS NULL LOOP
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, format('view of version %s', s.version), 'present'::text, 'missing'::text;
+  END LOOP;
+  RETURN QUERY EXECUTE format($q$
+    SELECT %1$s, 'version'::text, $2::text, coalesce(v.version::text, @extschema@.bson_typeof(b.%2$I, $1))
+    FROM %3$s AS b CROSS JOIN LATERAL (SELECT @extschema@._schema_versioning_version(b.%2$I, $1) AS version OFFSET 0) AS v
+    WHERE b.%2$I IS NOT NULL AND (v.version IS NULL OR NOT v.version = ANY ($3))
+    $q$, p.key_value, p.doc, p.base)
+    USING p.field, 'one of ' || array_to_string(ARRAY(SELECT v FROM unnest(p.versions) v WHERE v <= p.current), ', '), ARRAY(SELECT v FROM unnest(p.versions) v WHERE v <= p.current);
+
+  -- documents of a version satisfy its schema, and so do older ones when they are brought to the current version
+  FOR s IN
+    SELECT (e OPERATOR(@extschema@.->) 'version'::text)::int AS version, (e OPERATOR(@extschema@.->) 'schema'::text)::@extschema@.bson AS schema
+    FROM @extschema@.bson_elements(CASE WHEN @extschema@.bson_exists(p.options, 'schemas') THEN p.options OPERATOR(@extschema@.->) 'schemas'::text ELSE '[]'::@extschema@.bson_value END) e
+  LOOP
+    call := @extschema@._schema_versioning_call(rel, name, s.version);
+    CONTINUE WHEN call IS NULL OR s.version > p.current;
+    BEGIN
+      EXECUTE format('SELECT count(*) FROM %2$s AS b CROSS JOIN LATERAL (SELECT @extschema@._schema_versioning_version(b.%1$I, $1) AS version OFFSET 0) AS v '
+                     'WHERE CASE WHEN v.version = $2 OR $2 = $3 AND v.version = ANY ($4) AND v.version < $2 THEN NOT @extschema@.bson_validate(%3$s(b.%1$I), $5) ELSE false END',
+                     p.doc, p.base, call)
+        INTO wrong USING p.field, s.version, p.current, p.versions, s.schema;
+    EXCEPTION WHEN OTHERS THEN
+      IF SQLSTATE ~ '^(40|53|57)' THEN
+        RAISE;
+      END IF;
+      wrong := NULL;
+    END;
+    CONTINUE WHEN wrong = 0;
+    FOR r IN EXECUTE format('SELECT %1$s AS key, b.%2$I AS doc FROM %3$s AS b CROSS JOIN LATERAL (SELECT @extschema@._schema_versioning_version(b.%2$I, $1) AS version OFFSET 0) AS v '
+                            'WHERE v.version = $2 OR $2 = $3 AND v.version = ANY ($4) AND v.version < $2', p.key_value, p.doc, p.base)
+             USING p.field, s.version, p.current, p.versions LOOP
+      BEGIN
+        EXECUTE format('SELECT NOT @extschema@.bson_validate(%s($1), $2)', call) INTO STRICT wrong USING r.doc, s.schema;
+        IF wrong::int = 1 THEN
+          RETURN QUERY EXECUTE format('SELECT $1, format(''document in version %s, path "%%s", rule %%s'', e.path, e.rule), e.expected, e.found FROM @extschema@.bson_schema_errors(%s($2), $3) e LIMIT 1', s.version, call)
+            USING r.key, r.doc, s.schema;
+        END IF;
+      EXCEPTION WHEN OTHERS THEN
+        IF SQLSTATE ~ '^(40|53|57)' THEN
+          RAISE;
+        END IF;
+        RETURN QUERY SELECT r.key, format('document in version %s', s.version), 'can be made'::text, SQLERRM;
+      END;
+    END LOOP;
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _schema_versioning_check(regclass, text) IS 'violated invariants of a schema versioning pattern';
+
+CREATE FUNCTION _schema_versioning_repair(rel regclass, name text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
+  SELECT q.* INTO p FROM @extschema@._schema_versioning_parts(rel, name) q;
+  PERFORM @extschema@._schema_versioning_declare(rel, p.options, ARRAY(SELECT f.function FROM @extschema@._schema_versioning_refers(rel, name, true) f), '{}');
+  RETURN 0;
+END
+$$;
+COMMENT ON FUNCTION _schema_versioning_repair(regclass, text) IS 'pattern_repair of the schema versioning pattern: functions and views that are missing; what version a document should say it has, nobody can tell';
+
+CREATE FUNCTION _schema_versioning_alter(rel regclass, name text, changes bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  c record;
+  s record;
+  o @extschema@.bson;
+  current int;
+  changed int[] := '{}';
+  newer bigint;
+BEGIN
+  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
+  SELECT q.* INTO p FROM @extschema@._schema_versioning_parts(rel, name) q;
+  o := p.options;
+  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
+    IF c.key NOT IN ('current', 'write', 'type', 'first', 'schemas') THEN
+      RAISE EXCEPTION 'option "%" of a schema versioning pattern cannot be changed', c.key
+        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are current, write, type, first and schemas; schema_versioning_step() changes steps.';
+    END IF;
+    IF NOT (@extschema@.bson_typeof(c.value) = ANY (CASE c.key WHEN 'current' THEN ARRAY['int', 'long'] WHEN 'first' THEN ARRAY['bool'] WHEN 'schemas' THEN ARRAY['object'] ELSE ARRAY['string'] END)) THEN
+      RAISE EXCEPTION 'option "%" cannot be a value of type %', c.key, @extschema@.bson_typeof(c.value) USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF c.key = 'write' AND c.value::text NOT IN ('upgrade', 'accept') THEN
+      RAISE EXCEPTION 'write must be upgrade or accept' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF c.key = 'schemas' THEN
+      FOR s IN SELECT e.key, e.value FROM @extschema@.bson_each(c.value::@extschema@.bson) e LOOP
+        IF s.key !~ '^[1-9][0-9]{0,8}$' OR NOT s.key::int = ANY (p.versions) THEN
+          RAISE EXCEPTION 'there is no version "%"', s.key USING ERRCODE = 'invalid_parameter_value';
+        END IF;
+        IF @extschema@.bson_typeof(s.value) = 'null' THEN
+          o := @extschema@.bson_set(o, 'schemas', (SELECT coalesce(@extschema@.bson_agg(e), '[]'::@extschema@.bson_value)
+                 FROM @extschema@.bson_elements(CASE WHEN @extschema@.bson_exists(o, 'schemas') THEN o OPERATOR(@extschema@.->) 'schemas'::text ELSE '[]'::@extschema@.bson_value END) e
+                 WHERE (e OPERATOR(@extschema@.->) 'version'::text)::int <> s.key::int));
+        ELSE
+          o := @extschema@._schema_versioning_with_schema(o, s.key::int, s.value::@extschema@.bson);
+        END IF;
+      END LOOP;
+      CONTINUE;
+    END IF;
+    IF c.key IN ('type', 'first') AND c.value::@extschema@.bson_value::text <> @extschema@.bson_get_text(o, c.key) THEN
+      changed := p.versions;
+    END IF;
+    o := @extschema@.bson_set(o, c.key, CASE c.key WHEN 'current' THEN @extschema@.to_bson(c.value::int) ELSE c.value END);
+  END LOOP;
+
+  current := @extschema@.bson_get_text(o, 'current')::int;
+  IF NOT current = ANY (p.versions) THEN
+    RAISE EXCEPTION 'no steps lead to version %', current USING ERRCODE = 'invalid_parameter_value', HINT = 'Declare the step with schema_versioning_step() first.';
+  END IF;
+  IF current < p.current THEN
+    EXECUTE format('SELECT count(*) FROM %s AS b WHERE @extschema@._schema_versioning_version(b.%I, $1) > $2', p.base, p.doc) INTO newer USING p.field, current;
+    IF newer > 0 THEN
+      RAISE EXCEPTION 'table % has % documents of versions that are newer than %', p.base, newer, current
+        USING ERRCODE = 'check_violation', HINT = format('CALL schema_versioning_migrate(%L, target => %s) takes them down first.', p.base, current);
+    END IF;
+  END IF;
+  PERFORM @extschema@._schema_versioning_declare(rel, o, ARRAY(SELECT f.function FROM @extschema@._schema_versioning_refers(rel, name, true) f), changed);
+END
+$$;
+COMMENT ON FUNCTION _schema_versioning_alter(regclass, text, bson) IS 'pattern_alter of the schema versioning pattern';
+
+CREATE FUNCTION _schema_versioning_disable(rel regclass, name text, how bson) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  r record;
+  functions regprocedure[];
+  kept regprocedure[] := '{}';
+BEGIN
+  EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
+  functions := ARRAY(SELECT f.function FROM @extschema@._schema_versioning_refers(rel, name, false) f);
+  PERFORM @extschema@._schema_versioning_drop_views(rel, name, '{}');
+  FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
+           WHERE t.tgfoid = '@extschema@.schema_versioning_trigger'::regproc AND t.tgparentid = 0
+             AND t.tgrelid IN (SELECT pt.relid FROM pg_partition_tree(rel) pt UNION SELECT rel)
+             AND (t.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'schema_versioning' AND d.name = _schema_versioning_disable.name)
+                  OR t.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to(name, 'UTF8') || '\x00'::bytea)
+           ORDER BY t.tgnargs DESC LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.tab);
+  END LOOP;
+  FOR r IN SELECT f AS function FROM unnest(functions) f LOOP
+    IF EXISTS (SELECT FROM pg_depend d WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = r.function) THEN
+      kept := kept || r.function;
+    ELSE
+      EXECUTE format('DROP FUNCTION %s', r.function);
+    END IF;
+  END LOOP;
+  IF cardinality(kept) > 0 THEN
+    RAISE NOTICE 'functions that are in use stay: %', array_to_string(kept, ', ');
+  END IF;
+  RETURN 0;
+END
+$$;
+COMMENT ON FUNCTION _schema_versioning_disable(regclass, text, bson) IS 'pattern_disable of the schema versioning pattern: documents stay as they are';
+
+CREATE FUNCTION _schema_versioning_follow_owner(rel regclass) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  d record;
+  f record;
+BEGIN
+  FOR d IN SELECT q.name, c.relowner::regrole AS owner FROM @extschema@._pattern_declarations(rel) q JOIN pg_class c ON c.oid = q.rel WHERE q.pattern = 'schema_versioning' LOOP
+    FOR f IN SELECT r.function FROM @extschema@._schema_versioning_refers(rel, d.name, false) r
+             WHERE EXISTS (SELECT FROM pg_depend p WHERE p.classid = 'pg_proc'::regclass AND p.objid = r.function AND p.refclassid = 'pg_class'::regclass AND p.refobjid = rel) LOOP
+      EXECUTE format('ALTER FUNCTION %s OWNER TO %s', f.function, d.owner);
+    END LOOP;
+    FOR f IN
+      SELECT DISTINCT v.oid::regclass AS view_rel
+      FROM pg_depend p JOIN pg_rewrite r ON r.oid = p.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
+        JOIN pg_trigger t ON t.tgrelid = v.oid AND t.tgfoid = '@extschema@.schema_versioning_view_trigger'::regproc
+      WHERE p.classid = 'pg_rewrite'::regclass AND p.refclassid = 'pg_class'::regclass AND p.refobjid = rel AND 'security_invoker=true' = ANY (v.reloptions)
+    LOOP
+      EXECUTE format('ALTER VIEW %s OWNER TO %s', f.view_rel, d.owner);
+    END LOOP;
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _schema_versioning_follow_owner(regclass) IS 'gives the functions and views of schema versioning declarations to the owner of the table, who is a new one';
+
+-- How many documents of which version -------------------------------------------------------------------------------------
+
+CREATE FUNCTION schema_versioning_histogram(rel regclass, name text DEFAULT NULL, OUT version int, OUT state text, OUT documents bigint, OUT bytes bigint) RETURNS SETOF record
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._schema_versioning_parts(rel, @extschema@._schema_versioning_name(rel, name)) q;
+  RETURN QUERY EXECUTE format($q$
+    SELECT v.version, CASE WHEN v.version = $2 THEN 'current' WHEN v.version = ANY ($3) AND v.version < $2 THEN 'older' WHEN v.version = ANY ($3) THEN 'newer' ELSE 'unknown' END,
+           count(*), sum(@extschema@.bson_size(b.%1$I))::bigint
+    FROM %2$s AS b CROSS JOIN LATERAL (SELECT @extschema@._schema_versioning_version(b.%1$I, $1) AS version OFFSET 0) AS v
+    WHERE b.%1$I IS NOT NULL GROUP BY v.version ORDER BY v.version
+    $q$, p.doc, p.base) USING p.field, p.current, p.versions;
+END
+$$;
+COMMENT ON FUNCTION schema_versioning_histogram(regclass, text) IS
+  'how many documents of each version the table holds, and their bytes; state is current, older, newer or unknown, version NULL where the field tells none. Reads the whole table; needs SELECT on it; error 42704 when there is no such pattern';

@@ -1,0 +1,247 @@
+-- The schema versioning pattern: migration and its progress, upgrade when accessed, the test of steps.
+
+-- Migration ---------------------------------------------------------------------------------------------------------------
+
+-- What migrations do and did, one row for each declaration. It tells people something and is needed by nobody: where a migration
+-- goes on is told by the documents.
+CREATE SCHEMA docpatterns;
+COMMENT ON SCHEMA docpatterns IS 'bookkeeping of the extension docpatterns';
+CREATE TABLE docpatterns.schema_versioning_runs (
+  rel regclass, name text, target int NOT NULL, state text NOT NULL, documents bigint NOT NULL, passed_over bigint NOT NULL, part float8 NOT NULL,
+  started timestamptz NOT NULL, updated timestamptz NOT NULL, key @extschema@.bson_value, message text, PRIMARY KEY (rel, name)) WITH (fillfactor = 50);
+COMMENT ON TABLE docpatterns.schema_versioning_runs IS 'migrations between versions of schemas, shown by schema_versioning_progress';
+
+CREATE VIEW schema_versioning_progress WITH (security_barrier = true) AS
+  SELECT r.rel, r.name, r.target, r.state, r.documents, r.passed_over, r.part, r.started, r.updated, r.key, r.message
+  FROM docpatterns.schema_versioning_runs AS r JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) r.rel
+  WHERE pg_catalog.pg_has_role(c.relowner, 'USAGE');
+COMMENT ON VIEW schema_versioning_progress IS
+  'the last migration of each declaration of a table that the user owns: state is running, done or stopped (at the document of key, for the reason in message), documents how many were brought to the target, '
+  'passed_over how many were being written by others and had to wait for a later turn, part (0 to 1) how much of the table was gone through. A migration that was interrupted stays running with the time of its last batch in updated';
+GRANT SELECT ON schema_versioning_progress TO PUBLIC;
+
+CREATE FUNCTION _schema_versioning_note(rel regclass, name text, target int, state text, documents bigint, passed_over bigint, part float8, key bson_value, message text) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_schema_versioning_note' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION _schema_versioning_note(regclass, text, int, text, bigint, bigint, float8, bson_value, text) IS 'what schema_versioning_progress shows of a migration; error 42501 unless the caller owns the table';
+
+CREATE FUNCTION _schema_versioning_batch(
+  rel regclass, leaf regclass, name text, target int, filter bson, since bigint, until bigint, take bigint, wait boolean,
+  OUT place bigint, OUT done bigint, OUT passed_over bigint, OUT ended boolean, OUT key bson_value, OUT code text, OUT message text, OUT detail text, OUT hint text) RETURNS record
+  AS 'MODULE_PATHNAME', 'dp_schema_versioning_batch' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION _schema_versioning_batch(regclass, regclass, text, int, bson, bigint, bigint, bigint, boolean) IS
+  'brings some documents of a table or partition to a version, beginning at a place; code, message, detail and hint are those of the document of key that could not be; error 42501 unless the caller owns the table';
+
+-- Which tables a migration goes through, and how large they are.
+CREATE FUNCTION _schema_versioning_leaves(rel regclass, OUT leaf regclass, OUT blocks bigint) RETURNS SETOF record
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT p.relid, pg_relation_size(p.relid) / current_setting('block_size')::bigint
+  FROM (SELECT t.relid FROM pg_partition_tree($1) t WHERE t.isleaf UNION SELECT $1) AS p (relid) JOIN pg_class c ON c.oid = p.relid
+  WHERE c.relkind = 'r' ORDER BY p.relid
+$$;
+COMMENT ON FUNCTION _schema_versioning_leaves(regclass) IS 'the table, or its partitions, and their sizes in blocks';
+
+CREATE PROCEDURE schema_versioning_migrate(rel regclass, batch int DEFAULT 1000, pause interval DEFAULT '0', filter bson DEFAULT NULL, target int DEFAULT NULL, name text DEFAULT NULL)
+LANGUAGE plpgsql AS $$
+DECLARE
+  p record;
+  l record;
+  b record;
+  is_all boolean;
+  wanted int;
+  documents bigint := 0;
+  passed_over bigint := 0;
+  blocks bigint;
+  behind bigint;
+  again bigint;
+  written bigint;
+  since bigint;
+  is_wait boolean := batch IS NULL;
+  pass int := 0;
+  failures int := 0;
+BEGIN
+  PERFORM @extschema@._pattern_require_owner(rel);
+  SELECT q.* INTO p FROM @extschema@._schema_versioning_parts(rel, @extschema@._schema_versioning_name(rel, name)) q;
+  name := @extschema@.bson_get_text(p.options, 'name');
+  wanted := coalesce(target, p.current);
+  IF NOT wanted OPERATOR(pg_catalog.=) ANY (p.versions) OR wanted OPERATOR(pg_catalog.>) p.current THEN
+    RAISE EXCEPTION 'documents of table % cannot be brought to version %', p.base, wanted
+      USING ERRCODE = 'invalid_parameter_value', DETAIL = pg_catalog.format('Known versions are %s; the current one is %s.', pg_catalog.array_to_string(p.versions, ', '), p.current);
+  END IF;
+  IF batch OPERATOR(pg_catalog.<) 1 THEN
+    RAISE EXCEPTION 'batch must be positive' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF pause IS NULL OR pause OPERATOR(pg_catalog.<) '0'::pg_catalog.interval THEN
+    RAISE EXCEPTION 'pause must not be null or negative' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  PERFORM @extschema@._schema_versioning_note(rel, name, wanted, 'running', 0, 0, 0, NULL, NULL);
+  IF batch IS NOT NULL THEN
+    COMMIT;
+  END IF;
+
+  -- rows that others were writing are left for the next pass, which looks for such as have come behind it, too; the last one waits
+  LOOP
+    pass := pass OPERATOR(pg_catalog.+) 1;
+    again := 0;
+    written := 0;
+    behind := 0;
+    SELECT pg_catalog.sum(v.blocks) INTO blocks FROM @extschema@._schema_versioning_leaves(rel) v;
+    FOR l IN SELECT v.leaf, v.blocks FROM @extschema@._schema_versioning_leaves(rel) v LOOP
+      since := 1;
+      LOOP
+        EXIT WHEN l.blocks OPERATOR(pg_catalog.=) 0;
+        SELECT q.* INTO b FROM @extschema@._schema_versioning_batch(rel, l.leaf, name, wanted, filter, since, l.blocks OPERATOR(pg_catalog.*) 65536 OPERATOR(pg_catalog.-) 1,
+                                                                    CASE WHEN batch IS NULL THEN NULL WHEN is_wait THEN 1 ELSE batch END, is_wait) q;
+        documents := documents OPERATOR(pg_catalog.+) b.done;
+        written := written OPERATOR(pg_catalog.+) b.done;
+        again := again OPERATOR(pg_catalog.+) b.passed_over;
+        passed_over := passed_over OPERATOR(pg_catalog.+) b.passed_over;
+        since := b.place;
+        IF b.code IS NULL THEN
+          failures := 0;
+        ELSIF batch IS NULL OR NOT b.code OPERATOR(pg_catalog.=) ANY ('{40001,40P01,55P03}') OR failures OPERATOR(pg_catalog.>=) 10 THEN
+          IF batch IS NOT NULL THEN
+            PERFORM @extschema@._schema_versioning_note(rel, name, wanted, 'stopped', documents, passed_over,
+                      (behind OPERATOR(pg_catalog.+) since OPERATOR(pg_catalog./) 65536)::pg_catalog.float8 OPERATOR(pg_catalog./) blocks::pg_catalog.float8, b.key, b.message);
+            COMMIT;
+          END IF;
+          IF b.key IS NULL THEN
+            RAISE EXCEPTION '%', b.message USING ERRCODE = b.code, DETAIL = coalesce(b.detail, 'No document is to blame.'), HINT = coalesce(b.hint, 'What was committed before stays.');
+          END IF;
+          RAISE EXCEPTION 'document % of table % cannot be brought to version %: %', pg_catalog.left(b.key::pg_catalog.text, 100), p.base, wanted, b.message
+            USING ERRCODE = b.code, DETAIL = coalesce(b.detail, 'The document is as it was.'),
+                  HINT = CASE WHEN batch IS NULL THEN 'Nothing was changed.'
+                              ELSE pg_catalog.format('%s documents before it were. Called again, the migration goes on; with a filter that does not match it, without it.', documents) END;
+        ELSE
+          failures := failures OPERATOR(pg_catalog.+) 1;
+        END IF;
+        IF batch IS NOT NULL THEN
+          PERFORM @extschema@._schema_versioning_note(rel, name, wanted, 'running', documents, passed_over,
+                    CASE WHEN b.ended THEN behind OPERATOR(pg_catalog.+) l.blocks ELSE behind OPERATOR(pg_catalog.+) since OPERATOR(pg_catalog./) 65536 END::pg_catalog.float8 OPERATOR(pg_catalog./) blocks::pg_catalog.float8, NULL, NULL);
+          COMMIT;
+        END IF;
+        EXIT WHEN b.ended;
+        IF pause OPERATOR(pg_catalog.>) '0'::pg_catalog.interval AND batch IS NOT NULL THEN
+          PERFORM pg_catalog.pg_sleep_for(pause);
+        END IF;
+      END LOOP;
+      behind := behind OPERATOR(pg_catalog.+) l.blocks;
+    END LOOP;
+    EXIT WHEN batch IS NULL OR (again OPERATOR(pg_catalog.=) 0 AND (written OPERATOR(pg_catalog.=) 0 OR
+                (@extschema@.bson_get_text(p.options, 'write') OPERATOR(pg_catalog.=) 'upgrade' AND wanted OPERATOR(pg_catalog.=) p.current)));
+    is_wait := again OPERATOR(pg_catalog.>) 0 AND (written OPERATOR(pg_catalog.=) 0 OR pass OPERATOR(pg_catalog.>) 2);
+    -- whoever writes documents of another version all the time is not waited for
+    EXIT WHEN pass OPERATOR(pg_catalog.>=) 10;
+  END LOOP;
+  PERFORM @extschema@._schema_versioning_note(rel, name, wanted, 'done', documents, passed_over, 1, NULL, NULL);
+  IF batch IS NOT NULL THEN
+    COMMIT;
+  END IF;
+  RAISE NOTICE 'table %: % documents brought to version %', p.base, documents, wanted;
+END
+$$;
+COMMENT ON PROCEDURE schema_versioning_migrate(regclass, int, interval, bson, int, text) IS
+  'brings documents (those that match the filter) to a version, by default the current one, up or down, in batches with a commit and a pause after each (NULL: all in the caller''s transaction). '
+  'Locks the rows of a batch and waits for nobody while it does; rows that others are writing are taken later. It can be stopped at any time and called again: what is done is done. Runs as the owner of the table. '
+  'A document that a step fails for, or that does not satisfy the version''s schema, stops it with the error of the step and the document''s key, after those before it were committed. Errors 22023 for a version that is not known or newer than the current one, 42501 unless the caller owns the table';
+
+-- Upgrade when accessed ---------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION schema_versioning_read(rel regclass, key "any", name text DEFAULT NULL) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_schema_versioning_read' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION schema_versioning_read(regclass, "any", text) IS
+  'the document of a key in the current version, which is also stored when it was an older one; NULL when there is no such document. Needs SELECT and UPDATE on the table; locks the row only when it writes it; '
+  'in a read-only transaction nothing is stored. Errors 42809 for a key of another type, 23514 for a version that is not known, and what steps raise';
+
+-- The test of steps -------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION _schema_versioning_same(a bson, b bson, field text) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_schema_versioning_same' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION _schema_versioning_same(bson, bson, text) IS 'whether two documents have the same members with the same values, in whatever order, apart from the field with the version';
+
+CREATE FUNCTION schema_versioning_test(rel regclass, sample int DEFAULT 1000, name text DEFAULT NULL,
+                                       OUT since int, OUT until int, OUT documents bigint, OUT same bigint, OUT key bson_value, OUT problem text) RETURNS SETOF record
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM @extschema@._pattern_require_owner(rel);
+  IF sample IS NULL OR sample < 1 THEN
+    RAISE EXCEPTION 'sample must be positive' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  name := @extschema@._schema_versioning_name(rel, name);
+  RETURN QUERY
+    SELECT (e OPERATOR(@extschema@.->) 'since'::text)::int, (e OPERATOR(@extschema@.->) 'until'::text)::int, (e OPERATOR(@extschema@.->) 'documents'::text)::bigint,
+           (e OPERATOR(@extschema@.->) 'same'::text)::bigint, e OPERATOR(@extschema@.->) 'key'::text, @extschema@.bson_get_text(e, 'problem')
+    FROM @extschema@.bson_elements(@extschema@._pattern_call('test', rel, 'schema_versioning', schema_versioning_test.name, @extschema@.bson_build('sample', sample))::@extschema@.bson_value) e;
+END
+$$;
+COMMENT ON FUNCTION schema_versioning_test(regclass, int, text) IS
+  'proves for each step that a document which is brought up and down again is what it was (the order of members does not count): how many documents of a sample were tried, how many came back the same, and the key of the first that did not, with the path or the error. '
+  'Reads up to sample documents of the table, as its owner, and writes nothing; error 42501 unless the caller owns the table';
+
+-- The test, as _pattern_call() runs it: an array of documents as text.
+CREATE FUNCTION _schema_versioning_test(rel regclass, name text, how bson) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  s record;
+  r record;
+  steps regprocedure[];
+  result @extschema@.bson[] := '{}';
+  one @extschema@.bson;
+  tried bigint;
+  same bigint;
+  key @extschema@.bson_value;
+  problem text;
+  low @extschema@.bson;
+  back @extschema@.bson;
+  chains @extschema@.bson[];
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._schema_versioning_parts(rel, name) q;
+  steps := ARRAY(SELECT f.function FROM @extschema@._schema_versioning_refers(rel, name, true) f);
+  FOR s IN SELECT t.* FROM @extschema@._schema_versioning_steps(p.options) t WHERE t.since = ANY (p.versions) LOOP
+    tried := 0; same := 0; key := NULL; problem := NULL;
+    chains := ARRAY[@extschema@._schema_versioning_chain(p.options, s.since), @extschema@._schema_versioning_chain(p.options, s.until)];
+    IF NOT (@extschema@.bson_exists(s.step, 'down_function') OR @extschema@.bson_exists(s.step, 'down_update')) THEN
+      problem := 'there is no way down';
+    ELSE
+      FOR r IN EXECUTE format('SELECT %1$s AS key, b.%2$I AS doc FROM %3$s AS b CROSS JOIN LATERAL (SELECT @extschema@._schema_versioning_version(b.%2$I, $1) AS version OFFSET 0) v '
+                              'WHERE v.version <= $2 AND v.version = ANY ($3) LIMIT $4', p.key_value, p.doc,
+                              -- of a large table a part is read here and there
+                              CASE WHEN (SELECT c.reltuples FROM pg_class c WHERE c.oid = rel) > 20 * @extschema@.bson_get_text(how, 'sample')::float8
+                                   THEN format('%s AS b TABLESAMPLE SYSTEM (%s) REPEATABLE (1)', p.base,
+                                               least(100, 1000 * @extschema@.bson_get_text(how, 'sample')::float8 / (SELECT c.reltuples FROM pg_class c WHERE c.oid = rel))) ELSE p.base || ' AS b' END)
+               USING p.field, s.since, p.versions, @extschema@.bson_get_text(how, 'sample')::bigint LOOP
+        tried := tried + 1;
+        BEGIN
+          low := @extschema@._schema_versioning_as_alone(r.doc, chains[1], steps);
+          back := @extschema@._schema_versioning_as_alone(@extschema@._schema_versioning_as_alone(low, chains[2], steps), chains[1], steps);
+          IF @extschema@._schema_versioning_same(low, back, p.field) THEN
+            same := same + 1;
+          ELSIF key IS NULL THEN
+            key := r.key;
+            problem := (SELECT format('path "%s" was %s and came back as %s', d.path, coalesce(left(d.old::text, 60), 'absent'), coalesce(left(d.new::text, 60), 'absent'))
+                        FROM @extschema@.bson_diff(low, back) d WHERE d.path <> p.field AND d.path <> '' LIMIT 1);
+          END IF;
+        EXCEPTION WHEN OTHERS THEN
+          IF SQLSTATE ~ '^(40|53|57)' THEN
+            RAISE;
+          END IF;
+          IF key IS NULL THEN
+            key := r.key;
+            problem := SQLERRM;
+          END IF;
+        END;
+      END LOOP;
+    END IF;
+    one := @extschema@.bson_build('since', s.since, 'until', s.until, 'documents', tried, 'same', same);
+    IF key IS NOT NULL THEN
+      one := @extschema@.bson_set(one, 'key', key);
+    END IF;
+    IF problem IS NOT NULL THEN
+      one := @extschema@.bson_set(one, 'problem', problem);
+    END IF;
+    result := result || one;
+  END LOOP;
+  RETURN @extschema@.to_bson(result)::text;
+END
+$$;
+COMMENT ON FUNCTION _schema_versioning_test(regclass, text, bson) IS 'schema_versioning_test as the owner of the table';
