@@ -17,6 +17,7 @@
 
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "utils/memutils.h"
 
 #include "bson/compare.h"
 #include "bson/edit.h"
@@ -28,6 +29,7 @@ typedef struct Found
 {
 	DpAttributeKey key;
 	DpValue		value;
+	const uint8 *start;			/* its element; NULL if it is inside others: */
 	int			path;			/* of several names, or -1 */
 	bool		placed;			/* a member has taken it */
 } Found;
@@ -36,8 +38,11 @@ typedef struct FoundList
 {
 	Found	   *items;
 	int			n;
+	int			ntop;			/* those that are not inside others come first */
 	int			room;
-	Found		fixed[32];
+	const uint8 *into_start;	/* the array's element at the top of the document, or NULL */
+	const uint8 *into_end;
+	Found		fixed[24];
 } FoundList;
 
 /* A member of the array */
@@ -56,16 +61,16 @@ typedef struct Member
 } Member;
 
 static void find_fields(const DpAttributeForm *form, struct varlena *doc, FoundList *list);
-static Found *found_add(FoundList *list);
+static void found_grow(FoundList *list);
 static bool nested_find(const DpPath *path, struct varlena *doc, DpValue *value);
 static Member *read_members(const DpAttributeForm *form, const DpValue *array, int *n);
 static void read_member(const DpAttributeForm *form, const DpValue *value, Member *m);
 static void find_returning(const DpAttributeForm *form, struct varlena *doc, Member *members, int n);
 static bool member_has_key(const DpAttributeForm *form, const Member *m, const DpAttributeKey *key);
-static bool append_array(const DpAttributeForm *form, DpBuilder *b, const char *name, uint32 namelen,
-						 const DpValue *array, FoundList *list, bool only_found);
+static bool append_array(const DpAttributeForm *form, DpBuilder *b, const DpValue *array, FoundList *list, bool only_found);
 static void append_replaced(const DpAttributeForm *form, DpBuilder *b, const Member *m, const DpValue *value);
 static void append_found(const DpAttributeForm *form, DpBuilder *b, const Found *f);
+static struct varlena *without_array(const DpAttributeForm *form, struct varlena *doc);
 static int	compare_keys(const void *a, const void *b, void *arg);
 static int	compare_names(const void *a, const void *b);
 
@@ -81,25 +86,41 @@ find_fields(const DpAttributeForm *form, struct varlena *doc, FoundList *list)
 {
 	DpIter		iter;
 	DpElement	element;
-	DpAttributeKey key;
 	int			i;
+	const DpPathStep *into = form->into->nsteps == 1 ? &form->into->steps[0] : NULL;
 
 	list->items = list->fixed;
 	list->n = 0;
 	list->room = lengthof(list->fixed);
+	list->into_start = NULL;
 	dp_iter_init_varlena(&iter, doc);
-	while (dp_iter_next(&iter, &element))
+	for (;;)
 	{
-		if (dp_attribute_match(form, element.name, element.namelen, &key))
-		{
-			Found	   *f = found_add(list);
+		const uint8 *start = iter.next;
+		Found	   *f;
 
-			f->key = key;
+		if (list->n == list->room)
+			found_grow(list);
+		f = &list->items[list->n];
+		if (!dp_iter_next(&iter, &element))
+			break;
+		if (dp_attribute_match(form, element.name, element.namelen, &f->key))
+		{
 			f->value = element.value;
+			f->start = start;
 			f->path = -1;
 			f->placed = false;
+			list->n++;
+		}
+		else if (into != NULL && list->into_start == NULL && element.namelen == into->namelen &&
+				 memcmp(element.name, into->name, into->namelen) == 0)
+		{
+			/* a second field of that name is no concern of ours */
+			list->into_start = start;
+			list->into_end = iter.next;
 		}
 	}
+	list->ntop = list->n;
 	if (!form->nested)
 		return;
 	for (i = 0; i < form->npaths; i++)
@@ -109,27 +130,26 @@ find_fields(const DpAttributeForm *form, struct varlena *doc, FoundList *list)
 
 		if (form->paths[i].path->nsteps == 1 || !nested_find(form->paths[i].path, doc, &value))
 			continue;
-		f = found_add(list);
+		if (list->n == list->room)
+			found_grow(list);
+		f = &list->items[list->n++];
 		dp_attribute_path_key(form, i, &f->key);
 		f->value = value;
+		f->start = NULL;
 		f->path = i;
 		f->placed = false;
 	}
 }
 
-/* Room for another one. */
-static Found *
-found_add(FoundList *list)
+/* Room for more. */
+static void
+found_grow(FoundList *list)
 {
-	if (list->n == list->room)
-	{
-		Found	   *items = palloc(sizeof(Found) * list->room * 2);
+	Found	   *items = palloc(sizeof(Found) * list->room * 2);
 
-		memcpy(items, list->items, sizeof(Found) * list->n);
-		list->items = items;
-		list->room *= 2;
-	}
-	return &list->items[list->n++];
+	memcpy(items, list->items, sizeof(Found) * list->n);
+	list->items = items;
+	list->room *= 2;
 }
 
 /* What a path leads to through documents alone: positions in arrays are no fields. */
@@ -374,51 +394,48 @@ member_has_key(const DpAttributeForm *form, const Member *m, const DpAttributeKe
 }
 
 /*
- * The array with the fields that were found.  With only_found, members that
+ * The array's members together with the fields that were found.  With only_found, members that
  * stand for a field that was not found are left out; then returns false, and appends
  * nothing, if none is left.
  */
 static bool
-append_array(const DpAttributeForm *form, DpBuilder *b, const char *name, uint32 namelen,
-			 const DpValue *array, FoundList *list, bool only_found)
+append_array(const DpAttributeForm *form, DpBuilder *b, const DpValue *array, FoundList *list, bool only_found)
 {
-	Member	   *members = NULL;
-	int		   *taken = NULL;
+	Member	   *members;
+	int		   *taken;
 	bool		any = list->n > 0;
-	int			n = 0;
+	int			n;
 	int			i;
 	int			j;
 
-	if (array != NULL)
+	members = read_members(form, array, &n);
+	taken = palloc(sizeof(int) * Max(n, 1));
+	if (only_found)
 	{
-		members = read_members(form, array, &n);
-		taken = palloc(sizeof(int) * Max(n, 1));
-		if (only_found)
-		{
-			/* names that are in the document now stood for members before */
-			static const uint8 empty[DP_DOCUMENT_MIN_SIZE] = {DP_DOCUMENT_MIN_SIZE, 0, 0, 0, 0};
+		/* names that are in the document now stood for members before */
+		static const uint8 empty[DP_DOCUMENT_MIN_SIZE] = {DP_DOCUMENT_MIN_SIZE, 0, 0, 0, 0};
 
-			find_returning(form, dp_document_to_varlena(empty, sizeof(empty)), members, n);
-		}
-		for (i = 0; i < n; i++)
-		{
-			taken[i] = -1;
-			for (j = 0; j < list->n; j++)
-			{
-				if (!list->items[j].placed && member_has_key(form, &members[i], &list->items[j].key))
-				{
-					taken[i] = j;
-					list->items[j].placed = true;
-					break;
-				}
-			}
-			any = any || taken[i] >= 0 || !only_found || !members[i].returns;
-		}
+		find_returning(form, dp_document_to_varlena(empty, sizeof(empty)), members, n);
 	}
-	if (!any && only_found)
+	for (i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		taken[i] = -1;
+		for (j = 0; j < list->n; j++)
+		{
+			if (!list->items[j].placed && member_has_key(form, &members[i], &list->items[j].key))
+			{
+				taken[i] = j;
+				list->items[j].placed = true;
+				break;
+			}
+		}
+		any = any || !only_found || !members[i].returns;
+	}
+	if (!any)
 		return false;
 
-	dp_builder_begin_array_field(b, name, namelen);
+	dp_builder_begin_array(b);
 	for (i = 0; i < n; i++)
 	{
 		if (taken[i] < 0)
@@ -437,11 +454,8 @@ append_array(const DpAttributeForm *form, DpBuilder *b, const char *name, uint32
 			append_found(form, b, &list->items[j]);
 	}
 	dp_builder_end(b);
-	if (members != NULL)
-	{
-		pfree(members);
-		pfree(taken);
-	}
+	pfree(members);
+	pfree(taken);
 	return true;
 }
 
@@ -488,21 +502,96 @@ append_found(const DpAttributeForm *form, DpBuilder *b, const Found *f)
 	dp_builder_end(b);
 }
 
+/*
+ * The number of bytes of the member that a field becomes, without its name in
+ * the array: type, length, key fields, qualifier, value, end.
+ */
+static inline Size
+member_size(const DpAttributeForm *form, const Found *f)
+{
+	Size		size = 1 + 4 + (1 + form->value_field.len + 1 + f->value.len) + 1;
+	int			i;
+
+	for (i = 0; i < form->nfields; i++)
+		size += 1 + form->fields[i].name.len + 1 + 4 + f->key.parts[i].len + 1;
+	if (f->key.qualifier != NULL)
+		size += 1 + form->qualifier_field.len + 1 + f->key.qualifier->len;
+	return size;
+}
+
+/* Writes type and name of an element; returns where its value comes. */
+static inline uint8 *
+write_name(uint8 *p, uint8 type, DpAttributeText name)
+{
+	*p++ = type;
+	memcpy(p, name.s, name.len);
+	p += name.len;
+	*p++ = 0;
+	return p;
+}
+
+/* Writes an array of nothing but these fields; returns where it ends. */
+static uint8 *
+write_array(const DpAttributeForm *form, uint8 *p, const FoundList *list)
+{
+	uint8	   *array = p;
+	int			j;
+	int			i;
+
+	p += 4;
+	for (j = 0; j < list->n; j++)
+	{
+		const Found *f = &list->items[j];
+		uint8	   *member;
+
+		*p++ = DP_TYPE_DOCUMENT;
+		p += dp_index_name(j, (char *) p);
+		*p++ = 0;
+		member = p;
+		p += 4;
+		for (i = 0; i < form->nfields; i++)
+		{
+			const DpAttributeText *part = &f->key.parts[i];
+
+			p = write_name(p, DP_TYPE_STRING, form->fields[i].name);
+			dp_put_int32(p, part->len + 1);
+			memcpy(p + 4, part->s, part->len);
+			p += 4 + part->len;
+			*p++ = 0;
+		}
+		if (f->key.qualifier != NULL)
+		{
+			p = write_name(p, f->key.qualifier->type, form->qualifier_field);
+			memcpy(p, f->key.qualifier->data, f->key.qualifier->len);
+			p += f->key.qualifier->len;
+		}
+		p = write_name(p, f->value.type, form->value_field);
+		memcpy(p, f->value.data, f->value.len);
+		p += f->value.len;
+		*p++ = 0;
+		dp_put_int32(member, p - member);
+	}
+	*p++ = 0;
+	dp_put_int32(array, p - array);
+	return p;
+}
+
 struct varlena *
 dp_attribute_pack(const DpAttributeForm *form, struct varlena *doc, const DpValue *base)
 {
-	const DpPathStep *into = &form->into->steps[0];
-	bool		at_top = form->into->nsteps == 1;
 	FoundList	list;
 	DpValue		there;
 	const DpValue *array = base;
-	DpBuilder	b;
-	DpIter		iter;
-	DpElement	element;
-	const uint8 *run;
-	bool		placed = false;
-	bool		seen = false;	/* the array's place; a second field of that name is no concern of ours */
+	const DpPathStep *into = &form->into->steps[0];
+	bool		at_top = form->into->nsteps == 1;
+	DpValue		made = {NULL, 0, 0};	/* the array, if it is not of new members alone */
 	struct varlena *result;
+	const uint8 *run = DP_DOC_DATA(doc) + 4;
+	uint8	   *p;
+	Size		array_size = 5;
+	Size		size;
+	bool		has_array = true;
+	bool		placed = false;
 	int			i;
 
 	find_fields(form, doc, &list);
@@ -524,70 +613,138 @@ dp_attribute_pack(const DpAttributeForm *form, struct varlena *doc, const DpValu
 		array = &there;
 	}
 
-	dp_builder_init(&b, DP_DOC_SIZE(doc) + list.n * (form->value_field.len + form->fields[0].name.len + 32));
-	dp_builder_begin_document(&b);
-	dp_iter_init_varlena(&iter, doc);
-	run = iter.next;
-	for (;;)
+	/* what the array takes */
+	if (array != NULL)
 	{
-		const uint8 *start = iter.next;
-		DpAttributeKey key;
-		bool		is_into;
+		DpBuilder	b;
 
-		if (!dp_iter_next(&iter, &element))
+		dp_builder_init_value(&b, array->len);
+		has_array = append_array(form, &b, array, &list, base != NULL);
+		if (has_array)
+			made = dp_value_of_varlena(dp_builder_finish_value(&b, DP_TYPE_ARRAY));
+		array_size = made.len;
+	}
+	else
+	{
+		for (i = 0; i < list.n; i++)
 		{
-			dp_builder_append_elements(&b, run, start - run);
-			break;
-		}
-		is_into = at_top && !seen && element.namelen == into->namelen &&
-			memcmp(element.name, into->name, into->namelen) == 0;
-		seen = seen || is_into;
-		if (!is_into && !dp_attribute_match(form, element.name, element.namelen, &key))
-			continue;
-		dp_builder_append_elements(&b, run, start - run);
-		run = iter.next;
-		if (at_top && !placed)
-		{
-			placed = true;
-			(void) append_array(form, &b, into->name, into->namelen, array, &list, base != NULL);
+			if (dp_type_is_container(list.items[i].value.type))
+				dp_check_depth(MEMBER_PARENTS + form->into->nsteps - 1, &list.items[i].value);
+			array_size += member_size(form, &list.items[i]) + 11;	/* a position and its NUL */
 		}
 	}
-	if (at_top && !placed)
-		(void) append_array(form, &b, into->name, into->namelen, array, &list, base != NULL);
-	dp_builder_end(&b);
-	result = dp_builder_finish_bson(&b);
+	size = DP_DOC_SIZE(doc) + into->namelen + 2 + array_size;
+	if (!AllocSizeIsValid(VARHDRSZ + size))
+		dp_check_document_size(size);
 
-	for (i = 0; form->nested && i < list.n; i++)
+	/* the document without the fields, and with the array where it or the first of them stood */
+	result = palloc(VARHDRSZ + size);
+	p = (uint8 *) VARDATA(result) + 4;
+	for (i = 0; i <= list.ntop; i++)
 	{
-		struct varlena *without;
+		const uint8 *end = DP_DOC_DATA(doc) + DP_DOC_SIZE(doc) - 1;
+		const uint8 *next = i < list.ntop ? list.items[i].start : end;
 
-		if (list.items[i].path < 0)
-			continue;
-		without = dp_document_unset(DP_DOC_DATA(result), DP_DOC_SIZE(result), form->paths[list.items[i].path].path);
+#define PLACE_ARRAY() \
+		do { \
+			if (at_top && has_array && !placed) \
+			{ \
+				DpAttributeText name_ = {into->name, into->namelen}; \
+				p = write_name(p, DP_TYPE_ARRAY, name_); \
+				if (made.data == NULL) \
+					p = write_array(form, p, &list); \
+				else \
+				{ \
+					memcpy(p, made.data, made.len); \
+					p += made.len; \
+				} \
+			} \
+			placed = true; \
+		} while (0)
+
+		if (list.into_start != NULL && list.into_start >= run && list.into_start < next)
+		{
+			memcpy(p, run, list.into_start - run);
+			p += list.into_start - run;
+			run = list.into_end;
+			PLACE_ARRAY();
+		}
+		memcpy(p, run, next - run);
+		p += next - run;
+		if (i < list.ntop)
+			run = list.items[i].value.data + list.items[i].value.len;
+		PLACE_ARRAY();
+#undef PLACE_ARRAY
+	}
+	*p++ = 0;
+	size = p - (uint8 *) VARDATA(result);
+	Assert(size <= INT_MAX);
+	dp_put_int32((uint8 *) VARDATA(result), (int32) size);
+	SET_VARSIZE(result, VARHDRSZ + size);
+
+	/* fields inside others, and an array inside another document: nobody's hot path */
+	for (i = list.ntop; i < list.n; i++)
+	{
+		struct varlena *without = dp_document_unset(DP_DOC_DATA(result), DP_DOC_SIZE(result),
+													form->paths[list.items[i].path].path);
+
 		if (without != NULL)
 			result = without;
 	}
 	if (!at_top)
 	{
-		struct varlena *without = result;
+		struct varlena *changed;
 
-		dp_builder_init(&b, 0);
-		dp_builder_begin_document(&b);
-		if (append_array(form, &b, "a", 1, array, &list, base != NULL))
+		if (has_array && made.data == NULL)
 		{
-			dp_builder_end(&b);
-			without = dp_builder_finish_bson(&b);
-			(void) dp_document_find(DP_DOC_DATA(without), DP_DOC_SIZE(without), "a", 1, &there);
-			result = dp_document_set(DP_DOC_DATA(result), DP_DOC_SIZE(result), form->into, &there);
+			uint8	   *bytes = palloc(array_size);
+
+			made.type = DP_TYPE_ARRAY;
+			made.data = bytes;
+			made.len = write_array(form, bytes, &list) - bytes;
 		}
-		else
-		{
-			without = dp_document_unset(DP_DOC_DATA(result), DP_DOC_SIZE(result), form->into);
-			if (without != NULL)
-				result = without;
-		}
+		changed = has_array ?
+			dp_document_set(DP_DOC_DATA(result), DP_DOC_SIZE(result), form->into, &made) :
+			without_array(form, result);
+		if (changed != NULL)
+			result = changed;
 	}
+	dp_check_document_size(DP_DOC_SIZE(result));
 	return result;
+}
+
+/*
+ * The document without an array that stands inside other documents, and without
+ * those of them that are empty then: packing has made them.
+ */
+static struct varlena *
+without_array(const DpAttributeForm *form, struct varlena *doc)
+{
+	int			n;
+
+	for (n = form->into->nsteps; n > 0; n--)
+	{
+		const char **names = palloc(sizeof(char *) * n);
+		uint32	   *lens = palloc(sizeof(uint32) * n);
+		DpPath	   *path;
+		DpValue		value;
+		struct varlena *without;
+		int			i;
+
+		for (i = 0; i < n; i++)
+		{
+			names[i] = form->into->steps[i].name;
+			lens[i] = form->into->steps[i].namelen;
+		}
+		path = dp_path_of_names(n, names, lens);
+		if (n < form->into->nsteps &&
+			(!nested_find(path, doc, &value) || value.type != DP_TYPE_DOCUMENT || value.len > DP_DOCUMENT_MIN_SIZE))
+			break;
+		without = dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path);
+		if (without != NULL)
+			doc = without;
+	}
+	return doc;
 }
 
 struct varlena *
@@ -665,7 +822,7 @@ dp_attribute_unpack(const DpAttributeForm *form, struct varlena *doc, int *left)
 	if (!at_top)
 	{
 		if (returning == n)
-			result = dp_document_unset(DP_DOC_DATA(result), DP_DOC_SIZE(result), form->into);
+			result = without_array(form, result);
 		else
 		{
 			struct varlena *rest;
