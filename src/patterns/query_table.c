@@ -33,6 +33,7 @@
 
 #include "bson/cast.h"
 #include "bson/catalog.h"
+#include "bson/compare.h"
 #include "patterns/change.h"
 #include "patterns/derive_run.h"
 #include "patterns/query_table.h"
@@ -140,6 +141,7 @@ dp_query_table(DpDecl *decl)
 	q = palloc0(sizeof(QueryTable));
 	q->decl = decl;
 	q->source = decl->target;
+	q->bson_value = dp_types()->bson_value;
 	pair = dp_decl_text(decl, "pair");
 	q->table = pair != NULL ? dp_pair_side(pair, q->source) : InvalidOid;
 	q->is_unique = dp_decl_bool(decl, "is_unique", false);
@@ -356,7 +358,25 @@ dp_query_image(QueryTable *q, struct varlena *doc, const Datum *key, QueryImage 
 		image->values[q->keys[i].attnum - 1] = key[i];
 		image->nulls[q->keys[i].attnum - 1] = false;
 	}
+	dp_query_abbreviate(q, image);
 	return true;
+}
+
+/*
+ * Most comparisons are decided by a few bytes of the first value.
+ */
+void
+dp_query_abbreviate(const QueryTable *q, QueryImage *image)
+{
+	const QueryColumn *column = &q->columns[0];
+
+	image->abbreviated = 0;
+	if (column->type == q->bson_value)
+	{
+		DpValue		value = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(image->values[column->attnum - 1]));
+
+		image->abbreviated = dp_value_abbreviate(&value);
+	}
 }
 
 /* The value of one column.  Returns false for what cannot be a part of a place: nothing, or a null. */
@@ -380,7 +400,7 @@ column_value(QueryTable *q, QueryColumn *column, struct varlena *doc, Datum *val
 			return false;
 		dp_check_value_depth(&found);
 	}
-	if (column->type == dp_types()->bson_value)
+	if (column->type == q->bson_value)
 	{
 		*value = PointerGetDatum(dp_value_to_varlena(&found));
 		*isnull = false;
@@ -434,6 +454,8 @@ dp_query_compare(const void *a, const void *b, void *arg)
 	const QueryImage *right = b;
 	int			i;
 
+	if (left->abbreviated != right->abbreviated)
+		return left->abbreviated < right->abbreviated ? -1 : 1;
 	for (i = 0; i < q->nplace + q->nkeys; i++)
 	{
 		QueryColumn *column = i < q->nplace ? &q->columns[i] : &q->keys[i - q->nplace];

@@ -62,6 +62,7 @@ typedef struct QueryTable
 	QueryColumn *keys;			/* without path and expr */
 	bool		is_unique;
 	int			limit;			/* 0: none */
+	Oid			bson_value;
 	int			natts;			/* of the table, dropped columns included */
 	DpLookup   *lookup;			/* of places */
 	DpLookup   *source_lookup;
@@ -78,6 +79,7 @@ typedef struct QueryImage
 {
 	Datum	   *values;
 	bool	   *nulls;
+	uint64		abbreviated;	/* first value of the place, see dp_query_abbreviate() */
 } QueryImage;
 
 /* query_table.c */
@@ -95,8 +97,9 @@ extern bool dp_query_image(QueryTable *q, struct varlena *doc, const Datum *key,
 extern void dp_query_place(const QueryTable *q, const QueryImage *image, Datum *place);
 extern int	dp_query_nplace(const QueryTable *q);
 
-/* Compares the places of two images; for qsort_arg() of QueryImage. */
+/* Compares the places of two images; for qsort_arg() of QueryImage.  The second makes an image that was not made by dp_query_image() ready for that. */
 extern int	dp_query_compare(const void *a, const void *b, void *q);
+extern void dp_query_abbreviate(const QueryTable *q, QueryImage *image);
 
 /* The hash of the partition of an image. */
 extern uint64 dp_query_partition_hash(const QueryTable *q, const QueryImage *image);

@@ -241,6 +241,7 @@ image_of_row(const QueryTable *q, HeapTuple tuple, TupleDesc desc, QueryImage *i
 			continue;
 		image->values[i] = SPI_getbinval(tuple, desc, ++column, &image->nulls[i]);
 	}
+	dp_query_abbreviate(q, image);
 }
 
 /* ---------------------------------------------------------------- partitions */

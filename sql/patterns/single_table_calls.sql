@@ -1,0 +1,184 @@
+-- Calls of single tables. They do what they do with the rights of the caller; those for single items and queries are in
+-- src/patterns/single_table_calls.c and single_table_query.c.
+
+CREATE FUNCTION single_table_key(rel regclass, entity text, doc bson) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_single_table_key' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION single_table_key(regclass, text, bson) IS
+  'the keys that an entity''s templates make of a document, {"PK": .., "SK": ..}, with values escaped; errors 42704 for an unknown entity, 23502 and 23514 for fields that are missing or no part of a key';
+
+CREATE FUNCTION single_table_put(rel regclass, entity text, doc bson, condition bson DEFAULT NULL) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_single_table_put' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION single_table_put(regclass, text, bson, bson) IS
+  'puts an item, in the place of the one with its keys, and returns it as it is stored; entity NULL: by what the document says. condition is a filter of the item that is there ({} if none is): '
+  'error 23514 if it is not met. Locks the item; errors 42704 for an unknown entity, 23502 and 23514 for fields that are missing or no part of a key, 40001 after too many attempts';
+
+CREATE FUNCTION single_table_get(rel regclass, pk text, sk text, fields bson DEFAULT NULL) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_single_table_get' LANGUAGE C STABLE;
+COMMENT ON FUNCTION single_table_get(regclass, text, text, bson) IS
+  'the item with these keys, projected if fields is given; NULL if there is none or it has expired. One look at the primary key';
+
+CREATE FUNCTION single_table_update(rel regclass, pk text, sk text, changes bson, condition bson DEFAULT NULL, upsert boolean DEFAULT false, array_filters bson_value DEFAULT NULL) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_single_table_update' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION single_table_update(regclass, text, text, bson, bson, boolean, bson_value) IS
+  'applies an update ({"$set": ..}) to an item and returns it as it is then; NULL if there is none, unless upsert makes one with these keys. condition as in single_table_put(). '
+  'Locks the item; errors 23514 if the condition is not met, those of bson_update(), and those of keys that cannot be computed any more';
+
+CREATE FUNCTION single_table_delete(rel regclass, pk text, sk text, condition bson DEFAULT NULL) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_single_table_delete' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION single_table_delete(regclass, text, text, bson) IS
+  'deletes an item and returns it, NULL if there was none; condition as in single_table_put(): error 23514 if it is not met. Locks the item';
+
+CREATE FUNCTION single_table_query(
+  rel regclass, pk text, sk_begins_with text DEFAULT NULL, sk_between text[] DEFAULT NULL, sk_op text DEFAULT NULL, sk text DEFAULT NULL,
+  index int DEFAULT NULL, descending boolean DEFAULT false, take int DEFAULT NULL, after bson DEFAULT NULL, filter bson DEFAULT NULL, fields bson DEFAULT NULL) RETURNS SETOF bson
+  AS 'MODULE_PATHNAME', 'dp_single_table_query' LANGUAGE C STABLE COST 100 ROWS 20;
+COMMENT ON FUNCTION single_table_query(regclass, text, text, text[], text, text, int, boolean, int, bson, bson, bson) IS
+  'items of one partition in the order of their sort keys (bytes), by the table''s keys or those of a secondary index: whose sort key begins with a text, lies between two (both included), or compares with sk by sk_op (=, <, <=, >, >=). '
+  'take: at most so many that match filter; after: the document that the page before has ended with; fields projects. Expired items are not shown. One index scan, takes no locks; error 22023 for arguments that do not fit';
+
+CREATE FUNCTION single_table_batch_get(rel regclass, keys bson_value, fields bson DEFAULT NULL) RETURNS SETOF bson
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp ROWS 100 AS $$
+DECLARE
+  o @extschema@.bson := @extschema@._single_table_options(rel);
+  k record;
+  item @extschema@.bson;
+BEGIN
+  IF keys IS NULL OR @extschema@.bson_typeof(keys) <> 'array' THEN
+    RAISE EXCEPTION 'keys must be an array of documents like {"PK": .., "SK": ..}' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  FOR k IN SELECT @extschema@.bson_typeof(e.value) AS type, e.value FROM @extschema@.bson_elements(keys) AS e (value) LOOP
+    IF k.type <> 'object' THEN
+      RAISE EXCEPTION 'keys must be an array of documents like {"PK": .., "SK": ..}' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    item := @extschema@.single_table_get(rel, @extschema@._single_table_key_of(k.value::@extschema@.bson, o, 'pk_field'), @extschema@._single_table_key_of(k.value::@extschema@.bson, o, 'sk_field'), fields);
+    IF item IS NOT NULL THEN
+      RETURN NEXT item;
+    END IF;
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION single_table_batch_get(regclass, bson_value, bson) IS
+  'the items with these keys, [{"PK": .., "SK": ..}, ..], in their order, without those that are not there; as single_table_get() each, in one snapshot; error 22023 for what are no keys';
+
+CREATE FUNCTION _single_table_key_of(doc bson, options bson, field text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  v @extschema@.bson_value := doc OPERATOR(@extschema@.->) format('"%s"', replace(@extschema@.bson_get_text(options, field), '"', '""'));
+BEGIN
+  IF v IS NULL OR @extschema@.bson_typeof(v) <> 'string' THEN
+    RAISE EXCEPTION 'a key has no "%"', @extschema@.bson_get_text(options, field) USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  RETURN v::text;
+END
+$$;
+COMMENT ON FUNCTION _single_table_key_of(bson, bson, text) IS 'a key that a document names; error 22023 if it does not';
+
+CREATE FUNCTION single_table_transact(rel regclass, ops bson_value) RETURNS integer
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  o @extschema@.bson := @extschema@._single_table_options(rel);
+  op record;
+  v record;
+  k @extschema@.bson;
+  steps text[] := '{}';
+  pks text[] := '{}';
+  sks text[] := '{}';
+  args @extschema@.bson[] := '{}';
+  s record;
+BEGIN
+  IF ops IS NULL OR @extschema@.bson_typeof(ops) <> 'array' THEN
+    RAISE EXCEPTION 'ops must be an array of documents like {"put": {..}}' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  FOR op IN SELECT CASE WHEN @extschema@.bson_typeof(e.value) = 'object' THEN e.value::@extschema@.bson END AS doc FROM @extschema@.bson_elements(ops) AS e (value) LOOP
+    SELECT b.key, CASE WHEN @extschema@.bson_typeof(b.value) = 'object' THEN b.value::@extschema@.bson END AS args, count(*) OVER () AS n INTO v FROM @extschema@.bson_each(op.doc) b;
+    IF v.n IS DISTINCT FROM 1 OR v.args IS NULL OR v.key NOT IN ('put', 'update', 'delete', 'check') THEN
+      RAISE EXCEPTION 'an operation is one of {"put": {..}}, {"update": {..}}, {"delete": {..}} and {"check": {..}}' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    PERFORM @extschema@._single_table_op_fields(v.key, v.args, o);
+    IF v.key = 'put' THEN
+      k := CASE WHEN @extschema@.bson_exists(v.args, 'entity')
+                THEN @extschema@.single_table_key(rel, @extschema@.bson_get_text(v.args, 'entity'), (v.args OPERATOR(@extschema@.->) 'doc'::text)::@extschema@.bson)
+                ELSE @extschema@._single_table_own_key(rel, (v.args OPERATOR(@extschema@.->) 'doc'::text)::@extschema@.bson, o) END;
+    ELSE
+      k := v.args;
+    END IF;
+    steps := steps || v.key; args := args || v.args;
+    pks := pks || @extschema@._single_table_key_of(k, o, 'pk_field'); sks := sks || @extschema@._single_table_key_of(k, o, 'sk_field');
+  END LOOP;
+  IF (SELECT count(*) <> count(DISTINCT (u.p, u.q)) FROM unnest(pks, sks) AS u (p, q)) THEN
+    RAISE EXCEPTION 'a transaction cannot have two operations on one item' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  -- locks are taken in the order of keys
+  FOR s IN SELECT u.step, u.p, u.q, u.arg, (u.arg OPERATOR(@extschema@.->) 'condition'::text)::@extschema@.bson AS condition
+           FROM unnest(steps, pks, sks, args) AS u (step, p, q, arg) ORDER BY u.p COLLATE "C", u.q COLLATE "C" LOOP
+    CASE s.step
+      WHEN 'put' THEN
+        PERFORM @extschema@.single_table_put(rel, @extschema@.bson_get_text(s.arg, 'entity'), (s.arg OPERATOR(@extschema@.->) 'doc'::text)::@extschema@.bson, s.condition);
+      WHEN 'update' THEN
+        PERFORM @extschema@.single_table_update(rel, s.p, s.q, (s.arg OPERATOR(@extschema@.->) 'update'::text)::@extschema@.bson, s.condition,
+          coalesce(@extschema@.bson_get_text(s.arg, 'upsert') = 'true', false), s.arg OPERATOR(@extschema@.->) 'array_filters'::text);
+      WHEN 'delete' THEN
+        PERFORM @extschema@.single_table_delete(rel, s.p, s.q, s.condition);
+      ELSE
+        PERFORM @extschema@.single_table_update(rel, s.p, s.q, '{"$set": {}}'::@extschema@.bson, s.condition);
+    END CASE;
+  END LOOP;
+  RETURN cardinality(steps);
+END
+$$;
+COMMENT ON FUNCTION single_table_transact(regclass, bson_value) IS
+  'does several operations, all or none: [{"put": {"entity": .., "doc": {..}, "condition": {..}}}, {"update": {"PK": .., "SK": .., "update": {..}, "condition": {..}}}, {"delete": {"PK": .., "SK": ..}}, '
+  '{"check": {"PK": .., "SK": .., "condition": {..}}}]. Returns how many. Locks the items in the order of their keys; errors 22023 for operations that are none, or two on one item, 23514 for a condition that is not met';
+
+CREATE FUNCTION _single_table_own_key(rel regclass, doc bson, options bson) RETURNS bson
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  image @extschema@.bson := @extschema@._single_table_image(rel, NULL, doc);
+BEGIN
+  IF @extschema@.bson_exists(image, 'error') THEN
+    RAISE EXCEPTION '%', @extschema@.bson_get_text(image, 'error') USING ERRCODE = 'check_violation';
+  END IF;
+  RETURN @extschema@.bson_build(@extschema@.bson_get_text(options, 'pk_field'), @extschema@.bson_get_text(image, 'pk'), @extschema@.bson_get_text(options, 'sk_field'), @extschema@.bson_get_text(image, 'sk'));
+END
+$$;
+COMMENT ON FUNCTION _single_table_own_key(regclass, bson, bson) IS 'keys of a document that says itself what it is; error 23514 if it is no item';
+
+CREATE FUNCTION _single_table_op_fields(op text, args bson, options bson) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  a record;
+  key_fields text[] := ARRAY[@extschema@.bson_get_text(options, 'pk_field'), @extschema@.bson_get_text(options, 'sk_field')];
+  known text[] := CASE op WHEN 'put' THEN '{entity,doc}' WHEN 'update' THEN key_fields || '{update,upsert,array_filters}'::text[] ELSE key_fields END || 'condition'::text;
+BEGIN
+  FOR a IN SELECT e.key, @extschema@.bson_typeof(e.value) AS type FROM @extschema@.bson_each(args) e LOOP
+    IF a.key <> ALL (known) THEN
+      RAISE EXCEPTION 'the operation "%" has no "%"', op, a.key USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF a.type <> (CASE WHEN a.key = ANY (key_fields) THEN 'string' WHEN a.key IN ('doc', 'update', 'condition') THEN 'object' WHEN a.key = 'upsert' THEN 'bool' WHEN a.key = 'array_filters' THEN 'array' ELSE 'string' END) THEN
+      RAISE EXCEPTION '"%" of the operation "%" cannot be a value of type %', a.key, op, a.type USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+  END LOOP;
+  IF (op = 'put' AND NOT @extschema@.bson_exists(args, 'doc')) OR (op = 'update' AND NOT @extschema@.bson_exists(args, 'update')) OR (op = 'check' AND NOT @extschema@.bson_exists(args, 'condition')) THEN
+    RAISE EXCEPTION 'the operation "%" needs "%"', op, CASE op WHEN 'put' THEN 'doc' WHEN 'update' THEN 'update' ELSE 'condition' END USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _single_table_op_fields(text, bson, bson) IS 'error 22023 for what is wrong with an operation of a transaction';
+
+CREATE FUNCTION single_table_purge(rel regclass, take int DEFAULT NULL) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  done bigint;
+BEGIN
+  IF NOT @extschema@.bson_exists(@extschema@._single_table_options(rel), 'ttl_field') THEN
+    RETURN 0;
+  END IF;
+  -- rows that somebody is writing may not have expired when he is done: another time
+  EXECUTE format('DELETE FROM %1$s AS t WHERE (t.pk, t.sk) IN (SELECT e.pk, e.sk FROM %1$s AS e WHERE e.expires_at <= $1 ORDER BY e.expires_at LIMIT $2 FOR UPDATE SKIP LOCKED) AND t.expires_at <= $1', rel)
+    USING clock_timestamp(), take;
+  GET DIAGNOSTICS done = ROW_COUNT;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION single_table_purge(regclass, int) IS
+  'deletes items that have expired, at most so many, the oldest first, and returns how many; leaves those out that somebody has locked. Needs DELETE, UPDATE and SELECT on the table';
