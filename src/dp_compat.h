@@ -128,6 +128,8 @@
 #define dp_update_needs_all_indexes(indexes) ((indexes) == TU_All)
 #define dp_insert_index_tuples(info, slot, estate) \
 	ExecInsertIndexTuples(info, slot, estate, false, false, NULL, NIL, false)
+#define dp_insert_index_tuples_unless(info, slot, estate, conflict, arbiters) \
+	ExecInsertIndexTuples(info, slot, estate, false, true, conflict, arbiters, false)
 #define dp_update_index_tuples(info, slot, estate, indexes) \
 	((indexes) != TU_None && (info)->ri_NumIndices > 0 ? \
 	 ExecInsertIndexTuples(info, slot, estate, true, false, NULL, NIL, (indexes) == TU_Summarizing) : NIL)
@@ -137,9 +139,23 @@
 #define dp_update_needs_all_indexes(indexes) (indexes)
 #define dp_insert_index_tuples(info, slot, estate) \
 	ExecInsertIndexTuples(info, slot, estate, false, false, NULL, NIL)
+#define dp_insert_index_tuples_unless(info, slot, estate, conflict, arbiters) \
+	ExecInsertIndexTuples(info, slot, estate, false, true, conflict, arbiters)
 #define dp_update_index_tuples(info, slot, estate, indexes) \
 	((indexes) && (info)->ri_NumIndices > 0 ? \
 	 ExecInsertIndexTuples(info, slot, estate, true, false, NULL, NIL) : NIL)
+#endif
+
+/*
+ * Whether a row that is going to be inserted would conflict with another one:
+ * PostgreSQL 18 wants to know the row.
+ */
+#if PG_VERSION_NUM >= 180000
+#define dp_check_index_constraints(info, slot, estate, conflict, arbiters) \
+	ExecCheckIndexConstraints(info, slot, estate, conflict, &(slot)->tts_tid, arbiters)
+#else
+#define dp_check_index_constraints(info, slot, estate, conflict, arbiters) \
+	ExecCheckIndexConstraints(info, slot, estate, conflict, arbiters)
 #endif
 
 #if PG_VERSION_NUM >= 170000

@@ -636,10 +636,11 @@ decl_make(Relation rel, const Trigger *trigger, const char *pattern)
 	decl->owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
 	ReleaseSysCache(tuple);
 
-	/* relations of measurements have neither */
+	/* relations of measurements have neither, key-value spaces no documents */
 	if (rel->rd_rel->relkind != RELKIND_FOREIGN_TABLE)
 	{
-		decl_read_doc_column(decl, rel);
+		if (strcmp(pattern, "kv") != 0)
+			decl_read_doc_column(decl, rel);
 		decl_read_key(decl, rel);
 	}
 	return decl;

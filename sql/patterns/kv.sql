@@ -1,0 +1,232 @@
+-- Key-value structures: spaces, keys, and what is the same for all structures. The functions are in src/patterns/kv*.c.
+
+CREATE FUNCTION kv_trigger() RETURNS trigger
+  AS 'MODULE_PATHNAME', 'dp_kv_trigger' LANGUAGE C;
+COMMENT ON FUNCTION kv_trigger() IS 'trigger of the tables of a key-value space: refuses direct writes (55000); made by kv_create';
+
+CREATE FUNCTION kv_create(space text) RETURNS text
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t text;
+BEGIN
+  IF space IS NULL THEN
+    RAISE EXCEPTION 'space must not be null' USING ERRCODE = 'null_value_not_allowed';
+  ELSIF length(space) = 0 OR octet_length(space) > 63 THEN
+    RAISE EXCEPTION 'the name of a space has 1 to 63 bytes' USING ERRCODE = 'invalid_name';
+  END IF;
+  IF NOT EXISTS (SELECT FROM pg_namespace n WHERE n.nspname = space) THEN
+    EXECUTE format('CREATE SCHEMA %I', space);
+  END IF;
+  EXECUTE format('CREATE TABLE %I.keys (key text COLLATE "C" PRIMARY KEY, type text COLLATE "C" NOT NULL, expires_at timestamptz, kept_by regclass)', space);
+  EXECUTE format('CREATE INDEX keys_expires_at ON %I.keys (expires_at) WHERE expires_at IS NOT NULL', space);
+  EXECUTE format('CREATE TABLE %I.hashes (key text COLLATE "C", field text COLLATE "C", value @extschema@.bson_value NOT NULL, PRIMARY KEY (key, field)) WITH (fillfactor = 90)', space);
+  EXECUTE format('CREATE TABLE %I.sets (key text COLLATE "C", member @extschema@.bson_value, PRIMARY KEY (key, member))', space);
+  EXECUTE format('CREATE TABLE %I.scores (key text COLLATE "C", member @extschema@.bson_value, score @extschema@.bson_value NOT NULL, PRIMARY KEY (key, member)) WITH (fillfactor = 90)', space);
+  EXECUTE format('CREATE INDEX scores_order ON %I.scores (key, score, member)', space);
+  EXECUTE format('CREATE TABLE %I.counts (key text COLLATE "C", level smallint, score @extschema@.bson_value, member @extschema@.bson_value, slot bigint, '
+                 'amount bigint NOT NULL, PRIMARY KEY (key, level, score, member, slot)) WITH (fillfactor = 50)', space);
+  FOREACH t IN ARRAY ARRAY['keys', 'hashes', 'sets', 'scores', 'counts'] LOOP
+    EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %I.%I FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.kv_trigger(%L)',
+                   'zz_docpatterns_90_kv_' || t, space, t, CASE WHEN t = 'keys' THEN '{"name": "space"}' ELSE 'guard' END);
+    EXECUTE format('COMMENT ON TABLE %I.%I IS %L', space, t,
+                   CASE t WHEN 'keys' THEN 'keys of a key-value space with their types' WHEN 'hashes' THEN 'fields of hashes' WHEN 'sets' THEN 'members of sets'
+                          WHEN 'scores' THEN 'members of sorted sets with their scores' ELSE 'members of sorted sets, counted by blocks' END);
+  END LOOP;
+  RETURN space;
+END
+$$;
+COMMENT ON FUNCTION kv_create(text) IS
+  'makes a key-value space: a schema of that name (unless there is one) with the tables keys, hashes, sets, scores and counts, owned by the caller. Returns the name. '
+  'Errors 42501 without the right to make a schema or tables in it, 42P07 if it has such tables already, 22004, 42602';
+
+-- Keys --------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION kv_del(space text, VARIADIC keys text[]) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_kv_del' LANGUAGE C VOLATILE COST 100;
+COMMENT ON FUNCTION kv_del(text, text[]) IS
+  'removes keys, of whatever type, with all they hold; returns how many there were. Locks them exclusively, in order; needs DELETE on the table keys; errors 22004, 3F000, 42809, 42501, 55000 for a board that a table keeps';
+
+CREATE FUNCTION kv_exists(space text, VARIADIC keys text[]) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_kv_exists' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION kv_exists(text, text[]) IS 'how many of the keys there are; one that is named twice counts twice. Needs SELECT on the table keys; errors 3F000, 42809, 42501';
+
+CREATE FUNCTION kv_type_of(space text, key text) RETURNS text
+  AS 'MODULE_PATHNAME', 'dp_kv_type_of' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION kv_type_of(text, text) IS 'type of a key: hash, set, zset, or none where there is none. Needs SELECT on the table keys; errors 3F000, 42809, 42501';
+
+CREATE FUNCTION kv_expire(space text, key text, seconds double precision) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_kv_expire' LANGUAGE C VOLATILE COST 100;
+COMMENT ON FUNCTION kv_expire(text, text, double precision) IS
+  'gives a key a time to live, in seconds from now (by the clock); whether there is such a key. When it is over the key is gone at once, for everybody. '
+  'Locks the key shared and its row in keys; needs UPDATE on that table; errors 22004, 22008, 3F000, 42809, 42501, 55000';
+
+CREATE FUNCTION kv_persist(space text, key text) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_kv_persist' LANGUAGE C VOLATILE COST 100;
+COMMENT ON FUNCTION kv_persist(text, text) IS 'takes the time to live from a key; whether it had one. Locks and rights as kv_expire; errors 22004, 3F000, 42809, 42501, 55000';
+
+CREATE FUNCTION kv_ttl(space text, key text) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_kv_ttl' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION kv_ttl(text, text) IS 'seconds that a key has to live, -1 for one that does not expire, -2 where there is none. Needs SELECT on the table keys; errors 3F000, 42809, 42501';
+
+CREATE FUNCTION _kv_matches(key text, pattern text) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_kv_matches' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION _kv_matches(text, text) IS 'whether a key matches a pattern of kv_keys';
+
+-- The space's schema, if its tables are there.
+CREATE FUNCTION _kv_space(space text) RETURNS text
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  -- looks at the tables and at the caller's rights
+  PERFORM @extschema@.kv_exists(space, VARIADIC '{}'::text[]);
+  RETURN quote_ident(space);
+END
+$$;
+COMMENT ON FUNCTION _kv_space(text) IS 'the quoted name of the schema of a key-value space; errors 3F000, 42809, 42501';
+
+CREATE FUNCTION kv_keys(space text, pattern text DEFAULT '*') RETURNS SETOF text
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN QUERY EXECUTE format(
+    'SELECT k.key FROM %1$s.keys k WHERE @extschema@._kv_matches(k.key, $1) AND @extschema@.kv_exists($2, k.key) = 1 ORDER BY k.key',
+    @extschema@._kv_space(space)) USING pattern, space;
+END
+$$;
+COMMENT ON FUNCTION kv_keys(text, text) IS
+  'keys that match a pattern, in order: * any characters, ? one, [abc] and [^a-z] one of these or none of them, a backslash before a character that means itself. Reads all keys; needs SELECT on the table keys; errors 3F000, 42809, 42501';
+
+CREATE FUNCTION _kv_purge_key(space text, key text) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_kv_purge_key' LANGUAGE C VOLATILE COST 100;
+COMMENT ON FUNCTION _kv_purge_key(text, text) IS 'removes a key that has expired or holds nothing, unless somebody is writing to it; whether it did';
+
+CREATE FUNCTION kv_purge(space text, take bigint DEFAULT NULL) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  place text;
+  k text;
+  purged bigint := 0;
+BEGIN
+  IF space IS NULL THEN
+    RAISE EXCEPTION 'space must not be null' USING ERRCODE = 'null_value_not_allowed';
+  ELSIF take < 0 THEN
+    RAISE EXCEPTION 'take must be zero or more' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  place := @extschema@._kv_space(space);
+  FOR k IN EXECUTE format('SELECT k.key FROM %s.keys k WHERE k.expires_at <= clock_timestamp() ORDER BY k.key LIMIT $1', place) USING take LOOP
+    purged := purged + @extschema@._kv_purge_key(space, k)::int;
+  END LOOP;
+  -- what two who removed the last members at the same time have left
+  FOR k IN EXECUTE format('SELECT k.key FROM %1$s.keys k WHERE k.kept_by IS NULL AND NOT EXISTS (SELECT FROM %1$s.hashes h WHERE h.key = k.key) '
+                          'AND NOT EXISTS (SELECT FROM %1$s.sets s WHERE s.key = k.key) AND NOT EXISTS (SELECT FROM %1$s.scores s WHERE s.key = k.key) '
+                          'ORDER BY k.key LIMIT $1', place) USING take - purged LOOP
+    purged := purged + @extschema@._kv_purge_key(space, k)::int;
+  END LOOP;
+  RETURN purged;
+END
+$$;
+COMMENT ON FUNCTION kv_purge(text, bigint) IS
+  'removes what keys that have expired still occupy, of at most that many of them, and empty ones; returns how many. They have not been seen since they expired. '
+  'Leaves out those that somebody is writing to; needs SELECT and DELETE on the table keys and SELECT on the others; errors 22004, 22023, 3F000, 42809, 42501';
+
+-- Verbs -------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION _kv_repair_key(space text, key text) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_kv_repair_key' LANGUAGE C VOLATILE COST 1000;
+COMMENT ON FUNCTION _kv_repair_key(text, text) IS 'brings the row in keys and the counts of a key in line with its members; errors 23000 for members of two types, 42501 unless the caller owns the space';
+
+CREATE FUNCTION _kv_place(rel regclass) RETURNS text
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+  SELECT n.nspname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = $1
+$$;
+COMMENT ON FUNCTION _kv_place(regclass) IS 'the space that a table belongs to';
+
+CREATE FUNCTION _kv_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  s text := quote_ident(@extschema@._kv_place(rel));
+  t record;
+BEGIN
+  FOR t IN SELECT * FROM (VALUES ('hashes', 'hash'), ('sets', 'set'), ('scores', 'zset')) AS v (side, type) LOOP
+    RETURN QUERY EXECUTE format(
+      'SELECT @extschema@.to_bson(m.key), ''key'', %2$L, coalesce((SELECT k.type FROM %1$s.keys k WHERE k.key = m.key), ''none'') '
+      'FROM (SELECT DISTINCT t.key FROM %1$s.%3$I t) m WHERE NOT EXISTS (SELECT FROM %1$s.keys k WHERE k.key = m.key AND k.type = %2$L) ORDER BY m.key',
+      s, t.type, t.side);
+  END LOOP;
+  RETURN QUERY EXECUTE format(
+    'SELECT @extschema@.to_bson(m.key), ''score'', ''an int64 or a double'', m.score::text FROM %1$s.scores m '
+    'WHERE @extschema@.bson_typeof(m.score) NOT IN (''double'', ''long'') OR m.score::text = ''NaN'' ORDER BY m.key, m.member', s);
+  RETURN QUERY EXECUTE format(
+    'SELECT @extschema@.to_bson(k.key), ''blocks'', ''a first block'', ''none'' FROM %1$s.keys k WHERE k.type = ''zset'' '
+    'AND NOT EXISTS (SELECT FROM %1$s.counts c WHERE c.key = k.key AND c.level = 1 AND @extschema@.bson_typeof(c.score) = ''minKey'') ORDER BY k.key', s);
+  RETURN QUERY EXECUTE format(
+    'WITH nodes AS (SELECT c.key, c.level, c.score, c.member, sum(c.amount) AS amount FROM %1$s.counts c GROUP BY c.key, c.level, c.score, c.member), '
+    'bounds AS (SELECT n.*, lead(n.score, 1, ''{"$maxKey": 1}'') OVER w AS next_score, lead(n.member, 1, ''{"$maxKey": 1}'') OVER w AS next_member '
+    'FROM nodes n WINDOW w AS (PARTITION BY n.key, n.level ORDER BY n.score, n.member)) '
+    'SELECT @extschema@.to_bson(b.key), format(''members of a block of level %%s'', b.level), m.n::text, b.amount::text FROM bounds b '
+    'CROSS JOIN LATERAL (SELECT count(*) AS n FROM %1$s.scores m WHERE m.key = b.key '
+    'AND ROW(m.score, m.member) OPERATOR(@extschema@.>=) ROW(b.score, b.member) AND ROW(m.score, m.member) OPERATOR(@extschema@.<) ROW(b.next_score, b.next_member)) m '
+    'WHERE m.n <> b.amount ORDER BY b.key, b.level, b.score, b.member', s);
+  RETURN QUERY EXECUTE format(
+    'SELECT @extschema@.to_bson(u.key), format(''bound of level %%s'', u.level), ''one of the level below'', ''none'' FROM '
+    '(SELECT DISTINCT c.key, c.level, c.score, c.member FROM %1$s.counts c WHERE c.level > 1) u '
+    'WHERE NOT EXISTS (SELECT FROM %1$s.counts d WHERE d.key = u.key AND d.level = u.level - 1 AND d.score OPERATOR(@extschema@.=) u.score AND d.member OPERATOR(@extschema@.=) u.member) '
+    'ORDER BY u.key, u.level', s);
+END
+$$;
+COMMENT ON FUNCTION _kv_check(regclass, text) IS 'pattern_check of a key-value space: types of keys, scores, and the counts of blocks';
+
+CREATE FUNCTION _kv_repair(rel regclass, name text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  space text := @extschema@._kv_place(rel);
+  k text;
+  done bigint := 0;
+BEGIN
+  FOR k IN SELECT DISTINCT c.key::text FROM @extschema@._kv_check(rel, name) c WHERE c.what <> 'score' LOOP
+    done := done + @extschema@._kv_repair_key(space, k)::int;
+  END LOOP;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _kv_repair(regclass, text) IS 'pattern_repair of a key-value space: keys and counts follow the members; returns how many keys were repaired';
+
+CREATE FUNCTION _kv_alter(rel regclass, name text, changes bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  c record;
+BEGIN
+  FOR c IN SELECT e.key FROM @extschema@.bson_each(changes) e LOOP
+    RAISE EXCEPTION 'option "%" of a key-value space cannot be changed', c.key USING ERRCODE = 'invalid_parameter_value';
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _kv_alter(regclass, text, bson) IS 'pattern_alter of a key-value space, which has no options';
+
+CREATE FUNCTION _kv_pending(rel regclass, name text) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT format('SELECT ROW(k.key) FROM %s k WHERE false', $1)
+$$;
+COMMENT ON FUNCTION _kv_pending(regclass, text) IS 'pattern_build of a key-value space: commands never leave anything to do';
+
+CREATE FUNCTION _kv_disable(rel regclass, name text, how bson) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  s text := quote_ident(@extschema@._kv_place(rel));
+  t text;
+  done bigint;
+BEGIN
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(NULL) d
+             WHERE d.pattern = 'kv_leaderboard' AND @extschema@.bson_get_text(d.options, 'space') = @extschema@._kv_place(rel)) THEN
+    RAISE EXCEPTION 'boards of the space are kept from tables' USING ERRCODE = 'dependent_objects_still_exist', HINT = 'pattern_list() shows them; disable them first.';
+  END IF;
+  EXECUTE format('LOCK TABLE %s.keys IN ACCESS EXCLUSIVE MODE', s);
+  EXECUTE format('SELECT count(*) FROM %s.keys', s) INTO done;
+  FOREACH t IN ARRAY ARRAY['keys', 'hashes', 'sets', 'scores', 'counts'] LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s.%I', 'zz_docpatterns_90_kv_' || t, s, t);
+  END LOOP;
+  IF @extschema@.bson_get_text(how, 'keep_data') IS DISTINCT FROM 'true' THEN
+    EXECUTE format('DROP TABLE %s.counts', s);
+  END IF;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _kv_disable(regclass, text, bson) IS 'pattern_disable of a key-value space: plain tables are left, without the counts of blocks; error 2BP01 while boards are kept in it';

@@ -1,0 +1,136 @@
+-- Boards of key-value spaces that are made of a table's documents. The trigger is in src/patterns/kv_leaderboard.c.
+
+CREATE FUNCTION kv_leaderboard_trigger() RETURNS trigger
+  AS 'MODULE_PATHNAME', 'dp_kv_leaderboard_trigger' LANGUAGE C;
+COMMENT ON FUNCTION kv_leaderboard_trigger() IS 'trigger of tables that keep a board; made by kv_leaderboard';
+
+CREATE FUNCTION _kv_score(value bson_value) RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_kv_score_of' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION _kv_score(bson_value) IS 'the score that a field of a document gives, NULL if it is no number';
+
+CREATE FUNCTION _kv_leaderboard_make(rel regclass, name text) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_kv_leaderboard_remake' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION _kv_leaderboard_make(regclass, text) IS 'makes a board anew from the documents, with its key locked exclusively; how many members it has; error 42501 unless the caller owns the table';
+
+CREATE FUNCTION _kv_leaderboard_release(rel regclass, name text, keep boolean) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_kv_leaderboard_release' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION _kv_leaderboard_release(regclass, text, boolean) IS 'makes a board an ordinary one, or removes it; how many members it has; error 42501 unless the caller owns the table';
+
+CREATE FUNCTION kv_leaderboard(space text, key text, rel regclass, score_path text, member_path text DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  options @extschema@.bson;
+BEGIN
+  IF space IS NULL OR key IS NULL OR score_path IS NULL THEN
+    RAISE EXCEPTION 'space, key and score_path must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
+  PERFORM @extschema@._pattern_require_owner(rel);
+  name := coalesce(name, key);
+  IF @extschema@.kv_exists(space, key) > 0 THEN
+    RAISE EXCEPTION 'space "%" has a key "%" already', space, key USING ERRCODE = 'duplicate_object';
+  END IF;
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'kv_leaderboard' AND d.name = kv_leaderboard.name) THEN
+    RAISE EXCEPTION 'table % has a board named "%" already', t.base, name USING ERRCODE = 'duplicate_object';
+  END IF;
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(NULL) d WHERE d.pattern = 'kv_leaderboard'
+               AND @extschema@.bson_get_text(d.options, 'space') = space AND @extschema@.bson_get_text(d.options, 'key') = key) THEN
+    RAISE EXCEPTION 'key "%" of space "%" is kept by another table', key, space USING ERRCODE = 'duplicate_object';
+  END IF;
+  -- both paths can be read
+  PERFORM @extschema@.bson_exists('{}'::@extschema@.bson, score_path), @extschema@.bson_exists('{}'::@extschema@.bson, coalesce(member_path, score_path));
+  options := @extschema@.bson_build('name', name, 'space', space, 'key', key, 'score_path', score_path);
+  IF member_path IS NOT NULL THEN
+    options := @extschema@.bson_set(options, 'member_path', member_path);
+  END IF;
+  options := @extschema@.bson_set(options, 'doc_column', t.doc);
+  EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.kv_leaderboard_trigger(%L)',
+                 @extschema@._pattern_own_trigger(rel, 80, 'kv_leaderboard', name, NULL, 29), rel, options::text);
+  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.kv_leaderboard_trigger(''of'', %L)',
+                 @extschema@._pattern_own_trigger(rel, 80, 'kv_leaderboard', name, 'begin', 22), rel, name);
+  EXECUTE format('CREATE TRIGGER %I AFTER TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.kv_leaderboard_trigger(''of'', %L)',
+                 @extschema@._pattern_own_trigger(rel, 80, 'kv_leaderboard', name, 'truncate', 32), rel, name);
+  PERFORM @extschema@._kv_leaderboard_make(rel, name);
+  RETURN name;
+END
+$$;
+COMMENT ON FUNCTION kv_leaderboard(text, text, regclass, text, text, text, text) IS
+  'keeps a sorted set from a table''s documents, in the same transaction: the score is the number at score_path, the member the row''s key or what stands at member_path. Documents without a number there are not on the board. '
+  'The board is made at once; other writes to its key are refused. Returns the name of the declaration (default: the key). '
+  'Locks the table against writers; errors 22004, 22023 for a bad path, 23505 for two documents with one member, 42710 for a key or a name that is taken, 42501 unless the caller owns the table and may write to the space';
+
+CREATE FUNCTION _kv_leaderboard_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  o @extschema@.bson;
+BEGIN
+  SELECT d.options INTO o FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'kv_leaderboard' AND d.name = _kv_leaderboard_check.name;
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) p;
+  RETURN QUERY EXECUTE format(
+    'SELECT coalesce(d.member, b.member), ''score'', d.score::text, b.score::text FROM '
+    '(SELECT q.member, q.score FROM (SELECT %1$s AS member, @extschema@._kv_score(s.%2$I OPERATOR(@extschema@.->) %3$L::text) AS score FROM %4$s s) q '
+    'WHERE q.member IS NOT NULL AND q.score IS NOT NULL) d '
+    'FULL JOIN (SELECT m.member, m.score FROM %5$s.scores m WHERE m.key = %6$L) b ON b.member OPERATOR(@extschema@.=) d.member '
+    'WHERE (d.score OPERATOR(@extschema@.=) b.score) IS NOT TRUE ORDER BY 1',
+    CASE WHEN @extschema@.bson_exists(o, 'member_path') THEN format('s.%I OPERATOR(@extschema@.->) %L::text', t.doc, @extschema@.bson_get_text(o, 'member_path')) ELSE t.key_value END,
+    t.doc, @extschema@.bson_get_text(o, 'score_path'), rel, @extschema@._kv_space(@extschema@.bson_get_text(o, 'space')), @extschema@.bson_get_text(o, 'key'));
+END
+$$;
+COMMENT ON FUNCTION _kv_leaderboard_check(regclass, text) IS 'pattern_check of a board that is kept from a table: its members and scores are those of the documents';
+
+CREATE FUNCTION _kv_leaderboard_repair(rel regclass, name text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  wrong bigint;
+BEGIN
+  SELECT count(*) INTO wrong FROM @extschema@._kv_leaderboard_check(rel, name);
+  IF wrong > 0 THEN
+    PERFORM @extschema@._kv_leaderboard_make(rel, name);
+  END IF;
+  RETURN wrong;
+END
+$$;
+COMMENT ON FUNCTION _kv_leaderboard_repair(regclass, text) IS 'pattern_repair of a board that is kept from a table: it is made anew if anything differs; returns how many members did';
+
+CREATE FUNCTION _kv_leaderboard_alter(rel regclass, name text, changes bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  c record;
+BEGIN
+  FOR c IN SELECT e.key FROM @extschema@.bson_each(changes) e LOOP
+    RAISE EXCEPTION 'option "%" of a board cannot be changed', c.key
+      USING ERRCODE = 'invalid_parameter_value', HINT = 'pattern_disable(rel, name) ends the board; kv_leaderboard declares another one.';
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _kv_leaderboard_alter(regclass, text, bson) IS 'pattern_alter of a board that is kept from a table, none of whose options can be changed';
+
+CREATE FUNCTION _kv_leaderboard_pending(rel regclass, name text) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT format('SELECT ROW(t.*) FROM %s t WHERE false', $1)
+$$;
+COMMENT ON FUNCTION _kv_leaderboard_pending(regclass, text) IS 'pattern_build of a board that is kept from a table: it is made when it is declared';
+
+CREATE FUNCTION _kv_leaderboard_disable(rel regclass, name text, how bson) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  members bigint;
+  t record;
+BEGIN
+  EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
+  members := @extschema@._kv_leaderboard_release(rel, name, @extschema@.bson_get_text(how, 'keep_data') = 'true');
+  FOR t IN
+    SELECT g.tgname FROM pg_trigger g
+    WHERE g.tgrelid = rel AND g.tgfoid = '@extschema@.kv_leaderboard_trigger()'::regprocedure
+      AND (g.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to(name, 'UTF8') || '\x00'::bytea
+           OR g.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'kv_leaderboard' AND d.name = _kv_leaderboard_disable.name))
+    ORDER BY g.tgnargs DESC
+  LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s', t.tgname, rel);
+  END LOOP;
+  RETURN members;
+END
+$$;
+COMMENT ON FUNCTION _kv_leaderboard_disable(regclass, text, bson) IS 'pattern_disable of a board that is kept from a table: the board goes, or with keep_data becomes an ordinary one; returns how many members it has';
