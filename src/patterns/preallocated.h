@@ -14,8 +14,8 @@
  *
  * preallocated_shape.c knows the shapes, preallocated.c has the options and the
  * triggers, preallocated_claims.c what concerns the table of claims,
- * preallocated_calls.c the functions that users call, preallocated_ranges.c
- * converts cells into ranges.
+ * preallocated_calls.c the functions that users call, preallocated_whole.c whole
+ * documents, preallocated_ranges.c converts cells into ranges.
  */
 #ifndef DP_PATTERNS_PREALLOCATED_H
 #define DP_PATTERNS_PREALLOCATED_H
@@ -77,6 +77,9 @@ extern int	dp_preallocated_expire(Preallocated *p, struct varlena *doc, DpCells 
  */
 typedef struct varlena *(*DpPreallocatedChange) (Preallocated *p, struct varlena *doc, const DpKey *key, void *arg);
 extern bool dp_preallocated_write(Preallocated *p, const DpKey *key, LockTupleMode mode, DpPreallocatedChange change, void *arg);
+
+/* Brings a document in shape: taken cells become claims.  Whether it had to be written. */
+extern bool dp_preallocated_settle(Preallocated *p, const DpKey *key);
 
 /* preallocated_claims.c: the table of claims.  All are called inside SPI_connect(). */
 
