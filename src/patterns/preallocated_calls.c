@@ -71,6 +71,7 @@ static void see_row(Preallocated *p, const DpKey *key);
 static struct varlena *see_document(Preallocated *p, const DpKey *key);
 static TimestampTz hold_end(const Request *r, TimestampTz now);
 static DpCell *request_cell(const Request *r, DpCells *cells, int i);
+static void free_value(const char *slot) pg_attribute_noreturn();
 static Datum request_run(FunctionCallInfo fcinfo, Verb verb);
 static bool run_with_claims(Request *r, struct varlena *doc);
 static struct varlena *run_in_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg);
@@ -140,13 +141,30 @@ request_run(FunctionCallInfo fcinfo, Verb verb)
 static bool
 run_with_claims(Request *r, struct varlena *doc)
 {
-	DpCells    *cells = dp_preallocated_cells(r->p, doc, &r->key);
 	TimestampTz now = GetCurrentTimestamp();
+	DpCells    *cells = NULL;
+	DpValue		field;
+	const char *why = "";
 	bool		taken = false;
 	int			i;
 
+	if (!dp_preallocated_field(r->p, doc, &field, &why))
+		dp_preallocated_refuse(r->p, &r->key, "does not have its shape", why);
 	for (i = 0; i < r->n; i++)
+	{
+		/* most documents need not be looked at as a whole */
+		DpSlotState state = cells == NULL ? dp_shape_slot(r->p->shape, &field, r->slots[i]) : DP_SLOT_OTHERWISE;
+
+		if (state == DP_SLOT_FREE)
+		{
+			if (dp_value_compare(&r->p->shape->fill, &r->holder) == 0)
+				free_value(r->slots[i]);
+			continue;
+		}
+		if (cells == NULL)
+			cells = dp_preallocated_cells(r->p, doc, &r->key);
 		taken = request_cell(r, cells, i)->taken || taken;
+	}
 	switch (r->verb)
 	{
 		case VERB_CLAIM:
@@ -660,10 +678,17 @@ request_cell(const Request *r, DpCells *cells, int i)
 				 errmsg("the document %s of table %s has no slot \"%.20s\"",
 						dp_key_to_text(r->p->decl, &r->key), dp_relation_name(r->p->decl->target), r->slots[i])));
 	if (dp_cell_is_free_value(r->p->shape, cells, cell, &r->holder))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the holder of slot \"%s\" cannot be what a free one holds", cell->name)));
+		free_value(cell->name);
 	return cell;
+}
+
+/* Raises INVALID_PARAMETER_VALUE. */
+static void
+free_value(const char *slot)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("the holder of slot \"%s\" cannot be what a free one holds", slot)));
 }
 
 /*

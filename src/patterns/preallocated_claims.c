@@ -27,7 +27,6 @@
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -40,7 +39,7 @@
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
 
-static const char plan_read, plan_taken, plan_versions, plan_insert, plan_undo, plan_lock, plan_prolong, plan_release,
+static const char plan_read, plan_taken, plan_versions, plan_insert, plan_delete, plan_lock, plan_prolong,
 			plan_drop, plan_take_out, plan_put_in, plan_adopt, plan_orphans, plan_exists;
 
 /* A row whose key changes */
@@ -60,8 +59,8 @@ static bool callbacks_registered = false;
 static Oid	claims_table(Preallocated *p);
 static SPIPlanPtr claims_plan(Preallocated *p, const void *id, const char *before, const char *condition,
 							  const char *after, int nextra, const Oid *extra);
-static Datum slots_array(const char *const *slots, int n);
-static void verify_snapshot(Preallocated *p, Datum *values);
+static void claims_delete(Preallocated *p, Datum *values, const char *slot);
+static void verify_snapshot(Preallocated *p, const DpKey *key, const char *const *slots, int n);
 static uint64 run_with_snapshot(DpDecl *decl, SPIPlanPtr plan, Datum *values, Snapshot snapshot);
 static bool claims_lock(Preallocated *p, const DpKey *key, const char *const *slots, int n, const DpValue *holder,
 						bool expired_too);
@@ -144,18 +143,6 @@ dp_preallocated_row(Preallocated *p, const void *id, const char *what, const cha
 	return dp_run(decl, plan, (Datum *) key->values, NULL, flags, 1, SPI_OK_SELECT) > 0;
 }
 
-/* Names as a text[]. */
-static Datum
-slots_array(const char *const *slots, int n)
-{
-	Datum	   *values = palloc(sizeof(Datum) * n);
-	int			i;
-
-	for (i = 0; i < n; i++)
-		values[i] = CStringGetTextDatum(slots[i]);
-	return PointerGetDatum(construct_array(values, n, TEXTOID, -1, false, TYPALIGN_INT));
-}
-
 int
 dp_claims_read(Preallocated *p, const DpKey *key, bool latest, TimestampTz now, DpClaim **claims)
 {
@@ -207,6 +194,8 @@ dp_claims_show(DpCells *cells, const DpClaim *claims, int n)
  * First a look: what is taken for certain costs no transaction number and no
  * lock.  Then the rows are made, or taken over from holders whose time is over;
  * who is faster wins, and who is slower waits for him and finds the slot taken.
+ * Each slot is a statement of its own, so that it is always found by the whole
+ * primary key.
  */
 bool
 dp_claims_take(Preallocated *p, const DpKey *key, const char *const *slots, int n,
@@ -215,16 +204,16 @@ dp_claims_take(Preallocated *p, const DpKey *key, const char *const *slots, int 
 	DpDecl	   *decl = p->decl;
 	int			nkeys = decl->nkeys;
 	Oid			table = claims_table(p);
-	Oid			extra[] = {TEXTARRAYOID, TIMESTAMPTZOID, TIMESTAMPTZOID, dp_types()->bson_value};
+	Oid			extra[] = {TEXTOID, TIMESTAMPTZOID, TIMESTAMPTZOID, dp_types()->bson_value};
 	Datum		values[INDEX_MAX_KEYS + 4];
 	char		nulls[INDEX_MAX_KEYS + 5];
 	char		condition[200];
 	SPIPlanPtr	plan;
-	uint64		done;
+	int			i;
+	int			made;
 
 	memset(nulls, ' ', sizeof(nulls));
 	memcpy(values, key->values, sizeof(Datum) * nkeys);
-	values[nkeys] = slots_array(slots, n);
 	values[nkeys + 1] = TimestampTzGetDatum(now);
 	values[nkeys + 2] = TimestampTzGetDatum(until);
 	if (TIMESTAMP_IS_NOEND(until))
@@ -235,15 +224,21 @@ dp_claims_take(Preallocated *p, const DpKey *key, const char *const *slots, int 
 	 * SERIALIZABLE notes what is read by pages of the index, which claims of
 	 * other slots write to: it reads only where it gets nothing.
 	 */
-	if (IsolationUsesXactSnapshot() && !IsolationIsSerializable())
-		verify_snapshot(p, values);
-	snprintf(condition, sizeof(condition),
-			 " AND c.slot OPERATOR(pg_catalog.=) ANY ($%d) AND (c.until IS NULL OR c.until OPERATOR(pg_catalog.>) $%d)",
-			 nkeys + 1, nkeys + 2);
-	if (!IsolationIsSerializable() &&
-		dp_run(decl, claims_plan(p, &plan_taken, "SELECT 1 FROM", condition, "", 2, extra), values, nulls,
-			   DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) > 0)
-		return false;
+	if (!IsolationIsSerializable())
+	{
+		if (IsolationUsesXactSnapshot())
+			verify_snapshot(p, key, slots, n);
+		snprintf(condition, sizeof(condition),
+				 " AND c.slot OPERATOR(pg_catalog.=) $%d AND (c.until IS NULL OR c.until OPERATOR(pg_catalog.>) $%d)",
+				 nkeys + 1, nkeys + 2);
+		plan = claims_plan(p, &plan_taken, "SELECT 1 FROM", condition, "", 2, extra);
+		for (i = 0; i < n; i++)
+		{
+			values[nkeys] = CStringGetTextDatum(slots[i]);
+			if (dp_run(decl, plan, values, nulls, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) > 0)
+				return false;
+		}
+	}
 
 	plan = dp_plan(decl, &plan_insert);
 	if (plan == NULL)
@@ -256,42 +251,45 @@ dp_claims_take(Preallocated *p, const DpKey *key, const char *const *slots, int 
 		dp_sql_table(&sql, table);
 		appendStringInfoString(&sql, " AS c (");
 		dp_sql_side_key_list(&sql, decl);
-		appendStringInfoString(&sql, ", slot, holder, until) SELECT ");
-		dp_sql_parameters(&sql, 1, nkeys);
-		appendStringInfo(&sql, ", s, $%d, $%d FROM pg_catalog.unnest($%d) AS s ON CONFLICT (", nkeys + 4, nkeys + 3, nkeys + 1);
+		appendStringInfoString(&sql, ", slot, holder, until) VALUES (");
+		dp_sql_parameters(&sql, 1, nkeys + 1);
+		appendStringInfo(&sql, ", $%d, $%d) ON CONFLICT (", nkeys + 4, nkeys + 3);
 		dp_sql_side_key_list(&sql, decl);
 		appendStringInfo(&sql, ", slot) DO UPDATE SET holder = EXCLUDED.holder, until = EXCLUDED.until"
-						 " WHERE c.until OPERATOR(pg_catalog.<=) $%d RETURNING c.slot", nkeys + 2);
+						 " WHERE c.until OPERATOR(pg_catalog.<=) $%d", nkeys + 2);
 		dp_sql_key_types(decl, types);
 		memcpy(types + nkeys, extra, sizeof(extra));
 		plan = dp_plan_make(decl, &plan_insert, sql.data, nkeys + 4, types);
 	}
-	done = dp_run_marked(decl, plan, values, nulls, DP_RUN_AS_OWNER, SPI_OK_INSERT_RETURNING, table, NULL, DP_MARK_INTERNAL);
-	if (done == (uint64) n)
+	for (made = 0; made < n; made++)
+	{
+		values[nkeys] = CStringGetTextDatum(slots[made]);
+		if (dp_run_marked(decl, plan, values, nulls, DP_RUN_AS_OWNER, SPI_OK_INSERT, table, NULL, DP_MARK_INTERNAL) == 0)
+			break;
+	}
+	if (made == n)
 		return true;
-	if (done > 0)
-	{
-		/* what was taken over was free */
-		Datum	   *made = palloc(sizeof(Datum) * done);
-		uint64		i;
 
-		for (i = 0; i < done; i++)
-		{
-			bool		isnull;
-
-			made[i] = dp_result(i, 1, &isnull);
-		}
-		values[nkeys] = PointerGetDatum(construct_array(made, (int) done, TEXTOID, -1, false, TYPALIGN_INT));
-		snprintf(condition, sizeof(condition), " AND c.slot OPERATOR(pg_catalog.=) ANY ($%d)", nkeys + 1);
-		plan = claims_plan(p, &plan_undo, "DELETE FROM", condition, "", 1, extra);
-		dp_run_marked(decl, plan, values, nulls, DP_RUN_AS_OWNER, SPI_OK_DELETE, table, NULL, DP_MARK_INTERNAL);
-	}
+	/* what was taken over was free */
+	for (i = 0; i < made; i++)
+		claims_delete(p, values, slots[i]);
 	if (IsolationIsSerializable())
-	{
-		values[nkeys] = slots_array(slots, n);
-		verify_snapshot(p, values);
-	}
+		verify_snapshot(p, key, slots, n);
 	return false;
+}
+
+/* Removes the claim of a slot; values begins with the key. */
+static void
+claims_delete(Preallocated *p, Datum *values, const char *slot)
+{
+	static const Oid extra[] = {TEXTOID};
+	DpDecl	   *decl = p->decl;
+	char		condition[200];
+
+	snprintf(condition, sizeof(condition), " AND c.slot OPERATOR(pg_catalog.=) $%d", decl->nkeys + 1);
+	values[decl->nkeys] = CStringGetTextDatum(slot);
+	dp_run_marked(decl, claims_plan(p, &plan_delete, "DELETE FROM", condition, "", 1, extra), values, NULL,
+				  DP_RUN_AS_OWNER, SPI_OK_DELETE, claims_table(p), NULL, DP_MARK_INTERNAL);
 }
 
 /*
@@ -301,38 +299,41 @@ dp_claims_take(Preallocated *p, const DpKey *key, const char *const *slots, int 
  * Reading with that snapshot also tells SERIALIZABLE what was looked at.
  */
 static void
-verify_snapshot(Preallocated *p, Datum *values)
+verify_snapshot(Preallocated *p, const DpKey *key, const char *const *slots, int n)
 {
-	static const Oid extra[] = {TEXTARRAYOID};
+	static const Oid extra[] = {TEXTOID};
 	DpDecl	   *decl = p->decl;
+	Datum		values[INDEX_MAX_KEYS + 1];
 	char		condition[200];
 	SPIPlanPtr	plan;
-	ItemPointerData *tids[2];
-	uint64		n[2];
-	int			pass;
+	int			i;
 
-	snprintf(condition, sizeof(condition), " AND c.slot OPERATOR(pg_catalog.=) ANY ($%d)", decl->nkeys + 1);
-	plan = claims_plan(p, &plan_versions, "SELECT c.ctid FROM", condition, " ORDER BY c.slot", 1, extra);
+	snprintf(condition, sizeof(condition), " AND c.slot OPERATOR(pg_catalog.=) $%d", decl->nkeys + 1);
+	plan = claims_plan(p, &plan_versions, "SELECT c.ctid FROM", condition, "", 1, extra);
+	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
 	CommandCounterIncrement();
-	for (pass = 0; pass < 2; pass++)
+	for (i = 0; i < n; i++)
 	{
-		uint64		i;
+		ItemPointerData tids[2];
+		uint64		found[2];
+		int			pass;
 
-		n[pass] = run_with_snapshot(decl, plan, values, pass == 0 ? GetTransactionSnapshot() : GetLatestSnapshot());
-		tids[pass] = palloc(sizeof(ItemPointerData) * (n[pass] + 1));
-		for (i = 0; i < n[pass]; i++)
+		values[decl->nkeys] = CStringGetTextDatum(slots[i]);
+		for (pass = 0; pass < 2; pass++)
 		{
 			bool		isnull;
 
-			tids[pass][i] = *(ItemPointer) DatumGetPointer(dp_result(i, 1, &isnull));
+			found[pass] = run_with_snapshot(decl, plan, values, pass == 0 ? GetTransactionSnapshot() : GetLatestSnapshot());
+			if (found[pass] > 0)
+				tids[pass] = *(ItemPointer) DatumGetPointer(dp_result(0, 1, &isnull));
 		}
+		if (found[0] != found[1] || (found[0] > 0 && !ItemPointerEquals(&tids[0], &tids[1])))
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not serialize access due to concurrent claims"),
+					 errdetail("Slot %s of table %s.", slots[i], dp_relation_name(decl->target)),
+					 errhint("The transaction might succeed if retried.")));
 	}
-	if (n[0] != n[1] || memcmp(tids[0], tids[1], sizeof(ItemPointerData) * n[0]) != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("could not serialize access due to concurrent claims"),
-				 errdetail("Table %s.", dp_relation_name(decl->target)),
-				 errhint("The transaction might succeed if retried.")));
 }
 
 /* Runs a SELECT as the owner with just this snapshot.  Returns the number of rows. */
@@ -364,43 +365,55 @@ run_with_snapshot(DpDecl *decl, SPIPlanPtr plan, Datum *values, Snapshot snapsho
 static bool
 claims_lock(Preallocated *p, const DpKey *key, const char *const *slots, int n, const DpValue *holder, bool expired_too)
 {
-	static const Oid extra[] = {TEXTARRAYOID};
+	static const Oid extra[] = {TEXTOID};
 	DpDecl	   *decl = p->decl;
 	Datum		values[INDEX_MAX_KEYS + 1];
+	TimestampTz *until = palloc(sizeof(TimestampTz) * n);
 	char		condition[200];
 	SPIPlanPtr	plan;
 	TimestampTz now;
-	uint64		found;
-	uint64		i;
+	int			i;
 
 	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
-	values[decl->nkeys] = slots_array(slots, n);
-	snprintf(condition, sizeof(condition), " AND c.slot OPERATOR(pg_catalog.=) ANY ($%d)", decl->nkeys + 1);
-	plan = claims_plan(p, &plan_lock, "SELECT c.holder, c.until FROM", condition, " ORDER BY c.slot FOR UPDATE", 1, extra);
-	found = dp_run(decl, plan, values, NULL, DP_RUN_AS_OWNER | DP_RUN_LOCK, 0, SPI_OK_SELECT);
-	now = GetCurrentTimestamp();
-	for (i = 0; i < found; i++)
+	snprintf(condition, sizeof(condition), " AND c.slot OPERATOR(pg_catalog.=) $%d", decl->nkeys + 1);
+	plan = claims_plan(p, &plan_lock, "SELECT c.holder, c.until FROM", condition, " FOR UPDATE", 1, extra);
+	for (i = 0; i < n; i++)
 	{
 		bool		isnull;
-		DpValue		has = dp_value_of_varlena((struct varlena *) DatumGetPointer(dp_result(i, 1, &isnull)));
-		Datum		until = dp_result(i, 2, &isnull);
+		DpValue		has;
+		Datum		end;
 
-		if (dp_value_compare(&has, holder) != 0 || (!expired_too && !isnull && DatumGetTimestampTz(until) <= now))
+		values[decl->nkeys] = CStringGetTextDatum(slots[i]);
+		if (dp_run(decl, plan, values, NULL, DP_RUN_AS_OWNER | DP_RUN_LOCK, 0, SPI_OK_SELECT) == 0)
+			return false;
+		has = dp_value_of_varlena((struct varlena *) DatumGetPointer(dp_result(0, 1, &isnull)));
+		if (dp_value_compare(&has, holder) != 0)
+			return false;
+		end = dp_result(0, 2, &isnull);
+		until[i] = isnull ? DT_NOEND : DatumGetTimestampTz(end);
+	}
+
+	/* the time is asked for when nobody is waited for any more */
+	now = GetCurrentTimestamp();
+	for (i = 0; i < n && !expired_too; i++)
+	{
+		if (until[i] <= now)
 			return false;
 	}
-	return found == (uint64) n;
+	return true;
 }
 
 bool
 dp_claims_prolong(Preallocated *p, const DpKey *key, const char *const *slots, int n, const DpValue *holder, bool for_good,
 				  TimestampTz until)
 {
-	static const Oid extra[] = {TEXTARRAYOID, TIMESTAMPTZOID};
+	static const Oid extra[] = {TEXTOID, TIMESTAMPTZOID};
 	DpDecl	   *decl = p->decl;
 	Oid			table = claims_table(p);
 	Datum		values[INDEX_MAX_KEYS + 2];
 	char		nulls[INDEX_MAX_KEYS + 3];
 	SPIPlanPtr	plan;
+	int			i;
 
 	if (!claims_lock(p, key, slots, n, holder, false))
 		return false;
@@ -416,37 +429,36 @@ dp_claims_prolong(Preallocated *p, const DpKey *key, const char *const *slots, i
 		/* what is held for good stays so */
 		appendStringInfo(&sql, " AS c SET until = $%d WHERE ", decl->nkeys + 2);
 		dp_sql_side_key_match(&sql, decl, 1);
-		appendStringInfo(&sql, " AND c.slot OPERATOR(pg_catalog.=) ANY ($%d) AND c.until IS NOT NULL", decl->nkeys + 1);
+		appendStringInfo(&sql, " AND c.slot OPERATOR(pg_catalog.=) $%d AND c.until IS NOT NULL", decl->nkeys + 1);
 		dp_sql_key_types(decl, types);
 		memcpy(types + decl->nkeys, extra, sizeof(extra));
 		plan = dp_plan_make(decl, &plan_prolong, sql.data, decl->nkeys + 2, types);
 	}
 	memset(nulls, ' ', sizeof(nulls));
 	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
-	values[decl->nkeys] = slots_array(slots, n);
 	values[decl->nkeys + 1] = TimestampTzGetDatum(until);
 	if (for_good)
 		nulls[decl->nkeys + 1] = 'n';
-	dp_run_marked(decl, plan, values, nulls, DP_RUN_AS_OWNER, SPI_OK_UPDATE, table, NULL, DP_MARK_INTERNAL);
+	for (i = 0; i < n; i++)
+	{
+		values[decl->nkeys] = CStringGetTextDatum(slots[i]);
+		dp_run_marked(decl, plan, values, nulls, DP_RUN_AS_OWNER, SPI_OK_UPDATE, table, NULL, DP_MARK_INTERNAL);
+	}
 	return true;
 }
 
 bool
 dp_claims_release(Preallocated *p, const DpKey *key, const char *const *slots, int n, const DpValue *holder)
 {
-	static const Oid extra[] = {TEXTARRAYOID};
 	DpDecl	   *decl = p->decl;
 	Datum		values[INDEX_MAX_KEYS + 1];
-	char		condition[200];
-	SPIPlanPtr	plan;
+	int			i;
 
 	if (!claims_lock(p, key, slots, n, holder, true))
 		return false;
 	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
-	values[decl->nkeys] = slots_array(slots, n);
-	snprintf(condition, sizeof(condition), " AND c.slot OPERATOR(pg_catalog.=) ANY ($%d)", decl->nkeys + 1);
-	plan = claims_plan(p, &plan_release, "DELETE FROM", condition, "", 1, extra);
-	dp_run_marked(decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, claims_table(p), NULL, DP_MARK_INTERNAL);
+	for (i = 0; i < n; i++)
+		claims_delete(p, values, slots[i]);
 	return true;
 }
 

@@ -649,6 +649,38 @@ dp_cells_find(DpCells *cells, const char *name)
 	return &cells->cells[at];
 }
 
+DpSlotState
+dp_shape_slot(const DpShape *shape, const DpValue *field, const char *name)
+{
+	DpValue		line = *field;
+	DpValue		value;
+	char		canonical[DP_SLOT_NAME_SIZE];
+	const char *p = name;
+	int			row = 0;
+	int			cell;
+
+	if (shape->kind == DP_SHAPE_CALENDAR || field->type != DP_TYPE_ARRAY)
+		return DP_SLOT_OTHERWISE;
+	for (; *p >= 'A' && *p <= 'Z' && row <= DP_SHAPE_MAX_SLOTS; p++)
+		row = row * 26 + (*p - 'A' + 1);
+	if ((p > name) != (shape->kind == DP_SHAPE_GRID) || row > DP_SHAPE_MAX_SLOTS || strlen(p) > 8)
+		return DP_SLOT_ABSENT;
+	cell = atoi(p) - 1;
+	if (shape->kind == DP_SHAPE_GRID)
+	{
+		dp_grid_slot_name(row - 1, cell, canonical);
+		if (!dp_array_element(field->data, field->len, row - 1, &line))
+			return DP_SLOT_ABSENT;
+	}
+	else
+		pg_ltoa(cell + 1, canonical);
+	if (line.type != DP_TYPE_ARRAY)
+		return DP_SLOT_OTHERWISE;
+	if (cell < 0 || strcmp(canonical, name) != 0 || !dp_array_element(line.data, line.len, cell, &value))
+		return DP_SLOT_ABSENT;
+	return dp_value_identical(&value, &shape->fill) || dp_value_compare(&value, &shape->fill) == 0 ? DP_SLOT_FREE : DP_SLOT_TAKEN;
+}
+
 DpValue
 dp_cell_free_value(const DpShape *shape, const DpCells *cells, const DpCell *cell)
 {

@@ -91,6 +91,20 @@ extern DpCells *dp_shape_cells(const DpShape *shape, struct varlena *doc, const 
 /* The cell of a name, or NULL. */
 extern DpCell *dp_cells_find(DpCells *cells, const char *name);
 
+/*
+ * One slot of a field, without looking at the others: whether it is there and
+ * taken.  The same result as by way of all cells.
+ */
+typedef enum DpSlotState
+{
+	DP_SLOT_ABSENT,
+	DP_SLOT_FREE,
+	DP_SLOT_TAKEN,
+	DP_SLOT_OTHERWISE			/* the cells have to be looked at */
+} DpSlotState;
+
+extern DpSlotState dp_shape_slot(const DpShape *shape, const DpValue *field, const char *name);
+
 /* What a cell holds when it is free. */
 extern DpValue dp_cell_free_value(const DpShape *shape, const DpCells *cells, const DpCell *cell);
 
