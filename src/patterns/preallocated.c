@@ -38,12 +38,20 @@
 
 #define PATTERN "preallocated"
 
-/* The command in which a document was given the empty shape last: what an upsert then writes is not meant to free cells. */
-static Oid	filled_relid = InvalidOid;
-static char filled_name[NAMEDATALEN];
-static CommandId filled_command;
-static SubTransactionId filled_subxact;
-static TimestampTz filled_statement;
+/*
+ * The declarations that have given a document the empty shape in one command:
+ * what an upsert then writes is not meant to free cells.
+ */
+#define MAX_FILLED 8
+static struct
+{
+	CommandId	command;
+	SubTransactionId subxact;
+	TimestampTz statement;
+	int			n;
+	Oid			relids[MAX_FILLED];
+	NameData	names[MAX_FILLED];
+}			filled;
 
 static const char plan_lock_self;
 
@@ -56,6 +64,7 @@ static struct varlena *arrange_available(Preallocated *p, struct varlena *doc);
 static struct varlena *month_changed(Preallocated *p, TriggerData *trigdata, struct varlena *old, struct varlena *doc,
 									 const DpValue *before);
 static void verify_until(Preallocated *p, struct varlena *doc, const DpCells *cells);
+static bool filled_now(void);
 static void note_filled(Preallocated *p);
 static bool was_filled(Preallocated *p);
 static struct varlena *keep_path(struct varlena *doc, struct varlena *from, const DpPath *path);
@@ -575,24 +584,42 @@ verify_until(Preallocated *p, struct varlena *doc, const DpCells *cells)
 	}
 }
 
+/* Whether what is remembered of documents that were given the empty shape is of this command. */
+static bool
+filled_now(void)
+{
+	return filled.command == GetCurrentCommandId(false) && filled.subxact == GetCurrentSubTransactionId() &&
+		filled.statement == GetCurrentStatementStartTimestamp();
+}
+
 /* Remember that this command has given a document the empty shape. */
 static void
 note_filled(Preallocated *p)
 {
-	filled_relid = p->decl->target;
-	strlcpy(filled_name, p->decl->name, NAMEDATALEN);
-	filled_command = GetCurrentCommandId(false);
-	filled_subxact = GetCurrentSubTransactionId();
-	filled_statement = GetCurrentStatementStartTimestamp();
+	if (was_filled(p))
+		return;
+	if (!filled_now() || filled.n == MAX_FILLED)
+		filled.n = 0;
+	filled.command = GetCurrentCommandId(false);
+	filled.subxact = GetCurrentSubTransactionId();
+	filled.statement = GetCurrentStatementStartTimestamp();
+	filled.relids[filled.n] = p->decl->target;
+	namestrcpy(&filled.names[filled.n], p->decl->name);
+	filled.n++;
 }
 
 /* Whether it has: then it is an INSERT whose ON CONFLICT DO UPDATE writes what was to be inserted. */
 static bool
 was_filled(Preallocated *p)
 {
-	return filled_relid == p->decl->target && strncmp(filled_name, p->decl->name, NAMEDATALEN - 1) == 0 &&
-		filled_command == GetCurrentCommandId(false) && filled_subxact == GetCurrentSubTransactionId() &&
-		filled_statement == GetCurrentStatementStartTimestamp();
+	int			i;
+
+	for (i = 0; i < filled.n && filled_now(); i++)
+	{
+		if (filled.relids[i] == p->decl->target && strncmp(NameStr(filled.names[i]), p->decl->name, NAMEDATALEN - 1) == 0)
+			return true;
+	}
+	return false;
 }
 
 /* The document with what another one has at a path, if that has it. */

@@ -20,14 +20,22 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/relscan.h"
+#include "access/stratnum.h"
+#include "access/table.h"
+#include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
+#include "executor/executor.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -60,7 +68,9 @@ static Oid	claims_table(Preallocated *p);
 static SPIPlanPtr claims_plan(Preallocated *p, const void *id, const char *before, const char *condition,
 							  const char *after, int nextra, const Oid *extra);
 static void claims_delete(Preallocated *p, Datum *values, const char *slot);
-static void verify_snapshot(Preallocated *p, const DpKey *key, const char *const *slots, int n);
+static bool snapshot_shows(Preallocated *p, const DpKey *key, const char *slot, TimestampTz now);
+static void verify_snapshot(Preallocated *p, const DpKey *key, const char *slot);
+static void changed_since(DpDecl *decl, const char *slot) pg_attribute_noreturn();
 static uint64 run_with_snapshot(DpDecl *decl, SPIPlanPtr plan, Datum *values, Snapshot snapshot);
 static bool claims_lock(Preallocated *p, const DpKey *key, const char *const *slots, int n, const DpValue *holder,
 						bool expired_too);
@@ -220,14 +230,19 @@ dp_claims_take(Preallocated *p, const DpKey *key, const char *const *slots, int 
 		nulls[nkeys + 2] = 'n';
 	values[nkeys + 3] = PointerGetDatum(dp_value_to_varlena(holder));
 
-	/*
-	 * SERIALIZABLE notes what is read by pages of the index, which claims of
-	 * other slots write to: it reads only where it gets nothing.
-	 */
-	if (!IsolationIsSerializable())
+	if (IsolationUsesXactSnapshot())
 	{
-		if (IsolationUsesXactSnapshot())
-			verify_snapshot(p, key, slots, n);
+		CommandCounterIncrement();
+		for (i = 0; i < n; i++)
+		{
+			if (!snapshot_shows(p, key, slots[i], now))
+				continue;
+			verify_snapshot(p, key, slots[i]);
+			return false;
+		}
+	}
+	else
+	{
 		snprintf(condition, sizeof(condition),
 				 " AND c.slot OPERATOR(pg_catalog.=) $%d AND (c.until IS NULL OR c.until OPERATOR(pg_catalog.>) $%d)",
 				 nkeys + 1, nkeys + 2);
@@ -269,12 +284,12 @@ dp_claims_take(Preallocated *p, const DpKey *key, const char *const *slots, int 
 	}
 	if (made == n)
 		return true;
+	if (IsolationUsesXactSnapshot())
+		changed_since(decl, slots[made]);
 
 	/* what was taken over was free */
 	for (i = 0; i < made; i++)
 		claims_delete(p, values, slots[i]);
-	if (IsolationIsSerializable())
-		verify_snapshot(p, key, slots, n);
 	return false;
 }
 
@@ -293,47 +308,101 @@ claims_delete(Preallocated *p, Datum *values, const char *slot)
 }
 
 /*
- * A transaction that has one snapshot for all its statements goes by it: if
- * somebody else has taken or freed one of the slots since, it cannot be told
- * that the slot is taken, or free, in a way that agrees with what it has read.
- * Reading with that snapshot also tells SERIALIZABLE what was looked at.
+ * A transaction that has one snapshot for all its statements goes by it: a slot
+ * that the snapshot shows as taken is taken, and one that it shows as free has
+ * to be got, or the transaction fails.
+ *
+ * Whether the snapshot shows that somebody has the slot.  SERIALIZABLE notes
+ * what is read by pages of the index, which claims of other slots write to, and
+ * would end one of them.  So all versions are looked at, of which nothing is
+ * noted: who gets a slot writes it, and whoever wants to change it meets that.
+ */
+static bool
+snapshot_shows(Preallocated *p, const DpKey *key, const char *slot, TimestampTz now)
+{
+	DpDecl	   *decl = p->decl;
+	Relation	rel = table_open(claims_table(p), AccessShareLock);
+	Snapshot	snapshot = RegisterSnapshot(GetTransactionSnapshot());
+	TupleTableSlot *row = table_slot_create(rel, NULL);
+	AttrNumber	until = get_attnum(RelationGetRelid(rel), "until");
+	ScanKeyData keys[INDEX_MAX_KEYS + 1];
+	Relation	index;
+	IndexScanDesc scan;
+	bool		taken = false;
+	int			i;
+
+	list_free(RelationGetIndexList(rel));
+	if (!OidIsValid(rel->rd_pkindex) || until == InvalidAttrNumber)
+		elog(ERROR, "table \"%s\" is not one of claims", RelationGetRelationName(rel));
+	index = index_open(rel->rd_pkindex, AccessShareLock);
+	for (i = 0; i <= decl->nkeys; i++)
+	{
+		ScanKeyInit(&keys[i], i + 1, BTEqualStrategyNumber,
+					i < decl->nkeys ? get_opcode(decl->keys[i].eqop) : F_TEXTEQ,
+					i < decl->nkeys ? key->values[i] : CStringGetTextDatum(slot));
+		keys[i].sk_collation = index->rd_indcollation[i];
+	}
+	scan = dp_index_beginscan(rel, index, SnapshotAny, decl->nkeys + 1);
+	index_rescan(scan, keys, decl->nkeys + 1, NULL, 0);
+	while (!taken && index_getnext_slot(scan, ForwardScanDirection, row))
+	{
+		bool		isnull;
+		Datum		end;
+
+		if (!table_tuple_satisfies_snapshot(rel, row, snapshot))
+			continue;
+		end = slot_getattr(row, until, &isnull);
+		taken = isnull || DatumGetTimestampTz(end) > now;
+	}
+	index_endscan(scan);
+	ExecDropSingleTupleTableSlot(row);
+	index_close(index, NoLock);
+	UnregisterSnapshot(snapshot);
+	table_close(rel, NoLock);
+	return taken;
+}
+
+/*
+ * Raises T_R_SERIALIZATION_FAILURE if the slot has changed hands since the
+ * snapshot.  Reading with it lets SERIALIZABLE note what was looked at.
  */
 static void
-verify_snapshot(Preallocated *p, const DpKey *key, const char *const *slots, int n)
+verify_snapshot(Preallocated *p, const DpKey *key, const char *slot)
 {
 	static const Oid extra[] = {TEXTOID};
 	DpDecl	   *decl = p->decl;
 	Datum		values[INDEX_MAX_KEYS + 1];
 	char		condition[200];
 	SPIPlanPtr	plan;
-	int			i;
+	ItemPointerData tids[2];
+	uint64		found[2];
+	int			pass;
 
 	snprintf(condition, sizeof(condition), " AND c.slot OPERATOR(pg_catalog.=) $%d", decl->nkeys + 1);
 	plan = claims_plan(p, &plan_versions, "SELECT c.ctid FROM", condition, "", 1, extra);
 	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
-	CommandCounterIncrement();
-	for (i = 0; i < n; i++)
+	values[decl->nkeys] = CStringGetTextDatum(slot);
+	for (pass = 0; pass < 2; pass++)
 	{
-		ItemPointerData tids[2];
-		uint64		found[2];
-		int			pass;
+		bool		isnull;
 
-		values[decl->nkeys] = CStringGetTextDatum(slots[i]);
-		for (pass = 0; pass < 2; pass++)
-		{
-			bool		isnull;
-
-			found[pass] = run_with_snapshot(decl, plan, values, pass == 0 ? GetTransactionSnapshot() : GetLatestSnapshot());
-			if (found[pass] > 0)
-				tids[pass] = *(ItemPointer) DatumGetPointer(dp_result(0, 1, &isnull));
-		}
-		if (found[0] != found[1] || (found[0] > 0 && !ItemPointerEquals(&tids[0], &tids[1])))
-			ereport(ERROR,
-					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					 errmsg("could not serialize access due to concurrent claims"),
-					 errdetail("Slot %s of table %s.", slots[i], dp_relation_name(decl->target)),
-					 errhint("The transaction might succeed if retried.")));
+		found[pass] = run_with_snapshot(decl, plan, values, pass == 0 ? GetTransactionSnapshot() : GetLatestSnapshot());
+		if (found[pass] > 0)
+			tids[pass] = *(ItemPointer) DatumGetPointer(dp_result(0, 1, &isnull));
 	}
+	if (found[0] != found[1] || (found[0] > 0 && !ItemPointerEquals(&tids[0], &tids[1])))
+		changed_since(decl, slot);
+}
+
+/* Raises T_R_SERIALIZATION_FAILURE. */
+static void
+changed_since(DpDecl *decl, const char *slot)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not serialize access due to concurrent claims"),
+			 errdetail("Slot %s of a document of table %s.", slot, dp_relation_name(decl->target)),
+			 errhint("The transaction might succeed if retried.")));
 }
 
 /* Runs a SELECT as the owner with just this snapshot.  Returns the number of rows. */

@@ -9,6 +9,7 @@
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 #include "bson/edit.h"
@@ -19,11 +20,19 @@
 
 #define PATTERN "preallocated"
 
-/* The time at which whole documents were read last, and in which transaction: a comparison with what was read takes the same. */
+/*
+ * The time at which whole documents were read last, and by what: a row of the
+ * view that is updated is read twice and compared, and a hold must not run out
+ * in between.  For so long (microseconds) it stays the same in a statement.
+ */
+#define READ_TIME_STAYS 100000
 static TimestampTz read_time = 0;
-static TimestampTz read_transaction = 0;
+static TimestampTz read_statement = 0;
+static CommandId read_command = 0;
+static Snapshot read_snapshot = NULL;
 
 static struct varlena *whole_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg);
+static void note_time(bool latest);
 static bool methods_is_split(DpDecl *decl, struct varlena *stored);
 static struct varlena *methods_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
 static struct varlena *methods_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole);
@@ -213,6 +222,22 @@ methods_is_split(DpDecl *decl, struct varlena *stored)
 	return !p->in_document || dp_path_find(DP_DOC_DATA(stored), DP_DOC_SIZE(stored), p->until, &value);
 }
 
+/* The time that counts for this reading.  latest: in comparison with what was read before. */
+static void
+note_time(bool latest)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	bool		same = read_statement == GetCurrentStatementStartTimestamp();
+
+	if (same && (latest || (read_command == GetCurrentCommandId(false) && ActiveSnapshotSet() &&
+							read_snapshot == GetActiveSnapshot() && now - read_time < READ_TIME_STAYS && now >= read_time)))
+		return;
+	read_time = now;
+	read_statement = GetCurrentStatementStartTimestamp();
+	read_command = GetCurrentCommandId(false);
+	read_snapshot = ActiveSnapshotSet() ? GetActiveSnapshot() : NULL;
+}
+
 /* The document with its taken cells and the number of the free ones. */
 static struct varlena *
 methods_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest)
@@ -222,11 +247,7 @@ methods_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool lates
 	DpCells    *cells;
 	const char *why;
 
-	if (!latest || read_transaction != GetCurrentTransactionStartTimestamp())
-	{
-		read_time = GetCurrentTimestamp();
-		read_transaction = GetCurrentTransactionStartTimestamp();
-	}
+	note_time(latest);
 	if (!dp_preallocated_field(p, stored, &field, &why) ||
 		(cells = dp_shape_cells(p->shape, stored, &field, false, &why)) == NULL)
 		return stored;
