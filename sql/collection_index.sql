@@ -136,6 +136,9 @@ BEGIN
     RAISE EXCEPTION '% cannot be null', CASE WHEN key_document IS NULL THEN 'key document' ELSE 'is_unique' END
       USING ERRCODE = 'null_value_not_allowed';
   END IF;
+  IF name OPERATOR(pg_catalog.=) '' THEN
+    RAISE EXCEPTION 'name of the index must not be empty' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
   SELECT c.relkind INTO relkind FROM pg_catalog.pg_class AS c WHERE c.oid OPERATOR(pg_catalog.=) rel;
   IF relkind OPERATOR(pg_catalog.<>) ALL ('{r,p,m}'::"char"[]) THEN
     RAISE EXCEPTION 'cannot index %, which is no table', rel USING ERRCODE = 'wrong_object_type';

@@ -203,7 +203,7 @@ BEGIN
     IF NOT (@extschema@.bson_exists(s.step, 'down_function') OR @extschema@.bson_exists(s.step, 'down_update')) THEN
       problem := 'there is no way down';
     ELSE
-      FOR r IN EXECUTE format('SELECT %1$s AS key, b.%2$I AS doc FROM %3$s AS b CROSS JOIN LATERAL (SELECT @extschema@._schema_versioning_version(b.%2$I, $1) AS version OFFSET 0) v '
+      FOR r IN EXECUTE format('SELECT %1$s AS key, b.%2$I AS doc FROM %3$s CROSS JOIN LATERAL (SELECT @extschema@._schema_versioning_version(b.%2$I, $1) AS version OFFSET 0) v '
                               'WHERE v.version <= $2 AND v.version = ANY ($3) LIMIT $4', p.key_value, p.doc,
                               -- of a large table a part is read here and there
                               CASE WHEN (SELECT c.reltuples FROM pg_class c WHERE c.oid = rel) > 20 * @extschema@.bson_get_text(how, 'sample')::float8

@@ -79,6 +79,9 @@ DECLARE
                 WHERE d.pattern OPERATOR(pg_catalog.=) 'tree' AND (tree_stats.name IS NULL OR d.name OPERATOR(pg_catalog.=) tree_stats.name) LIMIT 1);
   expressions text[];
 BEGIN
+  IF rel IS NULL THEN
+    RAISE EXCEPTION 'the table must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
   IF decl IS NULL THEN
     RAISE EXCEPTION 'table % has no pattern "tree"%', rel, CASE WHEN tree_stats.name IS NOT NULL THEN format(' named "%s"', tree_stats.name) ELSE '' END USING ERRCODE = 'undefined_object';
   END IF;
@@ -94,4 +97,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION tree_stats(regclass, text) IS
-  'the shape of the trees of a table: for each depth the nodes, those without children, and the least, the mean, the median and the most children of the others; reads the whole table; error 42704 if it is no tree; needs SELECT';
+  'the shape of the trees of a table: for each depth the nodes, those without children, and the least, the mean, the median and the most children of the others; reads the whole table; errors 22004 for NULL, 42704 if it is no tree; needs SELECT';

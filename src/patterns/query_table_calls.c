@@ -4,6 +4,8 @@
  */
 #include "postgres.h"
 
+#include "access/relation.h"
+#include "access/table.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "executor/spi.h"
@@ -17,7 +19,6 @@
 #include "utils/rel.h"
 #include "utils/tuplestore.h"
 #include "utils/typcache.h"
-#include "access/table.h"
 
 #include "bson/builder.h"
 #include "bson/cast.h"
@@ -319,10 +320,14 @@ dp_query_table_read(PG_FUNCTION_ARGS)
 static QueryTable *
 query_table_of(Oid table)
 {
-	Relation	rel = table_open(table, AccessShareLock);
+	Relation	rel = try_relation_open(table, AccessShareLock);
 	DpDecl	   *found = NULL;
 	int			i;
 
+	if (rel == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", table)));
 	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers && found == NULL; i++)
 	{
 		const Trigger *trigger = &rel->trigdesc->triggers[i];
