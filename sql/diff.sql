@@ -12,7 +12,7 @@ COMMENT ON FUNCTION bson_diff_pack(bson, bson) IS 'a packed difference for bson_
 
 CREATE FUNCTION bson_diff_apply(diff bytea, doc bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_diff_apply' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_diff_apply(bytea, bson) IS 'bson_diff_apply(bson_diff_pack(a, b), a) is b, byte for byte; error XX001 if the bytes are no difference from the document';
+COMMENT ON FUNCTION bson_diff_apply(bytea, bson) IS 'bson_diff_apply(bson_diff_pack(a, b), a) is b, byte for byte; error 22P03 if the bytes are no difference from the document';
 
 CREATE FUNCTION bson_diff_carry(before bson, after bson, onto bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_diff_carry' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;

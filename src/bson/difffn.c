@@ -76,7 +76,7 @@ dp_bson_diff_pack(PG_FUNCTION_ARGS)
 
 /*
  * bson_diff_apply(diff bytea, doc bson) -> bson.  The bytes may come from
- * anywhere, so the document is validated.
+ * anywhere, so the document is validated, and what is wrong is the argument.
  */
 DP_FUNCTION(dp_bson_diff_apply);
 Datum
@@ -84,12 +84,32 @@ dp_bson_diff_apply(PG_FUNCTION_ARGS)
 {
 	struct varlena *diff = DP_GETARG_VARLENA(0);
 	struct varlena *doc = DP_GETARG_VARLENA(1);
-	struct varlena *result;
-	DpFault		fault;
+	MemoryContext context = CurrentMemoryContext;
+	struct varlena *volatile result = NULL;
 
-	result = dp_diff_apply(DP_DOC_DATA(diff), DP_DOC_SIZE(diff), DP_DOC_DATA(doc), DP_DOC_SIZE(doc));
-	if (!dp_validate(DP_DOC_DATA(result), DP_DOC_SIZE(result), &fault))
-		dp_corrupted(fault.what);
+	PG_TRY();
+	{
+		DpFault		fault;
+
+		result = dp_diff_apply(DP_DOC_DATA(diff), DP_DOC_SIZE(diff), DP_DOC_DATA(doc), DP_DOC_SIZE(doc));
+		if (!dp_validate(DP_DOC_DATA(result), DP_DOC_SIZE(result), &fault))
+			dp_corrupted(fault.what);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		if (geterrcode() != ERRCODE_DATA_CORRUPTED)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+				 errmsg("invalid difference for the document"),
+				 error->detail ? errdetail_internal("%s", error->detail) : 0));
+	}
+	PG_END_TRY();
 	PG_RETURN_POINTER(result);
 }
 

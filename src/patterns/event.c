@@ -43,6 +43,7 @@
 #include "patterns/run.h"
 #include "patterns/schema_versioning.h"
 #include "patterns/sqlgen.h"
+#include "patterns/versioning.h"
 
 static void trigger_created(CreateTrigStmt *stmt);
 static void table_altered(AlterTableStmt *stmt);
@@ -250,6 +251,8 @@ partition_joined(Oid relid, bool attached)
 	if (!ours)
 		return;
 	call_with("_pattern_join_partition", relid);
+	if (attached)
+		dp_versioning_partition(llast_oid(ancestors), relid, true);
 	if (attached && dp_feeds(llast_oid(ancestors)) != NIL)
 		dp_changed_partition(llast_oid(ancestors), relid, true);
 }
@@ -266,6 +269,7 @@ partition_left(Oid table, Oid partition)
 	if (!has_own(table) && !has_own(partition))
 		return;
 	call_with("_pattern_leave_partition", partition);
+	dp_versioning_partition(get_partition_ancestors(table) == NIL ? table : llast_oid(get_partition_ancestors(table)), partition, false);
 	if (dp_feeds(table) != NIL)
 		dp_changed_partition(table, partition, false);
 }
@@ -384,6 +388,7 @@ owner_follow(Oid relid)
 		call_with("_polymorphic_follow_owner", relid);
 		call_with("_single_collection_follow_owner", relid);
 		call_with("_schema_versioning_follow_owner", relid);
+		call_with("_versioning_follow_owner", relid);
 	}
 }
 

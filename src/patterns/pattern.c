@@ -56,6 +56,7 @@ static const DpPatternMethods *const methods[] = {
 	&dp_polymorphic_variant_methods,
 	&dp_attribute_methods,
 	&dp_single_collection_methods,
+	&dp_versioning_methods,
 	NULL
 };
 

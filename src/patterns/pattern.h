@@ -48,5 +48,6 @@ extern const DpPatternMethods dp_polymorphic_methods;
 extern const DpPatternMethods dp_polymorphic_variant_methods;
 extern const DpPatternMethods dp_attribute_methods;
 extern const DpPatternMethods dp_single_collection_methods;
+extern const DpPatternMethods dp_versioning_methods;
 
 #endif							/* DP_PATTERNS_PATTERN_H */

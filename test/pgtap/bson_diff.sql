@@ -120,9 +120,9 @@ FROM (SELECT (SELECT bson_build('x', bson_agg(i ORDER BY i)) FROM generate_serie
                   ('{x: [], y: 1}')) t (b);
 
 -- Bad bytes
-SELECT throws_ok($$SELECT bson_diff_apply('', '{a: 1}')$$, 'XX001', NULL, 'no bytes');
-SELECT throws_ok($$SELECT bson_diff_apply('\x02000000000c0c00', '{a: 1}')$$, 'XX001', NULL, 'an unknown version');
+SELECT throws_ok($$SELECT bson_diff_apply('', '{a: 1}')$$, '22P03', NULL, 'no bytes');
+SELECT throws_ok($$SELECT bson_diff_apply('\x02000000000c0c00', '{a: 1}')$$, '22P03', NULL, 'an unknown version');
 SELECT is(bson_diff_apply(bson_diff_pack('{a: 1}', '{a: 2}'), '{a: 3}'), '{a: 2}', 'what is replaced is not looked at');
-SELECT throws_ok($$SELECT bson_diff_apply(bson_diff_pack('{a: 1, b: 1}', '{a: 2, b: 1}'), '{a: 1, b: 2}')$$, 'XX001', NULL, 'what is copied has to be the same');
+SELECT throws_ok($$SELECT bson_diff_apply(bson_diff_pack('{a: 1, b: 1}', '{a: 2, b: 1}'), '{a: 1, b: 2}')$$, '22P03', NULL, 'what is copied has to be the same');
 SELECT * FROM finish();
 ROLLBACK;

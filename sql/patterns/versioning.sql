@@ -1,0 +1,450 @@
+-- The document versioning pattern. Its triggers and calls are in src/patterns/versioning*.c.
+
+CREATE FUNCTION versioning_trigger() RETURNS trigger
+  AS 'MODULE_PATHNAME', 'dp_versioning_trigger' LANGUAGE C;
+COMMENT ON FUNCTION versioning_trigger() IS 'trigger of tables with the document versioning pattern; made by versioning_enable';
+
+-- Declaring ---------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION versioning_enable(
+  rel regclass, revision_field text DEFAULT 'revision', storage text DEFAULT 'delta', keep bigint DEFAULT NULL, optimistic boolean DEFAULT true,
+  name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  options @extschema@.bson;
+  pair text := replace(gen_random_uuid()::text, '-', '');
+  second_pair text := replace(gen_random_uuid()::text, '-', '');
+  filled boolean;
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
+  PERFORM @extschema@._pattern_require_owner(rel);
+  IF revision_field IS NULL OR storage IS NULL OR optimistic IS NULL THEN
+    RAISE EXCEPTION 'revision_field, storage and optimistic must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  name := coalesce(name, revision_field);
+  PERFORM @extschema@._versioning_valid(revision_field, storage, keep);
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'versioning' AND d.name = versioning_enable.name) THEN
+    RAISE EXCEPTION 'table % has a versioning pattern named "%" already', t.base, name USING ERRCODE = 'duplicate_object';
+  END IF;
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'versioning' AND @extschema@.bson_get_text(d.options, 'doc_column') = t.doc) THEN
+    RAISE EXCEPTION 'column % of table % has a history already', t.doc, t.base USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+
+  options := @extschema@.bson_build('name', name, 'revision_field', revision_field, 'storage', storage, 'optimistic', optimistic, 'doc_column', t.doc,
+                                    'pair', pair, 'second_pair', second_pair);
+  IF keep IS NOT NULL THEN
+    options := @extschema@.bson_set(options, 'keep', keep);
+  END IF;
+  PERFORM @extschema@._versioning_create_tables(rel, options);
+  PERFORM @extschema@._versioning_create_triggers(rel, options);
+  PERFORM @extschema@._versioning_create_reading(rel, name);
+  EXECUTE format('SELECT EXISTS (SELECT FROM %s)', t.base) INTO filled;
+  IF filled THEN
+    RAISE NOTICE 'the documents of table % that are there have no history yet', t.base
+      USING HINT = format('CALL pattern_build(%L, %L) records them; each is recorded when it is changed, too.', t.base, name);
+  END IF;
+  RETURN name;
+END
+$$;
+COMMENT ON FUNCTION versioning_enable(regclass, text, text, bigint, boolean, text, text) IS
+  'declares the document versioning pattern: each change of a document adds a revision to a history, with the time from which on it was valid, who and which transaction; revision_field holds its number. '
+  'storage: delta (reverse differences) or full (whole documents); keep: how many revisions of a document stay, NULL: all; optimistic: a document that carries an old number is refused (40001). '
+  'Makes the tables <table>_revisions and _changes, the views _history and _gone and the function _as_of. Returns the name of the declaration. '
+  'Locks the table against writers; errors 22023 for options that do not fit, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
+
+CREATE FUNCTION _versioning_valid(revision_field text, storage text, keep bigint) RETURNS void
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF @extschema@._pattern_paths_overlap(revision_field, '_id') THEN
+    RAISE EXCEPTION 'revision_field must not be _id' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF storage NOT IN ('delta', 'full') THEN
+    RAISE EXCEPTION 'storage must be delta or full, not "%"', storage USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF keep < 1 THEN
+    RAISE EXCEPTION 'keep must be positive' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _versioning_valid(text, text, bigint) IS 'error 22023 unless these are options of the versioning pattern';
+
+-- A name for one of our tables, views and functions that nothing in the schema has.
+CREATE FUNCTION _versioning_object_name(schema_name text, table_name text, name text, label text) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE WHEN to_regclass(format('%I.%I', $1, o.short)) IS NULL AND to_regprocedure(format('%I.%I(timestamptz)', $1, o.short)) IS NULL
+              THEN o.short ELSE @extschema@._pattern_object_name($2, $3, $4) END
+  FROM (SELECT @extschema@._pattern_object_name($2, NULL, $4)) AS o (short)
+$$;
+COMMENT ON FUNCTION _versioning_object_name(text, text, text, text) IS 'table_label, or table_name_label where that is taken';
+
+-- The two tables that history lies in, and their guards.
+CREATE FUNCTION _versioning_create_tables(rel regclass, options bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  name text := @extschema@.bson_get_text(options, 'name');
+  revisions text;
+  changes text;
+  columns text;
+  key_list text;
+  kind text;
+  side record;
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  kind := CASE (SELECT c.relpersistence FROM pg_class c WHERE c.oid = rel) WHEN 'u' THEN 'UNLOGGED ' WHEN 't' THEN 'TEMPORARY ' ELSE '' END;
+  IF @extschema@._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel) IS NULL THEN
+    changes := format('%I.%I', t.schema_name, @extschema@._versioning_object_name(t.schema_name, t.table_name, name, 'changes'));
+    EXECUTE format('CREATE %sTABLE %s (change bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY, since timestamptz NOT NULL, who text, transaction xid8 NOT NULL)', kind, changes);
+    EXECUTE format('CREATE INDEX ON %s (since)', changes);
+    EXECUTE format('COMMENT ON TABLE %s IS %L', changes, format('transactions that changed documents of %s: since when what they wrote is valid, and whose they were', t.base));
+    EXECUTE format('ALTER TABLE %s OWNER TO %s', changes, t.owner::regrole);
+    EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_guard_trigger(%L, %L, %L)',
+                   @extschema@._pattern_trigger_name(changes::regclass, 'zz_docpatterns_90_versioning', name, 'guard'), changes, 'side', @extschema@.bson_get_text(options, 'second_pair'), name);
+  END IF;
+  IF @extschema@._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel) IS NULL THEN
+    revisions := format('%I.%I', t.schema_name, @extschema@._versioning_object_name(t.schema_name, t.table_name, name, 'revisions'));
+    SELECT string_agg(format('%I %s NOT NULL', CASE WHEN cardinality(t.keys) = 1 THEN 'key' ELSE 'key' || n END, k), ', ' ORDER BY n),
+           string_agg(CASE WHEN cardinality(t.keys) = 1 THEN 'key' ELSE 'key' || n END, ', ' ORDER BY n)
+      INTO columns, key_list FROM unnest(t.key_types) WITH ORDINALITY AS u (k, n);
+    EXECUTE format('CREATE %sTABLE %s (%s, revision bigint NOT NULL, change bigint NOT NULL, operation "char" NOT NULL, delta bytea, previous @extschema@.bson, PRIMARY KEY (%s, revision))',
+                   kind, revisions, columns, key_list);
+    EXECUTE format('CREATE INDEX ON %s (%s) WHERE operation = ''d''', revisions, key_list);
+    EXECUTE format('COMMENT ON TABLE %s IS %L', revisions, format('revisions of the documents of %s; %s_history shows them', t.base, t.table_name));
+    EXECUTE format('ALTER TABLE %s OWNER TO %s', revisions, t.owner::regrole);
+    EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_guard_trigger(%L, %L, %L)',
+                   @extschema@._pattern_trigger_name(revisions::regclass, 'zz_docpatterns_90_versioning', name, 'guard'), revisions, 'side', @extschema@.bson_get_text(options, 'pair'), name);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _versioning_create_tables(regclass, bson) IS 'tables for the history of a versioning pattern, where they are missing';
+
+-- The triggers on the table, made anew when options change. The main one carries the declaration.
+CREATE FUNCTION _versioning_create_triggers(rel regclass, options bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  name text := @extschema@.bson_get_text(options, 'name');
+  truncate_name text;
+  part record;
+BEGIN
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.versioning_trigger(%L)',
+                 @extschema@._pattern_own_trigger(rel, 88, 'versioning', name, NULL, 19), rel, options::text);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.versioning_trigger(%L, %L)',
+                 @extschema@._pattern_own_trigger(rel, 88, 'versioning', name, 'record', 29), rel, 'of', name);
+  -- statement triggers are not inherited by partitions
+  truncate_name := @extschema@._pattern_own_trigger(rel, 88, 'versioning', name, 'truncate', 34);
+  FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
+    EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.versioning_trigger(%L, %L)',
+                   truncate_name, part.relid::regclass, 'of', name);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _versioning_create_triggers(regclass, bson) IS 'triggers of the versioning pattern on its table';
+
+-- Names and options of a declaration, and pieces of SQL text about them.
+CREATE FUNCTION _versioning_parts(rel regclass, name text,
+                                  OUT base text, OUT schema_name text, OUT table_name text, OUT owner oid, OUT options bson, OUT doc text,
+                                  OUT revisions regclass, OUT changes regclass, OUT history regclass, OUT gone regclass, OUT as_of regprocedure,
+                                  OUT keys text[], OUT key_ops text[], OUT key_types text[], OUT side_keys text[], OUT single boolean)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+BEGIN
+  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'versioning' AND d.name = _versioning_parts.name;
+  IF options IS NULL THEN
+    RAISE EXCEPTION 'table % has no versioning pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
+  END IF;
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  base := t.base; schema_name := t.schema_name; table_name := t.table_name; owner := t.owner; doc := t.doc;
+  keys := t.keys; key_ops := t.key_ops; key_types := t.key_types; single := cardinality(t.keys) = 1;
+  side_keys := CASE WHEN single THEN ARRAY['key'] ELSE (SELECT array_agg('key' || n ORDER BY n) FROM generate_series(1, cardinality(t.keys)) n) END;
+  revisions := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
+  changes := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
+  -- what we made is found by what it depends on, whatever it is called now
+  SELECT v.oid::regclass INTO gone
+    FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
+      JOIN pg_depend f ON f.classid = 'pg_rewrite'::regclass AND f.objid = r.oid AND f.refclassid = 'pg_proc'::regclass
+    WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = revisions
+      AND f.refobjid = '@extschema@._versioning_sees_all(regclass, text)'::regprocedure AND v.relowner = t.owner
+    ORDER BY v.oid LIMIT 1;
+  SELECT v.oid::regclass INTO history
+    FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
+      JOIN pg_depend f ON f.classid = 'pg_rewrite'::regclass AND f.objid = r.oid AND f.refclassid = 'pg_proc'::regclass
+    WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = gone
+      AND f.refobjid = '@extschema@.versioning_revisions(regclass, "any", text)'::regprocedure AND v.relowner = t.owner
+      AND 'security_invoker=true' = ANY (v.reloptions)
+    ORDER BY v.oid LIMIT 1;
+  SELECT p.oid::regprocedure INTO as_of
+    FROM pg_depend d JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid AND p.proowner = t.owner
+      JOIN pg_depend f ON f.classid = 'pg_proc'::regclass AND f.objid = p.oid AND f.refclassid = 'pg_proc'::regclass
+    WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = gone
+      AND f.refobjid = '@extschema@._versioning_as_of(regclass, "any", @extschema@.bson, timestamptz, text)'::regprocedure
+    ORDER BY p.oid LIMIT 1;
+END
+$$;
+COMMENT ON FUNCTION _versioning_parts(regclass, text) IS 'names and options of a versioning declaration, and what was made for it';
+
+-- The keys of all documents that are or were there, with the document where it is: "k" in what follows.
+CREATE FUNCTION _versioning_keys_query(rel regclass, name text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
+  RETURN (SELECT format('SELECT %s, b.%I AS live FROM %s AS b UNION ALL SELECT %s, NULL::@extschema@.bson FROM %s AS g',
+                        string_agg(format('b.%I AS %I', k, s), ', ' ORDER BY n), p.doc, p.base, string_agg(format('g.%I', s), ', ' ORDER BY n),
+                        (SELECT format('%I.%I', ns.nspname, c.relname) FROM pg_class c JOIN pg_namespace ns ON ns.oid = c.relnamespace WHERE c.oid = p.gone))
+          FROM unnest(p.keys, p.side_keys) WITH ORDINALITY AS u (k, s, n));
+END
+$$;
+COMMENT ON FUNCTION _versioning_keys_query(regclass, text) IS 'SQL text: keys of documents that are or were in a table';
+
+-- What the table was at a time, an expression.
+CREATE FUNCTION _versioning_as_of_query(rel regclass, name text, moment text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  columns text;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
+  SELECT string_agg(format('k.%I', s), ', ' ORDER BY n) INTO columns FROM unnest(p.side_keys) WITH ORDINALITY AS u (s, n);
+  RETURN format('SELECT %s AS key, d.revision, d.since, d.until, d.doc FROM (%s) AS k CROSS JOIN LATERAL @extschema@._versioning_as_of(%L::pg_catalog.regclass, %s, k.live, %s, %L) AS d',
+                CASE WHEN p.single AND p.key_types[1]::regtype = '@extschema@.bson_value'::regtype THEN columns
+                     WHEN p.single THEN format('@extschema@.to_bson(%s)', columns) ELSE format('@extschema@.bson_array(%s)', columns) END,
+                @extschema@._versioning_keys_query(rel, name), p.base, CASE WHEN p.single THEN columns ELSE format('ROW(%s)', columns) END, moment, name);
+END
+$$;
+COMMENT ON FUNCTION _versioning_as_of_query(regclass, text, text) IS 'SQL text: the documents of a table as they were at a time';
+
+-- The views and the function through which history is read, where they are missing.
+CREATE FUNCTION _versioning_create_reading(rel regclass, name text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  qualified text;
+  columns text;
+  key text;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
+  IF p.gone IS NULL THEN
+    -- It shows what its owner may see of keys only, and only to those who may see all documents: the condition is the gate.
+    qualified := format('%I.%I', p.schema_name, @extschema@._versioning_object_name(p.schema_name, p.table_name, name, 'gone'));
+    EXECUTE format('CREATE VIEW %1$s AS SELECT %2$s FROM %3$s AS r WHERE r.operation = ''d'' AND @extschema@._versioning_sees_all(%4$L::pg_catalog.regclass, %5$L) '
+                   'AND NOT EXISTS (SELECT FROM %3$s AS n WHERE %6$s AND n.revision > r.revision)', qualified,
+      (SELECT string_agg(format('r.%I', s), ', ' ORDER BY n) FROM unnest(p.side_keys) WITH ORDINALITY AS u (s, n)),
+      p.revisions, p.base, name,
+      (SELECT string_agg(format('n.%1$I %2$s r.%1$I', s, o), ' AND ' ORDER BY n) FROM unnest(p.side_keys, p.key_ops) WITH ORDINALITY AS u (s, o, n)));
+    EXECUTE format('COMMENT ON VIEW %s IS %L', qualified, format('keys of documents that %s has no longer', p.base));
+    EXECUTE format('ALTER VIEW %s OWNER TO %s', qualified, p.owner::regrole);
+    EXECUTE format('GRANT SELECT ON %s TO PUBLIC', qualified);
+    SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
+  END IF;
+  SELECT string_agg(format('k.%I', s), ', ' ORDER BY n) INTO columns FROM unnest(p.side_keys) WITH ORDINALITY AS u (s, n);
+  key := CASE WHEN p.single THEN columns ELSE format('ROW(%s)', columns) END;
+  IF p.history IS NULL THEN
+    qualified := format('%I.%I', p.schema_name, @extschema@._versioning_object_name(p.schema_name, p.table_name, name, 'history'));
+    EXECUTE format('CREATE VIEW %1$s WITH (security_invoker = true) AS SELECT %2$s, r.revision, r.since, r.until, r.operation, r.who, r.transaction, '
+                   '@extschema@.versioning_at(%3$L::pg_catalog.regclass, %4$s, r.revision, %5$L) AS doc '
+                   'FROM (%6$s) AS k CROSS JOIN LATERAL @extschema@.versioning_revisions(%3$L::pg_catalog.regclass, %4$s, %5$L) AS r',
+                   qualified, columns, p.base, key, name, @extschema@._versioning_keys_query(rel, name));
+    EXECUTE format('COMMENT ON VIEW %s IS %L', qualified, format('all revisions of the documents of %s', p.base));
+    PERFORM @extschema@._pattern_copy_grants(rel, qualified::regclass);
+    EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON %s FROM PUBLIC', qualified);
+    EXECUTE format('ALTER VIEW %s OWNER TO %s', qualified, p.owner::regrole);
+  END IF;
+  IF p.as_of IS NULL THEN
+    qualified := format('%I.%I', p.schema_name, @extschema@._versioning_object_name(p.schema_name, p.table_name, name, 'as_of'));
+    EXECUTE format('CREATE FUNCTION %s(at timestamptz, OUT key @extschema@.bson_value, OUT revision bigint, OUT since timestamptz, OUT until timestamptz, OUT doc @extschema@.bson) '
+                   'RETURNS SETOF record LANGUAGE sql STABLE PARALLEL UNSAFE BEGIN ATOMIC %s; END', qualified, @extschema@._versioning_as_of_query(rel, name, 'at'));
+    EXECUTE format('COMMENT ON FUNCTION %s(timestamptz) IS %L', qualified, format('the documents of %s as they were at a time', p.base));
+    EXECUTE format('ALTER FUNCTION %s(timestamptz) OWNER TO %s', qualified, p.owner::regrole);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _versioning_create_reading(regclass, text) IS 'views and function through which a history is read';
+
+CREATE FUNCTION _versioning_follow_owner(rel regclass) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  d record;
+  o record;
+BEGIN
+  FOR d IN SELECT q.name, q.options FROM @extschema@._pattern_declarations(rel) q WHERE q.pattern = 'versioning' LOOP
+    FOR o IN
+      WITH RECURSIVE made (class, oid) AS (
+        SELECT 'pg_class'::regclass::oid, @extschema@._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), rel)::oid
+        UNION
+        SELECT CASE WHEN r.oid IS NULL THEN p.classid ELSE 'pg_class'::regclass::oid END, coalesce(r.ev_class, p.objid)
+        FROM made m JOIN pg_depend p ON p.refclassid = m.class AND p.refobjid = m.oid AND p.classid IN ('pg_rewrite'::regclass, 'pg_proc'::regclass)
+          LEFT JOIN pg_rewrite r ON p.classid = 'pg_rewrite'::regclass AND r.oid = p.objid)
+      SELECT CASE WHEN c.oid IS NOT NULL THEN format('VIEW %s', c.oid::regclass) ELSE format('FUNCTION %s', f.oid::regprocedure) END AS object
+      FROM made m LEFT JOIN pg_class c ON m.class = 'pg_class'::regclass AND c.oid = m.oid LEFT JOIN pg_proc f ON m.class = 'pg_proc'::regclass AND f.oid = m.oid
+      WHERE c.relkind = 'v' AND EXISTS (SELECT FROM pg_rewrite r JOIN pg_depend q ON q.classid = 'pg_rewrite'::regclass AND q.objid = r.oid AND q.refclassid = 'pg_proc'::regclass
+                                        WHERE r.ev_class = c.oid AND q.refobjid IN ('@extschema@._versioning_sees_all(regclass, text)'::regprocedure,
+                                                                                    '@extschema@.versioning_revisions(regclass, "any", text)'::regprocedure))
+         OR f.proretset AND EXISTS (SELECT FROM pg_depend q WHERE q.classid = 'pg_proc'::regclass AND q.objid = f.oid AND q.refclassid = 'pg_proc'::regclass
+                      AND q.refobjid = '@extschema@._versioning_as_of(regclass, "any", @extschema@.bson, timestamptz, text)'::regprocedure)
+    LOOP
+      EXECUTE format('ALTER %s OWNER TO %s', o.object, (SELECT c.relowner::regrole FROM pg_class c WHERE c.oid = rel));
+    END LOOP;
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _versioning_follow_owner(regclass) IS 'views and functions through which the history of a table is read get its owner';
+
+-- Verbs -------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION _versioning_check_key(rel regclass, name text, key "any") RETURNS TABLE (key_value bson_value, what text, expected text, found text)
+  AS 'MODULE_PATHNAME', 'dp_versioning_check_key' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION _versioning_check_key(regclass, text, "any") IS 'what is wrong with the history of one document; error 42501 unless the caller owns the table';
+
+CREATE FUNCTION _versioning_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  o record;
+  columns text;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
+  FOR o IN SELECT * FROM (VALUES ('table of revisions', p.revisions IS NULL), ('table of changes', p.changes IS NULL), ('view of the history', p.history IS NULL),
+                                 ('view of documents that are gone', p.gone IS NULL), ('function as_of', p.as_of IS NULL)) AS v (object, missing) WHERE missing LOOP
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, o.object, 'present'::text, 'missing'::text;
+  END LOOP;
+  IF p.revisions IS NULL OR p.changes IS NULL THEN
+    RETURN;
+  END IF;
+  columns := (SELECT string_agg(format('k.%I', s), ', ' ORDER BY n) FROM unnest(p.side_keys) WITH ORDINALITY AS u (s, n));
+  RETURN QUERY EXECUTE format($q$
+    SELECT c.* FROM (SELECT %1$s FROM %2$s AS b UNION SELECT %3$s FROM %4$s AS r) AS k CROSS JOIN LATERAL @extschema@._versioning_check_key(%5$L::regclass, %6$L, %7$s) AS c
+    $q$, (SELECT string_agg(format('b.%I AS %I', k, s), ', ' ORDER BY n) FROM unnest(p.keys, p.side_keys) WITH ORDINALITY AS u (k, s, n)), p.base,
+         (SELECT string_agg(format('r.%I', s), ', ' ORDER BY n) FROM unnest(p.side_keys) WITH ORDINALITY AS u (s, n)), p.revisions, p.base, name,
+         CASE WHEN p.single THEN columns ELSE format('ROW(%s)', columns) END);
+END
+$$;
+COMMENT ON FUNCTION _versioning_check(regclass, text) IS 'violated invariants of a versioning pattern';
+
+-- Keys of documents that have no history.
+CREATE FUNCTION _versioning_pending(rel regclass, name text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
+  RETURN (SELECT format('SELECT ROW(%1$s) AS key FROM %2$s AS b WHERE NOT EXISTS (SELECT FROM %3$s AS r WHERE %4$s) ORDER BY %1$s',
+                        string_agg(format('b.%I', k), ', ' ORDER BY n), p.base, p.revisions, string_agg(format('b.%I %s r.%I', k, o, s), ' AND ' ORDER BY n))
+          FROM unnest(p.keys, p.key_ops, p.side_keys) WITH ORDINALITY AS u (k, o, s, n));
+END
+$$;
+COMMENT ON FUNCTION _versioning_pending(regclass, text) IS 'SQL text: keys of documents that have no history';
+
+CREATE FUNCTION _versioning_repair(rel regclass, name text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  r record;
+  done bigint := 0;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
+  IF p.revisions IS NULL OR p.changes IS NULL THEN
+    PERFORM @extschema@._versioning_create_tables(rel, p.options);
+  END IF;
+  PERFORM @extschema@._versioning_create_reading(rel, name);
+  PERFORM @extschema@._versioning_raise_sequence(rel, name);
+  SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
+  FOR r IN EXECUTE format('SELECT DISTINCT ROW(%s) AS key FROM (SELECT %s FROM %s AS b UNION SELECT %s FROM %s AS r) AS k',
+                          (SELECT string_agg(format('k.%I', s), ', ' ORDER BY n) FROM unnest(p.side_keys) WITH ORDINALITY AS u (s, n)),
+                          (SELECT string_agg(format('b.%I AS %I', k, s), ', ' ORDER BY n) FROM unnest(p.keys, p.side_keys) WITH ORDINALITY AS u (k, s, n)), p.base,
+                          (SELECT string_agg(format('r.%I', s), ', ' ORDER BY n) FROM unnest(p.side_keys) WITH ORDINALITY AS u (s, n)), p.revisions) LOOP
+    IF @extschema@._pattern_settle(rel, name, r.key) THEN
+      done := done + 1;
+    END IF;
+  END LOOP;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _versioning_repair(regclass, text) IS 'pattern_repair of the versioning pattern';
+
+-- Where history came by replication, the numbers of its changes are to go on behind them.
+CREATE FUNCTION _versioning_raise_sequence(rel regclass, name text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  sequence text;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
+  sequence := pg_get_serial_sequence(p.changes::text, 'change');
+  IF sequence IS NOT NULL THEN
+    EXECUTE format('SELECT setval(%L, greatest((SELECT max(change) FROM %s), (SELECT max(change) FROM %s), s.last_value), s.is_called OR EXISTS (SELECT FROM %2$s)) FROM %s AS s',
+                   sequence, p.changes, p.revisions, sequence);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _versioning_raise_sequence(regclass, text) IS 'numbers of changes go on behind those that are there';
+
+CREATE FUNCTION _versioning_alter(rel regclass, name text, changes bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  c record;
+  o @extschema@.bson;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
+  o := p.options;
+  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
+    IF c.key NOT IN ('storage', 'keep', 'optimistic') THEN
+      RAISE EXCEPTION 'option "%" of a versioning pattern cannot be changed', c.key
+        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are storage, keep and optimistic.';
+    END IF;
+    IF NOT (@extschema@.bson_typeof(c.value) = ANY (CASE c.key WHEN 'storage' THEN ARRAY['string'] WHEN 'optimistic' THEN ARRAY['bool'] ELSE ARRAY['int', 'long', 'null'] END)) THEN
+      RAISE EXCEPTION 'option "%" cannot be a value of type %', c.key, @extschema@.bson_typeof(c.value) USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    o := CASE WHEN @extschema@.bson_typeof(c.value) = 'null' THEN @extschema@.bson_unset(o, c.key) ELSE @extschema@.bson_set(o, c.key, c.value) END;
+  END LOOP;
+  PERFORM @extschema@._versioning_valid(@extschema@.bson_get_text(o, 'revision_field'), @extschema@.bson_get_text(o, 'storage'), @extschema@.bson_get_text(o, 'keep')::bigint);
+  PERFORM @extschema@._versioning_create_triggers(rel, o);
+END
+$$;
+COMMENT ON FUNCTION _versioning_alter(regclass, text, bson) IS 'pattern_alter of the versioning pattern';
+
+CREATE FUNCTION _versioning_disable(rel regclass, name text, how bson) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  r record;
+  keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
+BEGIN
+  EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
+  SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
+  IF p.as_of IS NOT NULL THEN
+    EXECUTE format('DROP FUNCTION %s', p.as_of);
+  END IF;
+  IF p.history IS NOT NULL THEN
+    EXECUTE format('DROP VIEW %s', p.history);
+  END IF;
+  IF p.gone IS NOT NULL THEN
+    EXECUTE format('DROP VIEW %s', p.gone);
+  END IF;
+  FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
+           WHERE t.tgfoid = '@extschema@.versioning_trigger'::regproc AND t.tgparentid = 0
+             AND t.tgrelid IN (SELECT pt.relid FROM pg_partition_tree(rel) pt UNION SELECT rel)
+             AND (t.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'versioning' AND d.name = _versioning_disable.name)
+                  OR t.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to(name, 'UTF8') || '\x00'::bytea)
+           ORDER BY t.tgnargs DESC LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.tab);
+  END LOOP;
+  FOR r IN SELECT s.side, t.tgname FROM (VALUES (p.revisions, 'pair'), (p.changes, 'second_pair')) AS s (side, pair) JOIN pg_trigger t ON t.tgrelid = s.side
+             AND t.tgargs = convert_to('side', 'UTF8') || '\x00'::bytea || convert_to(@extschema@.bson_get_text(p.options, s.pair), 'UTF8') || '\x00'::bytea
+                            || convert_to(name, 'UTF8') || '\x00'::bytea LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.side);
+  END LOOP;
+  FOR r IN SELECT s.side FROM (VALUES (1, p.revisions), (2, p.changes)) AS s (n, side) WHERE s.side IS NOT NULL ORDER BY s.n LOOP
+    IF keep_data THEN
+      PERFORM @extschema@._pattern_forget(r.side, rel);
+    ELSE
+      EXECUTE format('DROP TABLE %s', r.side);
+    END IF;
+  END LOOP;
+  RETURN 0;
+END
+$$;
+COMMENT ON FUNCTION _versioning_disable(regclass, text, bson) IS 'pattern_disable of the versioning pattern';

@@ -1,0 +1,113 @@
+-- What history is asked for (src/patterns/versioning_calls.c, _edit.c).
+
+CREATE FUNCTION versioning_at(rel regclass, key "any", revision bigint, name text DEFAULT NULL) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_versioning_at' LANGUAGE C STABLE COST 100;
+COMMENT ON FUNCTION versioning_at(regclass, "any", bigint, text) IS
+  'the document of a key as it was at a revision; NULL for a deletion and where nothing leads to it any more. Needs SELECT on the table; cost: a look at the row, and at most 32 revisions; '
+  'errors 22023 when there is no such revision, 42809 for a key of another type';
+
+CREATE FUNCTION versioning_revisions(rel regclass, key "any", name text DEFAULT NULL,
+                                     OUT revision bigint, OUT since timestamptz, OUT until timestamptz, OUT operation text, OUT who text, OUT transaction xid8) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'dp_versioning_revisions' LANGUAGE C STABLE COST 100 ROWS 10;
+COMMENT ON FUNCTION versioning_revisions(regclass, "any", text) IS
+  'the revisions of a document: valid from since up to, not including, until (NULL: still valid); what this transaction wrote has no since yet. Needs SELECT on the table; error 42809 for a key of another type';
+
+CREATE FUNCTION _versioning_as_of(rel regclass, key "any", live bson, at timestamptz, name text,
+                                  OUT revision bigint, OUT since timestamptz, OUT until timestamptz, OUT doc bson) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'dp_versioning_as_of_one' LANGUAGE C STABLE COST 100 ROWS 1;
+COMMENT ON FUNCTION _versioning_as_of(regclass, "any", bson, timestamptz, text) IS 'one document as it was at a time; live is what it is now, NULL if it is gone; no row if it was not there; error 42501 for those who may not read the table';
+
+CREATE FUNCTION _versioning_sees_all(rel regclass, name text) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_versioning_sees_all' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION _versioning_sees_all(regclass, text) IS 'whether documents that are gone are shown to the user: no row security holds for him; error 42501 if he may not read the table';
+
+CREATE FUNCTION _versioning_as_of_support(internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'dp_versioning_as_of_support' LANGUAGE C STRICT;
+COMMENT ON FUNCTION _versioning_as_of_support(internal) IS 'planner support function of versioning_as_of';
+
+CREATE FUNCTION versioning_as_of(rel regclass, at timestamptz, name text DEFAULT NULL,
+                                 OUT key bson_value, OUT revision bigint, OUT since timestamptz, OUT until timestamptz, OUT doc bson) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'dp_versioning_as_of' LANGUAGE C STABLE COST 1000 ROWS 1000 SUPPORT _versioning_as_of_support;
+COMMENT ON FUNCTION versioning_as_of(regclass, timestamptz, text) IS
+  'the documents of a table as they were at a time, with the revision and its interval; those that are gone since are there. Where the table is a constant it becomes a part of the query: '
+  'key = ... then reads one document by the primary key. Needs SELECT on the table and shows of it what row security shows';
+
+CREATE FUNCTION versioning_diff(rel regclass, key "any", a bigint, b bigint, name text DEFAULT NULL, OUT path text, OUT old bson_value, OUT new bson_value) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'dp_versioning_diff' LANGUAGE C STABLE COST 100 ROWS 10;
+COMMENT ON FUNCTION versioning_diff(regclass, "any", bigint, bigint, text) IS
+  'the paths at which two revisions of a document differ, as bson_diff lists them, without that of the revision itself; a deletion is an empty document; needs SELECT on the table; errors as versioning_at';
+
+CREATE FUNCTION versioning_field_history(rel regclass, key "any", path text, name text DEFAULT NULL,
+                                         OUT revision bigint, OUT since timestamptz, OUT who text, OUT value bson_value) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'dp_versioning_field_history' LANGUAGE C STABLE COST 1000 ROWS 10;
+COMMENT ON FUNCTION versioning_field_history(regclass, "any", text, text) IS
+  'a row for each revision that changed the value at a path: NULL where there is none; needs SELECT on the table; reads the whole history of the document; errors 22023 for a bad path, 42809 for a key of another type';
+
+CREATE FUNCTION versioning_revert(rel regclass, key "any", revision bigint, name text DEFAULT NULL) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_versioning_revert' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION versioning_revert(regclass, "any", bigint, text) IS
+  'writes the document of an old revision again, as a new one, and returns its number; a document that is gone is inserted. Needs SELECT and UPDATE (or INSERT) on the table; locks the row; '
+  'errors 22023 when there is no such revision or it has no document, 42809 for a key of another type';
+
+CREATE FUNCTION versioning_purge(rel regclass, before timestamptz, name text DEFAULT NULL) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF before IS NULL THEN
+    RAISE EXCEPTION 'before must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  PERFORM @extschema@._pattern_require_owner(rel);
+  RETURN (SELECT @extschema@._pattern_call('purge', versioning_purge.rel, 'versioning', @extschema@._versioning_name(versioning_purge.rel, versioning_purge.name),
+                                           @extschema@.bson_build('before', versioning_purge.before::text))::bigint);
+END
+$$;
+COMMENT ON FUNCTION versioning_purge(regclass, timestamptz, text) IS
+  'forgets revisions that were no longer valid at a time, and returns how many; what was valid then stays. Writers do not wait for it; reads all revisions; error 42501 unless the caller owns the table';
+
+CREATE FUNCTION _versioning_name(rel regclass, name text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  found text[];
+BEGIN
+  SELECT array_agg(d.name) INTO found FROM @extschema@._pattern_declarations($1) d WHERE d.pattern = 'versioning' AND ($2 IS NULL OR d.name = $2);
+  IF found IS NULL THEN
+    RAISE EXCEPTION 'table % has no versioning pattern%', rel, CASE WHEN name IS NOT NULL THEN format(' named "%s"', name) ELSE '' END USING ERRCODE = 'undefined_object';
+  ELSIF cardinality(found) > 1 THEN
+    RAISE EXCEPTION 'table % has more than one versioning pattern', rel USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one with the argument "name".';
+  END IF;
+  RETURN found[1];
+END
+$$;
+COMMENT ON FUNCTION _versioning_name(regclass, text) IS 'name of the versioning declaration of a table, the only one with NULL; errors 42704, 22023';
+
+CREATE FUNCTION _versioning_purge(rel regclass, name text, how bson) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  moment timestamptz := @extschema@.bson_get_text(how, 'before')::timestamptz;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
+  RETURN @extschema@._versioning_purge_run(rel, name, (SELECT format($q$
+      WITH valid AS (
+        SELECT %1$s, max(r.revision) AS revision FROM %2$s AS r JOIN %3$s AS c ON c.change = r.change WHERE c.since <= %4$L::timestamptz GROUP BY %1$s)
+      DELETE FROM %2$s AS r USING valid AS v WHERE %5$s AND (r.revision < v.revision OR r.revision = v.revision AND r.operation = 'd')$q$,
+      string_agg(format('r.%I', s), ', ' ORDER BY n), p.revisions, p.changes, moment, string_agg(format('r.%1$I %2$s v.%1$I', s, o), ' AND ' ORDER BY n))
+    FROM unnest(p.side_keys, p.key_ops) WITH ORDINALITY AS u (s, o, n)),
+    (SELECT format($q$
+      UPDATE %2$s AS r SET delta = '', previous = NULL WHERE r.operation <> 'i' AND (r.previous IS NOT NULL OR length(r.delta) > 0 OR r.delta IS NULL)
+        AND NOT EXISTS (SELECT FROM %2$s AS b WHERE %1$s AND b.revision = r.revision - 1)$q$,
+      string_agg(format('b.%1$I %2$s r.%1$I', s, o), ' AND ' ORDER BY n), p.revisions)
+    FROM unnest(p.side_keys, p.key_ops) WITH ORDINALITY AS u (s, o, n)),
+    format('DELETE FROM %s AS c WHERE c.since <= %L::timestamptz AND NOT EXISTS (SELECT FROM %s AS r WHERE r.change = c.change)', p.changes, moment, p.revisions));
+END
+$$;
+COMMENT ON FUNCTION _versioning_purge(regclass, text, bson) IS 'versioning_purge, run as the owner of the table';
+
+CREATE FUNCTION _versioning_purge_run(rel regclass, name text, purge text, cut text, changes text) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_versioning_purge_run' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION _versioning_purge_run(regclass, text, text, text, text) IS 'runs the statements of versioning_purge, which write to guarded tables; error 42501 unless the caller owns the table';
+
+CREATE FUNCTION versioning_redact(rel regclass, key "any", path text, name text DEFAULT NULL) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_versioning_redact' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION versioning_redact(regclass, "any", text, text) IS
+  'takes the value at a path out of a document and of all its revisions, and returns how many revisions had it; an element of an array becomes null. Locks the row and rewrites its revisions; '
+  'errors 22023 for the revision field, 42501 unless the caller owns the table';

@@ -1,0 +1,871 @@
+/*
+ * versioning.c
+ *		The document versioning pattern: its options and its triggers.
+ *
+ * BEFORE UPDATE, for each row: a document that carries an old revision is
+ * refused, one that is otherwise the same is left as it was, and any other gets
+ * the next number.  On INSERT the document is stored as it comes, so that
+ * EXCLUDED of an upsert is what the user wrote; a document without a number has
+ * the one that its first revision has.
+ *
+ * AFTER INSERT, UPDATE or DELETE, for each row: the revision is recorded, with
+ * what leads back to the document before.  Triggers of one row may be called in
+ * another order than the row was written in (a trigger that comes earlier may
+ * write it again), therefore the numbers come from the documents.  A new
+ * document with a number that it cannot have is written once more.
+ *
+ * BEFORE TRUNCATE, for each table that holds rows: all of them are recorded as
+ * deleted.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "catalog/partition.h"
+#include "catalog/pg_class.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "bson/catalog.h"
+#include "bson/diff.h"
+#include "bson/edit.h"
+#include "bson/number.h"
+#include "patterns/run.h"
+#include "patterns/sqlgen.h"
+#include "patterns/versioning.h"
+#include "patterns/write.h"
+
+/* Whole documents are kept at every so many revisions: more for large ones */
+#define LEAST_DISTANCE		4
+#define MOST_DISTANCE		32
+#define BYTES_PER_REVISION	128
+
+/* A document whose number is being put right */
+typedef struct Correction
+{
+	Oid			table;
+	const DpKey *key;
+	int64		revision;
+	char		operation;
+	struct varlena *before;
+	bool		recorded;
+	struct Correction *outer;
+} Correction;
+
+static Correction *correcting = NULL;
+static const char plan_trim, plan_forget;
+
+static void read_tables(Versioning *v);
+static void bad_option(DpDecl *decl, const char *option) pg_attribute_noreturn();
+static HeapTuple before_update(Versioning *v, TriggerData *trigdata);
+static void after_insert(Versioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key);
+static void after_update(Versioning *v, TriggerData *trigdata);
+static void after_delete(Versioning *v, struct varlena *doc, const DpKey *key);
+static int64 insert_number(Versioning *v, const DpKey *key, bool *exists);
+static int64 stored_number(Versioning *v, const DpKey *key, struct varlena *doc, bool *missing);
+static bool is_superseded(HeapTuple tuple);
+static void correct_number(Versioning *v, const DpKey *key, int64 revision, char operation, struct varlena *before);
+static Correction *correction_of(Versioning *v, const DpKey *key);
+static void all_deleted(Versioning *v, Relation rel);
+static void trim(Versioning *v, const DpKey *key, int64 revision);
+static void check_number(int64 revision);
+
+/*
+ * versioning_trigger(): the triggers of the pattern on its table.
+ */
+DP_FUNCTION(dp_versioning_trigger);
+Datum
+dp_versioning_trigger(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	bool		for_row = CALLED_AS_TRIGGER(fcinfo) && TRIGGER_FIRED_FOR_ROW(trigdata->tg_event);
+	DpDecl	   *decl;
+	Versioning *v;
+	TupleDesc	desc;
+	DpKey		key;
+
+	if (for_row && fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
+							   trigdata->tg_newtuple : trigdata->tg_trigtuple);
+	if (CALLED_AS_TRIGGER(fcinfo) && !for_row)
+	{
+		/* such a trigger stays behind when a partition is detached */
+		decl = dp_decl_of_trigger_if(fcinfo, "versioning");
+		if (decl == NULL)
+			return PointerGetDatum(NULL);
+	}
+	else
+		decl = dp_decl_of_trigger(fcinfo, "versioning");
+	v = dp_versioning(decl);
+	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) ||
+		(TRIGGER_FIRED_BEFORE(trigdata->tg_event) ?
+		 (for_row ? !TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) : !TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event)) : !for_row))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"versioning_trigger\" is called by triggers that versioning_enable() makes only")));
+	if (!dp_decl_maintained(decl))
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
+							   trigdata->tg_newtuple : trigdata->tg_trigtuple);
+	if (!for_row)
+	{
+		if (trigdata->tg_relation->rd_rel->relkind == RELKIND_RELATION)
+			all_deleted(v, trigdata->tg_relation);
+		return PointerGetDatum(NULL);
+	}
+	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
+		return PointerGetDatum(before_update(v, trigdata));
+
+	dp_versioning_require(v);
+	desc = RelationGetDescr(trigdata->tg_relation);
+	if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
+		after_update(v, trigdata);
+	else
+	{
+		dp_key_of_tuple(decl, trigdata->tg_trigtuple, desc, &key);
+		if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+			after_insert(v, trigdata->tg_trigtuple, desc, &key);
+		else
+			after_delete(v, dp_versioning_row_document(v, trigdata->tg_trigtuple, desc), &key);
+	}
+	return PointerGetDatum(NULL);
+}
+
+/* ---------------------------------------------------------------- options */
+
+/*
+ * The options of a declaration, read once.  Raises INVALID_PARAMETER_VALUE:
+ * anybody can make a trigger with any argument on his own table.
+ */
+Versioning *
+dp_versioning(DpDecl *decl)
+{
+	Versioning *v = decl->state;
+	const char *storage;
+
+	if (likely(v != NULL))
+		return v;
+	v = MemoryContextAllocZero(decl->context, sizeof(Versioning));
+	v->decl = decl;
+	if (dp_decl_text(decl, "revision_field") == NULL)
+		bad_option(decl, "revision_field");
+	v->field = dp_decl_path(decl, "revision_field");
+	storage = dp_decl_text(decl, "storage");
+	if (storage == NULL || (strcmp(storage, "full") != 0 && strcmp(storage, "delta") != 0))
+		bad_option(decl, "storage");
+	v->full = strcmp(storage, "full") == 0;
+	v->keep = dp_decl_int(decl, "keep", 0);
+	if (v->keep < 0)
+		bad_option(decl, "keep");
+	v->optimistic = dp_decl_bool(decl, "optimistic", false);
+	v->pair = dp_decl_text(decl, "pair");
+	v->second_pair = dp_decl_text(decl, "second_pair");
+	if (v->pair == NULL || v->second_pair == NULL)
+		bad_option(decl, "pair");
+	decl->state = v;
+	return v;
+}
+
+/* Raises INVALID_PARAMETER_VALUE. */
+static void
+bad_option(DpDecl *decl, const char *option)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("the declaration of pattern \"%s\" of table %s is not valid",
+					decl->name, dp_relation_name(decl->target)),
+			 errdetail("Option \"%s\" is missing or wrong.", option)));
+}
+
+void
+dp_versioning_require(Versioning *v)
+{
+	if (likely(OidIsValid(v->revisions) && OidIsValid(v->changes)))
+		return;
+	v->revisions = dp_pair_side(v->pair, v->decl->target);
+	v->changes = dp_pair_side(v->second_pair, v->decl->target);
+	if (!OidIsValid(v->revisions) || !OidIsValid(v->changes))
+	{
+		v->revisions = v->changes = InvalidOid;
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the history of table %s is missing", dp_relation_name(v->decl->target)),
+				 errhint("pattern_repair() makes its tables anew.")));
+	}
+	read_tables(v);
+}
+
+/*
+ * Where the columns are.  Anybody may call a table what he likes, so their
+ * types are looked at.
+ */
+static void
+read_tables(Versioning *v)
+{
+	static const struct
+	{
+		const char *name;
+		Oid			type;		/* InvalidOid: bson */
+	}			columns[DP_VERSION_COLUMNS] = {
+		{"revision", INT8OID}, {"change", INT8OID}, {"operation", CHAROID}, {"delta", BYTEAOID}, {"previous", InvalidOid}
+	},
+				change_columns[4] = {{"change", INT8OID}, {"since", TIMESTAMPTZOID}, {"who", TEXTOID}, {"transaction", XID8OID}};
+	Oid			revisions = v->revisions;
+	bool		right = true;
+	int			i;
+
+	for (i = 0; i < DP_VERSION_COLUMNS; i++)
+	{
+		Oid			type = OidIsValid(columns[i].type) ? columns[i].type : dp_types()->bson;
+
+		v->columns[i] = get_attnum(revisions, columns[i].name);
+		right = right && v->columns[i] > 0 && get_atttype(revisions, v->columns[i]) == type;
+	}
+	for (i = 0; i < 4; i++)
+	{
+		v->change_columns[i] = get_attnum(v->changes, change_columns[i].name);
+		right = right && v->change_columns[i] > 0 && get_atttype(v->changes, v->change_columns[i]) == change_columns[i].type;
+	}
+	for (i = 0; i < v->decl->nkeys; i++)
+	{
+		v->key_columns[i] = get_attnum(revisions, v->decl->nkeys == 1 ? "key" : psprintf("key%d", i + 1));
+		right = right && v->key_columns[i] > 0 && get_atttype(revisions, v->key_columns[i]) == v->decl->keys[i].type;
+	}
+	if (!right)
+	{
+		v->revisions = v->changes = InvalidOid;
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table %s does not have the columns of a history of table %s",
+						dp_relation_name(revisions), dp_relation_name(v->decl->target))));
+	}
+	dp_decl_depends(v->decl, v->revisions);
+	dp_decl_depends(v->decl, v->changes);
+}
+
+/* ---------------------------------------------------------------- numbers */
+
+bool
+dp_versioning_number(Versioning *v, struct varlena *doc, int64 *revision)
+{
+	DpValue		value;
+	DpNumber	number;
+	uint8		digits[DP_EXACT_MAX_DIGITS];
+
+	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), v->field, &value) || value.type == DP_TYPE_NULL)
+		return false;
+	if (likely(value.type == DP_TYPE_INT32))
+		*revision = dp_get_int32(value.data);
+	else if (value.type == DP_TYPE_INT64)
+		*revision = dp_get_int64(value.data);
+	else
+	{
+		*revision = 0;
+		if (dp_type_is_number(value.type))
+		{
+			dp_number_from_value(&number, &value, digits);
+			if (number.kind == DP_NUMBER_INTEGER)
+				*revision = number.i;
+		}
+	}
+	if (*revision < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_CHECK_VIOLATION),
+				 errmsg("the revision of a document of table %s is not valid", dp_relation_name(v->decl->target)),
+				 errdetail("Field \"%s\" holds a value of BSON type \"%s\" that is no whole number from 1.",
+						   dp_decl_text(v->decl, "revision_field"), dp_type_name(value.type))));
+	return true;
+}
+
+struct varlena *
+dp_versioning_with_number(Versioning *v, struct varlena *doc, int64 revision, struct varlena *like)
+{
+	DpValue		value;
+	uint8		bytes[8];
+
+	if (like == NULL || !dp_path_find(DP_DOC_DATA(like), DP_DOC_SIZE(like), v->field, &value))
+		value.type = DP_TYPE_INT32;
+	if (value.type == DP_TYPE_DOUBLE && revision < (INT64CONST(1) << 53))
+	{
+		dp_put_double(bytes, (double) revision);
+		value.len = 8;
+	}
+	else if (value.type == DP_TYPE_INT64 || revision > PG_INT32_MAX)
+	{
+		value.type = DP_TYPE_INT64;
+		dp_put_int64(bytes, revision);
+		value.len = 8;
+	}
+	else
+	{
+		value.type = DP_TYPE_INT32;
+		dp_put_int32(bytes, (int32) revision);
+		value.len = 4;
+	}
+	value.data = bytes;
+	return dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), v->field, &value);
+}
+
+struct varlena *
+dp_versioning_row_document(Versioning *v, HeapTuple tuple, TupleDesc desc)
+{
+	bool		isnull;
+	Datum		doc = heap_getattr(tuple, v->decl->doc_attnum, desc, &isnull);
+
+	return isnull ? NULL : (struct varlena *) PG_DETOAST_DATUM_PACKED(doc);
+}
+
+static void
+check_number(int64 revision)
+{
+	if (unlikely(revision == PG_INT64_MAX))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("there are no more revisions")));
+}
+
+/*
+ * The number that a document has which is about to be inserted, or was.
+ * *exists: the key has revisions.  If the newest is no deletion, the deletion
+ * of the former document is still to be recorded.
+ */
+static int64
+insert_number(Versioning *v, const DpKey *key, bool *exists)
+{
+	DpRevisionStore store;
+	SnapshotData latest;
+	DpRevision	r;
+	int64		number = 1;
+
+	InitDirtySnapshot(latest);
+	dp_revisions_open(&store, v, &latest);
+	*exists = dp_revisions_last(&store, key, &r);
+	if (*exists)
+	{
+		check_number(r.revision);
+		check_number(r.revision + 1);
+		number = r.operation == DP_VERSION_DELETE ? r.revision + 1 : r.revision + 2;
+	}
+	dp_revisions_close(&store);
+	return number;
+}
+
+/*
+ * The number of a document that is there without one of its own: that of its
+ * first revision.  *missing: it has not been recorded yet.
+ */
+static int64
+stored_number(Versioning *v, const DpKey *key, struct varlena *doc, bool *missing)
+{
+	DpRevisionStore store;
+	SnapshotData latest;
+	DpRevision	r;
+	int64		number = 1;
+
+	*missing = false;
+	if (doc != NULL && dp_versioning_number(v, doc, &number))
+		return number;
+	InitDirtySnapshot(latest);
+	dp_revisions_open(&store, v, &latest);
+	*missing = true;
+	if (dp_revisions_last(&store, key, &r))
+	{
+		number = r.revision + 1;
+		if (r.operation != DP_VERSION_DELETE)
+		{
+			*missing = false;
+			number = r.revision;
+
+			/*
+			 * A document that came after this one went may have been recorded
+			 * first: then it has left room for the deletion.
+			 */
+			if (r.operation == DP_VERSION_INSERT && number > 2 &&
+				!dp_revisions_find(&store, key, number - 1, &r) && dp_revisions_find(&store, key, number - 2, &r))
+				number -= 2;
+		}
+	}
+	dp_revisions_close(&store);
+	return number;
+}
+
+/* ---------------------------------------------------------------- before */
+
+static HeapTuple
+before_update(Versioning *v, TriggerData *trigdata)
+{
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	struct varlena *before = dp_versioning_row_document(v, trigdata->tg_trigtuple, desc);
+	struct varlena *after = dp_versioning_row_document(v, trigdata->tg_newtuple, desc);
+	struct varlena *same;
+	DpKey		old_key;
+	DpKey		new_key;
+	bool		key_changes;
+	bool		missing;
+	bool		has_number;
+	int64		number;
+	int64		given;
+	int			column = v->decl->doc_attnum;
+	Datum		value;
+	bool		isnull = false;
+
+	dp_key_of_tuple(v->decl, trigdata->tg_trigtuple, desc, &old_key);
+	if (correction_of(v, &old_key) != NULL)
+		return trigdata->tg_newtuple;
+	if (after == NULL)
+		return trigdata->tg_newtuple;	/* the table lets the column be null */
+	dp_key_of_tuple(v->decl, trigdata->tg_newtuple, desc, &new_key);
+	key_changes = !dp_key_identical(v->decl, &old_key, &new_key);
+	if (before != NULL && !key_changes &&
+		DP_DOC_SIZE(before) == DP_DOC_SIZE(after) &&
+		memcmp(DP_DOC_DATA(before), DP_DOC_DATA(after), DP_DOC_SIZE(before)) == 0)
+		return trigdata->tg_newtuple;
+
+	dp_versioning_require(v);
+	number = stored_number(v, &old_key, before, &missing);
+	has_number = dp_versioning_number(v, after, &given);
+	if (has_number && v->optimistic && given != number)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("the document has been changed since it was read"),
+				 errdetail("Document %s of table %s is at revision " INT64_FORMAT ", what was to be written is of revision " INT64_FORMAT ".",
+						   dp_key_to_text(v->decl, &old_key), dp_relation_name(v->decl->target), number, given),
+				 errhint("Read the document again, or leave the field \"%s\" out to write without this check.",
+						 dp_decl_text(v->decl, "revision_field"))));
+
+	if (key_changes)
+		number = insert_number(v, &new_key, &missing);
+	else
+	{
+		if (before != NULL)
+		{
+			/* but for its number the same? */
+			DpValue		old_number;
+
+			if (dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), v->field, &old_number))
+				same = dp_document_set(DP_DOC_DATA(after), DP_DOC_SIZE(after), v->field, &old_number);
+			else
+			{
+				same = dp_document_unset(DP_DOC_DATA(after), DP_DOC_SIZE(after), v->field);
+				if (same == NULL)
+					same = after;
+			}
+			if (DP_DOC_SIZE(before) == DP_DOC_SIZE(same) &&
+				memcmp(DP_DOC_DATA(before), DP_DOC_DATA(same), DP_DOC_SIZE(before)) == 0)
+			{
+				value = PointerGetDatum(before);
+				return heap_modify_tuple_by_cols(trigdata->tg_newtuple, desc, 1, &column, &value, &isnull);
+			}
+		}
+		check_number(number);
+		number++;
+	}
+	value = PointerGetDatum(dp_versioning_with_number(v, after, number, before != NULL ? before : after));
+	return heap_modify_tuple_by_cols(trigdata->tg_newtuple, desc, 1, &column, &value, &isnull);
+}
+
+/* ---------------------------------------------------------------- after */
+
+/*
+ * A document has come.  One that was written again before this trigger was
+ * called has been recorded by that, unless it came with a number.
+ */
+static void
+after_insert(Versioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key)
+{
+	struct varlena *doc = dp_versioning_row_document(v, tuple, desc);
+	int64		number;
+	int64		given = 0;
+	bool		has_number;
+	bool		exists;
+
+	if (doc == NULL)
+		return;
+	has_number = dp_versioning_number(v, doc, &given);
+	if (is_superseded(tuple))
+	{
+		DpRevisionStore store;
+		SnapshotData latest;
+		DpRevision	r;
+
+		if (!has_number)
+			return;
+		InitDirtySnapshot(latest);
+		dp_revisions_open(&store, v, &latest);
+		exists = dp_revisions_find(&store, key, given, &r);
+		dp_revisions_close(&store);
+		if (!exists)
+			dp_versioning_record(v, key, given, DP_VERSION_INSERT, NULL, doc);
+		return;
+	}
+	number = insert_number(v, key, &exists);
+	if (has_number && given != number)
+		correct_number(v, key, number, DP_VERSION_INSERT, NULL);
+	else
+		dp_versioning_record(v, key, number, DP_VERSION_INSERT, NULL, doc);
+}
+
+/* A document has changed, or its row. */
+static void
+after_update(Versioning *v, TriggerData *trigdata)
+{
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	struct varlena *before = dp_versioning_row_document(v, trigdata->tg_trigtuple, desc);
+	struct varlena *after = dp_versioning_row_document(v, trigdata->tg_newtuple, desc);
+	DpKey		old_key;
+	DpKey		new_key;
+	Correction *c;
+	int64		number;
+	int64		old_number = 0;
+
+	dp_key_of_tuple(v->decl, trigdata->tg_trigtuple, desc, &old_key);
+	dp_key_of_tuple(v->decl, trigdata->tg_newtuple, desc, &new_key);
+	c = correction_of(v, &old_key);
+	if (c != NULL)
+	{
+		/* what became of it, whatever other triggers have made of it on its way */
+		if (after != NULL)
+			dp_versioning_record(v, &new_key, c->revision, c->operation, c->before, after);
+		c->recorded = true;
+		return;
+	}
+	if (!dp_key_identical(v->decl, &old_key, &new_key))
+	{
+		after_delete(v, before, &old_key);
+		after_insert(v, trigdata->tg_newtuple, desc, &new_key);
+		return;
+	}
+	if (before == NULL || after == NULL)
+	{
+		if (before != NULL)
+			after_delete(v, before, &old_key);
+		else if (after != NULL)
+			after_insert(v, trigdata->tg_newtuple, desc, &new_key);
+		return;
+	}
+	if (DP_DOC_SIZE(before) == DP_DOC_SIZE(after) &&
+		memcmp(DP_DOC_DATA(before), DP_DOC_DATA(after), DP_DOC_SIZE(before)) == 0)
+		return;
+
+	if (dp_versioning_number(v, before, &old_number))
+		number = old_number;
+	else
+	{
+		/* the first revision, which may not have been recorded */
+		DpRevisionStore store;
+		SnapshotData latest;
+		DpRevision	r;
+		bool		missing;
+
+		if (dp_versioning_number(v, after, &number) && number > 1)
+			number--;
+		else
+			number = stored_number(v, &old_key, before, &missing);
+		InitDirtySnapshot(latest);
+		dp_revisions_open(&store, v, &latest);
+		missing = !dp_revisions_find(&store, &old_key, number, &r);
+		dp_revisions_close(&store);
+		if (missing)
+			dp_versioning_record(v, &old_key, number, DP_VERSION_INSERT, NULL, before);
+	}
+	check_number(number);
+	if (!dp_versioning_number(v, after, &old_number) || old_number != number + 1)
+		correct_number(v, &old_key, number + 1, DP_VERSION_UPDATE, before);
+	else
+		dp_versioning_record(v, &old_key, number + 1, DP_VERSION_UPDATE, before, after);
+}
+
+/* A document has gone. */
+static void
+after_delete(Versioning *v, struct varlena *doc, const DpKey *key)
+{
+	bool		missing;
+	int64		number;
+
+	if (doc == NULL)
+		return;
+	number = stored_number(v, key, doc, &missing);
+	check_number(number);
+	if (missing)
+		dp_versioning_record(v, key, number, DP_VERSION_INSERT, NULL, doc);
+	dp_versioning_record(v, key, number + 1, DP_VERSION_DELETE, doc, NULL);
+}
+
+/* Whether this transaction has written the row again, or deleted it. */
+static bool
+is_superseded(HeapTuple tuple)
+{
+	return (tuple->t_data->t_infomask & HEAP_XMAX_INVALID) == 0 &&
+		!HEAP_XMAX_IS_LOCKED_ONLY(tuple->t_data->t_infomask) &&
+		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(tuple->t_data));
+}
+
+int64
+dp_versioning_adopt(Versioning *v, const DpKey *key, struct varlena *doc)
+{
+	int64		given;
+	bool		exists;
+	int64		number = insert_number(v, key, &exists);
+
+	if (dp_versioning_number(v, doc, &given) && given != number)
+	{
+		if (exists)
+		{
+			correct_number(v, key, number, DP_VERSION_INSERT, NULL);
+			return number;
+		}
+		number = given;
+	}
+	dp_versioning_record(v, key, number, DP_VERSION_INSERT, NULL, doc);
+	return number;
+}
+
+/*
+ * Adds a revision.  before is the document that the number before it stands
+ * for, after the one that it stands for itself, NULL where there is none.
+ */
+void
+dp_versioning_record(Versioning *v, const DpKey *key, int64 revision, char operation,
+					 struct varlena *before, struct varlena *after)
+{
+	struct varlena *delta = NULL;
+	struct varlena *previous = NULL;
+
+	if (before != NULL && after != NULL && !v->full)
+	{
+		int			distance = LEAST_DISTANCE;
+
+		while (distance < MOST_DISTANCE && DP_DOC_SIZE(before) >= 2 * distance * BYTES_PER_REVISION)
+			distance *= 2;
+		if (revision % distance != 0)
+		{
+			delta = dp_diff_make(DP_DOC_DATA(after), DP_DOC_SIZE(after), DP_DOC_DATA(before), DP_DOC_SIZE(before));
+			if (delta != NULL && VARSIZE_ANY_EXHDR(delta) > DP_DOC_SIZE(before) - DP_DOC_SIZE(before) / 4)
+				delta = NULL;
+		}
+	}
+	if (before != NULL && delta == NULL)
+		previous = before;
+	if (unlikely(dp_versioning_clock_behind(v)) && revision > 1)
+	{
+		DpRevisionStore store;
+		SnapshotData latest;
+		DpRevision	r;
+		TimestampTz since;
+
+		InitDirtySnapshot(latest);
+		dp_revisions_open(&store, v, &latest);
+		if (dp_revisions_find(&store, key, revision - 1, &r) &&
+			dp_revisions_since(&store, r.change, &since, NULL, NULL))
+			dp_versioning_later_than(v, since);
+		dp_revisions_close(&store);
+	}
+	dp_revisions_add(v, key, revision, dp_versioning_change(v), operation, delta, previous);
+	if (delta != NULL)
+		pfree(delta);
+	if (v->keep > 0 && revision > v->keep)
+		trim(v, key, revision);
+}
+
+/*
+ * The document in the row has another number than its revision: it is written
+ * with the right one.  The trigger that this calls records it.
+ */
+static void
+correct_number(Versioning *v, const DpKey *key, int64 revision, char operation, struct varlena *before)
+{
+	Correction	c = {v->decl->target, key, revision, operation, before, false, correcting};
+	DpWriter   *w;
+
+	correcting = &c;
+	PG_TRY();
+	{
+		w = dp_writer_open(v->decl->target, v->decl->doc_column, 0, v->decl->name);
+		dp_writer_refresh(w);
+		if (dp_writer_find(w, dp_lookup_primary(v->decl->target, CurrentMemoryContext), key->values) &&
+			dp_writer_lock(w, LockTupleNoKeyExclusive) != DP_LOCK_GONE)
+		{
+			struct varlena *doc = dp_writer_document(w);
+
+			(void) dp_writer_update(w, dp_versioning_with_number(v, doc, revision, doc));
+		}
+		dp_writer_close(w);
+	}
+	PG_FINALLY();
+	{
+		correcting = c.outer;
+	}
+	PG_END_TRY();
+	if (!c.recorded)
+		dp_write_refused(v->decl, v->decl->target);
+}
+
+void
+dp_versioning_correct(Versioning *v, const DpKey *key, int64 revision, char operation)
+{
+	correct_number(v, key, revision, operation, NULL);
+}
+
+/* The correction that is under way for a row, if there is one. */
+static Correction *
+correction_of(Versioning *v, const DpKey *key)
+{
+	Correction *c;
+
+	for (c = correcting; c != NULL; c = c->outer)
+	{
+		if (c->table == v->decl->target && !c->recorded && dp_key_identical(v->decl, c->key, key))
+			return c;
+	}
+	return NULL;
+}
+
+/* The oldest revisions go, where only some are kept. */
+static void
+trim(Versioning *v, const DpKey *key, int64 revision)
+{
+	Datum		values[INDEX_MAX_KEYS + 1];
+	Oid			types[INDEX_MAX_KEYS + 1];
+	SPIPlanPtr	plan;
+	StringInfoData sql;
+	int			n = v->decl->nkeys;
+
+	dp_revisions_flush();
+	memcpy(values, key->values, n * sizeof(Datum));
+	values[n] = Int64GetDatum(revision - v->keep);
+	dp_sql_key_types(v->decl, types);
+	types[n] = INT8OID;
+	SPI_connect();
+	plan = dp_plan(v->decl, &plan_trim);
+	if (plan == NULL)
+	{
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "DELETE FROM ");
+		dp_sql_table(&sql, v->revisions);
+		appendStringInfoString(&sql, " WHERE ");
+		dp_sql_side_key_match(&sql, v->decl, 1);
+		appendStringInfo(&sql, " AND revision OPERATOR(pg_catalog.<=) $%d", n + 1);
+		plan = dp_plan_make(v->decl, &plan_trim, sql.data, n + 1, types);
+	}
+	if (dp_run_marked(v->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE,
+					  v->revisions, v->decl->name, DP_MARK_INTERNAL) > 0)
+	{
+		values[n] = Int64GetDatum(revision - v->keep + 1);
+		plan = dp_plan(v->decl, &plan_forget);
+		if (plan == NULL)
+		{
+			initStringInfo(&sql);
+			appendStringInfoString(&sql, "UPDATE ");
+			dp_sql_table(&sql, v->revisions);
+			appendStringInfoString(&sql, " SET delta = '', previous = NULL WHERE ");
+			dp_sql_side_key_match(&sql, v->decl, 1);
+			appendStringInfo(&sql, " AND revision OPERATOR(pg_catalog.=) $%d AND operation OPERATOR(pg_catalog.<>) 'i'", n + 1);
+			plan = dp_plan_make(v->decl, &plan_forget, sql.data, n + 1, types);
+		}
+		(void) dp_run_marked(v->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_UPDATE,
+							 v->revisions, v->decl->name, DP_MARK_INTERNAL);
+	}
+	SPI_finish();
+}
+
+/* ---------------------------------------------------------------- tables */
+
+/* All documents of a table or a partition go at once. */
+static void
+all_deleted(Versioning *v, Relation rel)
+{
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
+	TupleTableSlot *row = table_slot_create(rel, NULL);
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "truncated documents", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+
+	dp_versioning_require(v);
+	while (table_scan_getnextslot(scan, ForwardScanDirection, row))
+	{
+		HeapTuple	tuple = ExecFetchSlotHeapTuple(row, false, NULL);
+		DpKey		key;
+
+		CHECK_FOR_INTERRUPTS();
+		dp_key_of_tuple(v->decl, tuple, RelationGetDescr(rel), &key);
+		after_delete(v, dp_versioning_row_document(v, tuple, RelationGetDescr(rel)), &key);
+		MemoryContextReset(context);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+	ExecDropSingleTupleTableSlot(row);
+	table_endscan(scan);
+	UnregisterSnapshot(snapshot);
+}
+
+/*
+ * Documents that come are recorded as if they were inserted, those that go as
+ * if they were deleted.
+ */
+void
+dp_versioning_partition(Oid table, Oid partition, bool attached)
+{
+	ListCell   *lc;
+
+	foreach(lc, dp_decls(table))
+	{
+		DpDecl	   *decl = lfirst(lc);
+		Versioning *v;
+		StringInfoData sql;
+		Portal		portal;
+		SPIPlanPtr	plan;
+
+		if (strcmp(decl->pattern, "versioning") != 0 || !dp_decl_maintained(decl))
+			continue;
+		v = dp_versioning(decl);
+		dp_versioning_require(v);
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "SELECT ");
+		dp_sql_key_list(&sql, decl);
+		appendStringInfo(&sql, ", %s FROM ", quote_identifier(decl->doc_column));
+		dp_sql_table(&sql, partition);
+		SPI_connect();
+		plan = SPI_prepare(sql.data, 0, NULL);
+		if (plan == NULL)
+			elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
+		portal = SPI_cursor_open(NULL, plan, NULL, NULL, false);
+		for (;;)
+		{
+			SPITupleTable *rows;
+
+			SPI_cursor_fetch(portal, true, 100);
+			rows = SPI_tuptable;
+			if (SPI_processed == 0)
+				break;
+			for (uint64 i = 0; i < rows->numvals; i++)
+			{
+				DpKey		key;
+				bool		isnull;
+				Datum		doc;
+
+				CHECK_FOR_INTERRUPTS();
+				key.n = decl->nkeys;
+				for (int k = 0; k < key.n; k++)
+					key.values[k] = SPI_getbinval(rows->vals[i], rows->tupdesc, k + 1, &isnull);
+				doc = SPI_getbinval(rows->vals[i], rows->tupdesc, key.n + 1, &isnull);
+				if (isnull)
+					continue;
+				if (attached)
+					dp_versioning_adopt(v, &key, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc));
+				else
+					after_delete(v, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc), &key);
+			}
+			SPI_freetuptable(rows);
+		}
+		SPI_cursor_close(portal);
+		SPI_finish();
+	}
+}

@@ -1,0 +1,214 @@
+/*
+ * versioning.h
+ *		The document versioning pattern: what its parts share.
+ *
+ * Each change of a document is a row of the table of revisions:
+ *
+ *		key				the key's columns: key, or key1, key2, ...
+ *		revision		bigint: 1, 2, 3, ...
+ *		change			bigint: the transaction, in the table of changes
+ *		operation		"char": i insert, u update, d delete
+ *		delta			bytea: the difference that makes the document of the revision
+ *						before of this one's (bson/diff.h); empty: it is not known
+ *		previous		bson: instead of it that document itself
+ *
+ * with the primary key (key, revision).  An update without either left the
+ * document as it was.  The newest revision is the row of the table, so a change
+ * writes one row and rewrites none, and any revision is reached from the next
+ * one above that has a whole document in front of it.
+ *
+ * The table of changes has a row for each transaction (and acting user):
+ *
+ *		change			bigint, identity, primary key
+ *		since			timestamptz: when what it wrote became valid
+ *		who				text
+ *		transaction		xid8
+ *
+ * It is written when the transaction commits.  Until then its revisions have
+ * no beginning.
+ *
+ * versioning.c has the options and the triggers, versioning_store.c the tables,
+ * versioning_stamp.c what is done at commit, versioning_read.c puts documents
+ * together again, versioning_calls.c has the functions that read history and
+ * versioning_edit.c those that write it.
+ */
+#ifndef DP_PATTERNS_VERSIONING_H
+#define DP_PATTERNS_VERSIONING_H
+
+#include "access/genam.h"
+#include "access/skey.h"
+#include "utils/snapshot.h"
+#include "utils/timestamp.h"
+
+#include "bson/path.h"
+#include "patterns/declaration.h"
+#include "patterns/rowkey.h"
+
+/* Columns of the table of revisions that are not the key's, in the order of VersionStore.columns */
+typedef enum DpVersionColumn
+{
+	DP_VERSION_REVISION,
+	DP_VERSION_CHANGE,
+	DP_VERSION_OPERATION,
+	DP_VERSION_DELTA,
+	DP_VERSION_PREVIOUS
+} DpVersionColumn;
+
+#define DP_VERSION_COLUMNS 5
+
+#define DP_VERSION_INSERT	'i'
+#define DP_VERSION_UPDATE	'u'
+#define DP_VERSION_DELETE	'd'
+
+typedef struct Versioning
+{
+	DpDecl	   *decl;
+	DpPath	   *field;			/* of the revision */
+	bool		full;			/* whole documents instead of differences */
+	bool		optimistic;
+	int64		keep;			/* revisions that are kept of a document; 0: all */
+	char	   *pair;
+	char	   *second_pair;
+	Oid			revisions;		/* the tables, InvalidOid where they are missing */
+	Oid			changes;
+	AttrNumber	columns[DP_VERSION_COLUMNS];
+	AttrNumber	key_columns[INDEX_MAX_KEYS];
+	AttrNumber	change_columns[4];	/* change, since, who, transaction */
+} Versioning;
+
+/* The pattern's view of a declaration.  Raises INVALID_PARAMETER_VALUE. */
+extern Versioning *dp_versioning(DpDecl *decl);
+
+/* Raises OBJECT_NOT_IN_PREREQUISITE_STATE unless the tables are there. */
+extern void dp_versioning_require(Versioning *v);
+
+/* The number in the field of a document; false if there is nothing, or null.  Raises CHECK_VIOLATION for what is no whole number from 1. */
+extern bool dp_versioning_number(Versioning *v, struct varlena *doc, int64 *revision);
+
+/* The document with that number in the field, of the type that the number has there in "like" (which may be NULL). */
+extern struct varlena *dp_versioning_with_number(Versioning *v, struct varlena *doc, int64 revision,
+												 struct varlena *like);
+
+/* The document of a row of the table; NULL for a null.  Detoasted. */
+extern struct varlena *dp_versioning_row_document(Versioning *v, HeapTuple tuple, TupleDesc desc);
+
+/* ---------------------------------------------------------------- versioning_store.c */
+
+/* A row of the table of revisions */
+typedef struct DpRevision
+{
+	int64		revision;
+	int64		change;
+	char		operation;
+	struct varlena *delta;		/* as read, maybe toasted: NULL, or valid until the next row is read */
+	struct varlena *previous;
+} DpRevision;
+
+/* The two tables, open, and a scan of one key's revisions */
+typedef struct DpRevisionStore
+{
+	Versioning *v;
+	Snapshot	snapshot;
+	Relation	revisions;
+	Relation	revisions_key;	/* the index of the primary key */
+	Relation	changes;		/* opened when needed */
+	Relation	changes_key;
+	TupleTableSlot *row;
+	TupleTableSlot *change_row;
+	IndexScanDesc scan;
+	ScanKeyData keys[INDEX_MAX_KEYS];
+
+	/* the change that was looked up last */
+	bool		known;
+	bool		stamped;
+	int64		change;
+	TimestampTz since;
+} DpRevisionStore;
+
+/* Opens the tables for reading; the snapshot is the caller's. */
+extern void dp_revisions_open(DpRevisionStore *s, Versioning *v, Snapshot snapshot);
+extern void dp_revisions_close(DpRevisionStore *s);
+
+/* One revision; the newest one.  False if there is none. */
+extern bool dp_revisions_find(DpRevisionStore *s, const DpKey *key, int64 revision, DpRevision *r);
+extern bool dp_revisions_last(DpRevisionStore *s, const DpKey *key, DpRevision *r);
+
+/* Revisions from one on, upwards; dp_revisions_end() before another key is looked for. */
+extern void dp_revisions_begin(DpRevisionStore *s, const DpKey *key, int64 from);
+extern bool dp_revisions_next(DpRevisionStore *s, DpRevision *r);
+extern void dp_revisions_end(DpRevisionStore *s);
+
+/* Since when the revisions of a change are valid: false while the transaction has not committed.  who and transaction may be NULL. */
+extern bool dp_revisions_since(DpRevisionStore *s, int64 change, TimestampTz *since,
+							  text **who, FullTransactionId *transaction);
+
+/* The latest stamp that is committed; false if there is none. */
+extern bool dp_revisions_latest(Oid changes, TimestampTz *since);
+
+/* Adds a revision.  delta and previous: see above, both may be NULL. */
+extern void dp_revisions_add(Versioning *v, const DpKey *key, int64 revision, int64 change, char operation,
+							struct varlena *delta, struct varlena *previous);
+
+/* Writes what dp_revisions_add() has put off. */
+extern void dp_revisions_flush(void);
+
+/* Adds a row to a table of changes. */
+extern void dp_revisions_add_change(Oid changes, const AttrNumber *columns, int64 change, TimestampTz since,
+								   const char *who, FullTransactionId transaction);
+
+/* ---------------------------------------------------------------- versioning_stamp.c */
+
+/* The change that this transaction's revisions belong to. */
+extern int64 dp_versioning_change(Versioning *v);
+
+/*
+ * A document was changed whose newest revision until then was of that change:
+ * the stamp has to be later than its stamp.  Costs nothing unless the clock
+ * was set back.
+ */
+extern bool dp_versioning_clock_behind(Versioning *v);
+extern void dp_versioning_later_than(Versioning *v, TimestampTz since);
+
+/* ---------------------------------------------------------------- versioning_read.c */
+
+typedef enum DpVersionFound
+{
+	DP_VERSION_FOUND,
+	DP_VERSION_ABSENT,			/* there was no document then */
+	DP_VERSION_UNKNOWN			/* there was one, but nothing leads to it any more */
+} DpVersionFound;
+
+/*
+ * The document of a revision, which exists and is no deletion.  live is the
+ * document of the table's row, NULL if there is none.  *doc is in the current
+ * context (or live itself).  Raises DATA_CORRUPTED if the differences do not fit.
+ */
+extern DpVersionFound dp_revisions_document(DpRevisionStore *s, const DpKey *key, int64 revision,
+										   struct varlena *live, struct varlena **doc);
+
+/*
+ * The revision that was valid at a time: false if there was none.  *until is
+ * set if has_until.
+ */
+extern bool dp_revisions_at(DpRevisionStore *s, const DpKey *key, TimestampTz at, DpRevision *r,
+						   TimestampTz *since, bool *has_since, TimestampTz *until, bool *has_until, bool *newest);
+
+/* ---------------------------------------------------------------- versioning.c */
+
+/*
+ * Records the first revision of a document that is there already.  Where the key
+ * has no history it begins with the number that the document has, or 1.  Returns the number.
+ */
+extern int64 dp_versioning_adopt(Versioning *v, const DpKey *key, struct varlena *doc);
+
+/* Adds the revision after one, with what leads back to it. */
+extern void dp_versioning_record(Versioning *v, const DpKey *key, int64 revision, char operation,
+								 struct varlena *before, struct varlena *after);
+
+/* Writes the document of a row with another number, and records it as that revision, with nothing that leads back. */
+extern void dp_versioning_correct(Versioning *v, const DpKey *key, int64 revision, char operation);
+
+/* All rows of a partition have come to, or gone from, the table above it: called by event.c. */
+extern void dp_versioning_partition(Oid table, Oid partition, bool attached);
+
+#endif							/* DP_PATTERNS_VERSIONING_H */

@@ -1,0 +1,199 @@
+/*
+ * versioning_stamp.c
+ *		The document versioning pattern: the one time from which on what a
+ *		transaction wrote is valid.
+ *
+ * A transaction gets a number, its change, when it writes the first revision,
+ * and its stamp when it commits, after everything that it does, deferred
+ * triggers included (and so SET CONSTRAINTS cannot make it earlier).  All tables
+ * get the same stamp.  Whoever writes a document has waited for those who wrote
+ * it before, so stamps of one document are taken in the order of its revisions.
+ *
+ * A clock may be set back, and may stand still.  Where the stamp would not be
+ * later than the latest one that is committed, it is made so, as long as that is
+ * no further off than the clocks of a machine run apart; if it is, then
+ * documents are looked at one by one, as they are changed, so that a few stamps
+ * that lie far in the future move no others.
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_class.h"
+#include "commands/sequence.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#include "patterns/run.h"
+#include "patterns/versioning.h"
+
+/* Stamps that are so much later than the clock are left to themselves. */
+#define CLOCK_TOLERANCE	USECS_PER_SEC
+
+/* A change of this transaction that is to be stamped */
+typedef struct Change
+{
+	Oid			changes;		/* the table */
+	AttrNumber	columns[4];
+	Oid			who;
+	int64		number;
+	int			nestlevel;
+	bool		behind;			/* the clock is: floor is kept */
+	TimestampTz floor;			/* the stamp has to be later */
+} Change;
+
+/* In the context of the transaction */
+static List *pending = NIL;
+static bool callbacks_registered = false;
+
+static Change *change_of(Versioning *v, Oid who);
+static void stamp_all(void);
+static void stamps_xact(XactEvent event, void *arg);
+static void stamps_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+
+int64
+dp_versioning_change(Versioning *v)
+{
+	return change_of(v, dp_acting_user())->number;
+}
+
+bool
+dp_versioning_clock_behind(Versioning *v)
+{
+	return change_of(v, dp_acting_user())->behind;
+}
+
+void
+dp_versioning_later_than(Versioning *v, TimestampTz since)
+{
+	Change	   *c = change_of(v, dp_acting_user());
+
+	c->floor = Max(c->floor, since);
+}
+
+/* The change of a table and a user in this transaction, made when missing. */
+static Change *
+change_of(Versioning *v, Oid who)
+{
+	ListCell   *lc;
+	Change	   *c;
+	MemoryContext old;
+	Relation	rel;
+	TimestampTz latest;
+
+	foreach(lc, pending)
+	{
+		c = lfirst(lc);
+		if (c->changes == v->changes && c->who == who)
+			return c;
+	}
+	if (!callbacks_registered)
+	{
+		RegisterXactCallback(stamps_xact, NULL);
+		RegisterSubXactCallback(stamps_subxact, NULL);
+		callbacks_registered = true;
+	}
+
+	old = MemoryContextSwitchTo(TopTransactionContext);
+	c = palloc0(sizeof(Change));
+	c->changes = v->changes;
+	memcpy(c->columns, v->change_columns, sizeof(c->columns));
+	c->who = who;
+	c->nestlevel = GetCurrentTransactionNestLevel();
+	rel = table_open(v->changes, RowExclusiveLock);
+	c->number = nextval_internal(dp_identity_sequence(rel, c->columns[0]), false);
+	table_close(rel, NoLock);
+	c->floor = DT_NOBEGIN;
+	c->behind = dp_revisions_latest(v->changes, &latest) &&
+		latest > GetCurrentTimestamp() + CLOCK_TOLERANCE;
+	pending = lappend(pending, c);
+	MemoryContextSwitchTo(old);
+	return c;
+}
+
+/*
+ * Writes the rows of all changes, with one stamp.
+ */
+static void
+stamp_all(void)
+{
+	TimestampTz stamp = GetCurrentTimestamp();
+	FullTransactionId transaction = GetTopFullTransactionId();
+	ListCell   *lc;
+
+	/* expressions that somebody has put into an index may want one */
+	PushActiveSnapshot(GetTransactionSnapshot());
+	foreach(lc, pending)
+	{
+		Change	   *c = lfirst(lc);
+		TimestampTz latest;
+
+		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(c->changes)))
+			continue;			/* dropped in the meantime */
+		if (c->behind)
+			stamp = c->floor >= stamp ? c->floor + 1 : stamp;
+		else if (dp_revisions_latest(c->changes, &latest) && latest >= stamp)
+			stamp = latest + 1;
+	}
+	foreach(lc, pending)
+	{
+		Change	   *c = lfirst(lc);
+
+		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(c->changes)))
+			dp_revisions_add_change(c->changes, c->columns, c->number, stamp,
+								   GetUserNameFromId(c->who, true), transaction);
+	}
+	PopActiveSnapshot();
+}
+
+static void
+stamps_xact(XactEvent event, void *arg)
+{
+	switch (event)
+	{
+		case XACT_EVENT_PRE_COMMIT:
+		case XACT_EVENT_PRE_PREPARE:
+			if (pending != NIL)
+			{
+				dp_revisions_flush();
+				stamp_all();
+			}
+			pending = NIL;
+			break;
+		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_ABORT:
+		case XACT_EVENT_PREPARE:
+			pending = NIL;		/* its memory goes with the transaction */
+			break;
+		default:
+			break;
+	}
+}
+
+static void
+stamps_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
+{
+	int			level = GetCurrentTransactionNestLevel();
+	ListCell   *lc;
+
+	if (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
+		return;
+	foreach(lc, pending)
+	{
+		Change	   *c = lfirst(lc);
+
+		if (c->nestlevel < level)
+			continue;
+		if (event == SUBXACT_EVENT_COMMIT_SUB)
+			c->nestlevel = level - 1;
+		else
+			pending = foreach_delete_current(pending, lc);
+	}
+}
