@@ -191,6 +191,7 @@ DECLARE
   functions regprocedure[] := '{}';
   existing regprocedure;
   kept regprocedure[] := '{}';
+  kept_versions int[] := '{}';
   f record;
   v int;
 BEGIN
@@ -213,28 +214,30 @@ BEGIN
                       ELSE format('WHEN (@extschema@._schema_versioning_uses(NULL::pg_catalog.int4[], ARRAY[%s]))',
                                   (SELECT string_agg(format('%L::pg_catalog.regprocedure', u.s::text), ', ' ORDER BY n) FROM unnest(steps) WITH ORDINALITY AS u (s, n))) END,
                  options::text);
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER TRUNCATE ON %s FOR EACH STATEMENT WHEN (@extschema@._schema_versioning_uses(%L::pg_catalog.int4[], ARRAY[%s])) EXECUTE FUNCTION @extschema@.schema_versioning_trigger(%L, %L)',
-                 @extschema@._pattern_own_trigger(rel, 10, 'schema_versioning', name, 'functions', 32), t.base, versions,
-                 (SELECT string_agg(format('%L::pg_catalog.regprocedure', u.f::text), ', ' ORDER BY n) FROM unnest(functions) WITH ORDINALITY AS u (f, n)), 'of', name);
-
   PERFORM @extschema@._schema_versioning_create_view(rel, options, 'current', functions[array_position(versions, @extschema@.bson_get_text(options, 'current')::int)]);
   FOR f IN SELECT u.version, u.function FROM unnest(versions, functions) AS u (version, function) LOOP
     PERFORM @extschema@._schema_versioning_create_view(rel, options, f.version::text, f.function);
   END LOOP;
   PERFORM @extschema@._schema_versioning_drop_views(rel, name, ARRAY['current'] || versions::text[]);
 
-  -- functions that were replaced stay while something uses them
-  FOR f IN SELECT u.f AS function FROM unnest(old_functions) AS u (f) WHERE NOT u.f = ANY (functions) LOOP
-    IF EXISTS (SELECT FROM pg_depend d WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = f.function) THEN
+  -- functions that were replaced stay while something uses them; their versions are noted as negative numbers
+  FOR f IN SELECT r.version, r.function FROM @extschema@._schema_versioning_refers(rel, name, false) r WHERE known AND NOT r.function = ANY (functions) LOOP
+    IF EXISTS (SELECT FROM pg_depend d WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = f.function
+               AND NOT (d.classid = 'pg_trigger'::regclass AND EXISTS (SELECT FROM pg_trigger g WHERE g.oid = d.objid AND g.tgrelid = rel AND g.tgfoid = '@extschema@.schema_versioning_trigger'::regproc))) THEN
       kept := kept || f.function;
-    ELSE
-      EXECUTE format('DROP FUNCTION %s', f.function);
+      kept_versions := kept_versions || -abs(f.version);
     END IF;
   END LOOP;
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER TRUNCATE ON %s FOR EACH STATEMENT WHEN (@extschema@._schema_versioning_uses(%L::pg_catalog.int4[], ARRAY[%s])) EXECUTE FUNCTION @extschema@.schema_versioning_trigger(%L, %L)',
+                 @extschema@._pattern_own_trigger(rel, 10, 'schema_versioning', name, 'functions', 32), t.base, versions || kept_versions,
+                 (SELECT string_agg(format('%L::pg_catalog.regprocedure', u.f::text), ', ' ORDER BY n) FROM unnest(functions || kept) WITH ORDINALITY AS u (f, n)), 'of', name);
+  FOR f IN SELECT u.f AS function FROM unnest(old_functions) AS u (f) WHERE NOT u.f = ANY (functions || kept) LOOP
+    EXECUTE format('DROP FUNCTION %s', f.function);
+  END LOOP;
   PERFORM @extschema@._schema_versioning_rename_functions(rel, options, versions, functions);
-  IF cardinality(kept) > 0 THEN
+  IF cardinality(changed) > 0 AND cardinality(kept) > 0 THEN
     RAISE NOTICE 'functions that are in use stay as they are beside the new ones: %', array_to_string(kept, ', ')
-      USING HINT = 'Make the indexes and views that use them anew with the new functions, which pattern_check() does not mind, then drop them.';
+      USING HINT = 'Make the indexes and views that use them anew with the functions that pattern_repair() then leaves.';
   END IF;
 END
 $$;
@@ -289,7 +292,9 @@ BEGIN
                  CASE WHEN existing IS NULL THEN '' ELSE 'OR REPLACE' END, qualified, CASE WHEN parallel THEN 'SAFE' ELSE 'UNSAFE' END,
                  CASE WHEN parallel THEN '_schema_versioning_as' ELSE '_schema_versioning_as_alone' END, @extschema@._schema_versioning_chain(options, version),
                  (SELECT string_agg(format('%L::pg_catalog.regprocedure', u.s::text), ', ' ORDER BY u.n) FROM unnest(steps) WITH ORDINALITY AS u (s, n)));
-  IF existing IS NULL THEN
+  IF existing IS NOT NULL THEN
+    PERFORM @extschema@._schema_versioning_renew(rel, existing);
+  ELSE
     EXECUTE format('COMMENT ON FUNCTION %s(@extschema@.bson) IS %L', qualified, format('a document of %s in version %s of its schema, whatever version it is stored in', t.base, version));
     EXECUTE format('ALTER FUNCTION %s(@extschema@.bson) OWNER TO %s', qualified, t.owner::regrole);
   END IF;
@@ -297,6 +302,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION _schema_versioning_create_function(regclass, bson, regprocedure[], int, regprocedure) IS 'makes the generated function of a version, or lets it know more steps; error 42723';
+
+CREATE FUNCTION _schema_versioning_renew(rel regclass, function regprocedure) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_schema_versioning_renew' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION _schema_versioning_renew(regclass, regprocedure) IS
+  'tells all sessions that indexes use a function whose body is another one: they keep expressions with the bodies of functions in them; error 42501 unless the caller owns the table';
 
 -- A function that got another name because there was one before it takes that one's place when it has gone.
 CREATE FUNCTION _schema_versioning_rename_functions(rel regclass, options bson, versions int[], functions regprocedure[]) RETURNS void
@@ -421,6 +431,16 @@ BEGIN
   step := CASE WHEN up IS NOT NULL THEN @extschema@.bson_set(step, 'up_function', up::text) ELSE @extschema@.bson_set(step, 'up_update', up_update) END;
   step := CASE WHEN down IS NOT NULL THEN @extschema@.bson_set(step, 'down_function', down::text) WHEN down_update IS NOT NULL THEN @extschema@.bson_set(step, 'down_update', down_update) ELSE step END;
 
+  -- what an index still uses of a former step would not know the documents that come with a new one
+  IF NOT EXISTS (SELECT FROM @extschema@._schema_versioning_steps(p.options) t WHERE t.since = schema_versioning_step.since AND t.until = schema_versioning_step.until)
+     AND EXISTS (SELECT FROM @extschema@._schema_versioning_refers(rel, name, false) r WHERE r.version < 0) THEN
+    PERFORM @extschema@.pattern_repair(rel, name);
+    IF EXISTS (SELECT FROM @extschema@._schema_versioning_refers(rel, name, false) r WHERE r.version < 0) THEN
+      RAISE EXCEPTION 'functions of a step that was replaced are still in use: %', (SELECT string_agg(r.function::text, ', ') FROM @extschema@._schema_versioning_refers(rel, name, false) r WHERE r.version < 0)
+        USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'They would not know documents of another version.', HINT = 'Make the indexes and views that use them anew with the present functions first.';
+    END IF;
+  END IF;
+
   -- the functions of all steps, in order
   before := ARRAY(SELECT r.function FROM @extschema@._schema_versioning_refers(rel, name, true) r);
   FOR s IN SELECT t.since, t.until, t.step AS old_step, t.since = schema_versioning_step.since AND t.until = schema_versioning_step.until AS is_this
@@ -445,10 +465,10 @@ BEGIN
     functions := functions || array_remove(ARRAY[up, down], NULL);
     IF s.old_step IS NOT NULL THEN
       -- functions that would answer otherwise from now on: of this version and later ones when the way up is another, of earlier ones for the way down
-      IF o.up_was IS DISTINCT FROM up OR @extschema@.bson_get(s.old_step, 'up_update')::bytea IS DISTINCT FROM up_update::bytea THEN
+      IF o.up_was IS DISTINCT FROM up OR @extschema@.bson_build('u', @extschema@.bson_get(s.old_step, 'up_update'))::bytea <> @extschema@.bson_build('u', up_update)::bytea THEN
         changed := changed || ARRAY(SELECT v FROM unnest(p.versions) v WHERE v >= until);
       END IF;
-      IF o.down_was IS DISTINCT FROM down OR @extschema@.bson_get(s.old_step, 'down_update')::bytea IS DISTINCT FROM down_update::bytea THEN
+      IF o.down_was IS DISTINCT FROM down OR @extschema@.bson_build('u', @extschema@.bson_get(s.old_step, 'down_update'))::bytea <> @extschema@.bson_build('u', down_update)::bytea THEN
         -- a way down where there was none changes no answer
         IF num_nonnulls(o.down_was, @extschema@.bson_get(s.old_step, 'down_update')) > 0 THEN
           changed := changed || ARRAY(SELECT v FROM unnest(p.versions) v WHERE v <= since);
@@ -515,6 +535,7 @@ DECLARE
   steps regprocedure[];
   call text;
   wrong bigint;
+  valid boolean;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._schema_versioning_parts(rel, name) q;
   steps := ARRAY(SELECT f.function FROM @extschema@._schema_versioning_refers(rel, name, true) f);
@@ -560,8 +581,8 @@ BEGIN
                             'WHERE v.version = $2 OR $2 = $3 AND v.version = ANY ($4) AND v.version < $2', p.key_value, p.doc, p.base)
              USING p.field, s.version, p.current, p.versions LOOP
       BEGIN
-        EXECUTE format('SELECT NOT @extschema@.bson_validate(%s($1), $2)', call) INTO STRICT wrong USING r.doc, s.schema;
-        IF wrong::int = 1 THEN
+        EXECUTE format('SELECT @extschema@.bson_validate(%s($1), $2)', call) INTO valid USING r.doc, s.schema;
+        IF NOT valid THEN
           RETURN QUERY EXECUTE format('SELECT $1, format(''document in version %s, path "%%s", rule %%s'', e.path, e.rule), e.expected, e.found FROM @extschema@.bson_schema_errors(%s($2), $3) e LIMIT 1', s.version, call)
             USING r.key, r.doc, s.schema;
         END IF;

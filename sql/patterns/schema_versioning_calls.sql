@@ -170,14 +170,15 @@ BEGIN
   RETURN QUERY
     SELECT (e OPERATOR(@extschema@.->) 'since'::text)::int, (e OPERATOR(@extschema@.->) 'until'::text)::int, (e OPERATOR(@extschema@.->) 'documents'::text)::bigint,
            (e OPERATOR(@extschema@.->) 'same'::text)::bigint, e OPERATOR(@extschema@.->) 'key'::text, @extschema@.bson_get_text(e, 'problem')
-    FROM @extschema@.bson_elements(@extschema@._pattern_call('test', rel, 'schema_versioning', schema_versioning_test.name, @extschema@.bson_build('sample', sample))::@extschema@.bson_value) e;
+    FROM @extschema@.bson_elements(@extschema@._pattern_call('test', rel, 'schema_versioning', schema_versioning_test.name, @extschema@.bson_build('sample', sample))::@extschema@.bson
+                                   OPERATOR(@extschema@.->) 'steps'::text) e;
 END
 $$;
 COMMENT ON FUNCTION schema_versioning_test(regclass, int, text) IS
   'proves for each step that a document which is brought up and down again is what it was (the order of members does not count): how many documents of a sample were tried, how many came back the same, and the key of the first that did not, with the path or the error. '
   'Reads up to sample documents of the table, as its owner, and writes nothing; error 42501 unless the caller owns the table';
 
--- The test, as _pattern_call() runs it: an array of documents as text.
+-- The test, as _pattern_call() runs it: a document as text.
 CREATE FUNCTION _schema_versioning_test(rel regclass, name text, how bson) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -241,7 +242,7 @@ BEGIN
     END IF;
     result := result || one;
   END LOOP;
-  RETURN @extschema@.to_bson(result)::text;
+  RETURN @extschema@.bson_build('steps', result)::text;
 END
 $$;
 COMMENT ON FUNCTION _schema_versioning_test(regclass, text, bson) IS 'schema_versioning_test as the owner of the table';

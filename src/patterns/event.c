@@ -176,6 +176,7 @@ options_lock(const char *declared, const char *after)
 static void
 table_altered(AlterTableStmt *stmt)
 {
+	Oid			relid = RangeVarGetRelid(stmt->relation, NoLock, true);
 	ListCell   *lc;
 
 	foreach(lc, stmt->cmds)
@@ -191,6 +192,11 @@ table_altered(AlterTableStmt *stmt)
 			owner_follow(RangeVarGetRelid(stmt->relation, NoLock, true));
 		else if (cmd->subtype == AT_AddColumn || cmd->subtype == AT_DropColumn || cmd->subtype == AT_AlterColumnType)
 			columns_altered(RangeVarGetRelid(stmt->relation, NoLock, true));
+	}
+	if (OidIsValid(relid) && (get_rel_relkind(relid) == RELKIND_RELATION || get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE))
+	{
+		CommandCounterIncrement();
+		dp_schema_versioning_depend(relid);
 	}
 }
 

@@ -10,10 +10,13 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/dependency.h"
+#include "catalog/pg_attrdef.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_depend.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
@@ -25,6 +28,8 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -50,6 +55,7 @@ static void schemas_read(SchemaVersioning *s);
 static int	declared_functions(DpDecl *decl, Oid **functions);
 static void broken_note(const char *path, const char *rule, const char *expected, const char *found, void *arg);
 static List *array_oids(Node *node);
+static bool is_generated_from(Oid relid, Oid function);
 static bool is_own_trigger(const Trigger *trigger);
 static bool is_generated(Oid function, Oid owner);
 static void bad_option(DpDecl *decl, const char *option) pg_attribute_noreturn();
@@ -328,11 +334,40 @@ dp_schema_versioning_depend(Oid relid)
 			ObjectAddressSet(table, RelationRelationId, relid);
 			(void) deleteDependencyRecordsForSpecific(ProcedureRelationId, functions[j], DEPENDENCY_AUTO,
 													  RelationRelationId, relid);
-			recordDependencyOn(&function, &table, DEPENDENCY_AUTO);
+			if (!is_generated_from(relid, functions[j]))
+				recordDependencyOn(&function, &table, DEPENDENCY_AUTO);
 			CommandCounterIncrement();
 		}
 	}
 	table_close(rel, NoLock);
+}
+
+/*
+ * Whether a generated column of the table is computed by a function.  If the
+ * function depended on the table, pg_dump could put neither before the other.
+ */
+static bool
+is_generated_from(Oid relid, Oid function)
+{
+	Relation	rel = table_open(DependRelationId, AccessShareLock);
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		result = false;
+
+	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(ProcedureRelationId));
+	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(function));
+	scan = systable_beginscan(rel, DependReferenceIndexId, true, NULL, 2, keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
+
+		if (form->classid == AttrDefaultRelationId && GetAttrDefaultColumnAddress(form->objid).objectId == relid)
+			result = true;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
 }
 
 /* Whether a trigger calls the function of this pattern. */
@@ -374,6 +409,38 @@ is_generated(Oid function, Oid owner)
 		ReleaseSysCache(tuple);
 	}
 	return result;
+}
+
+/*
+ * _schema_versioning_renew(rel, function): sessions keep the expressions of
+ * indexes with the bodies of SQL functions put in their place, and do not hear
+ * when a body changes.  They look again at whatever depends on the function.
+ */
+DP_FUNCTION(dp_schema_versioning_renew);
+Datum
+dp_schema_versioning_renew(PG_FUNCTION_ARGS)
+{
+	Oid			function = PG_GETARG_OID(1);
+	Relation	rel;
+	SysScanDesc scan;
+	ScanKeyData keys[2];
+	HeapTuple	tuple;
+
+	dp_require_owner(PG_GETARG_OID(0));
+	rel = table_open(DependRelationId, AccessShareLock);
+	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(ProcedureRelationId));
+	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(function));
+	scan = systable_beginscan(rel, DependReferenceIndexId, true, NULL, 2, keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
+
+		if (form->classid == RelationRelationId)
+			CacheInvalidateRelcacheByRelid(form->objid);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	PG_RETURN_VOID();
 }
 
 /*
