@@ -154,17 +154,15 @@ BEGIN
     RAISE EXCEPTION 'table % has a pattern that keeps this field already', t.base USING ERRCODE = 'invalid_parameter_value';
   END IF;
 
-  -- the field is written as the documents that are there have it
-  IF type IS NULL THEN
-    EXECUTE format('SELECT mode() WITHIN GROUP (ORDER BY @extschema@.bson_typeof(v.value)) '
-                   'FROM (SELECT b.%1$I OPERATOR(@extschema@.->) $1 AS value FROM %2$s AS b WHERE @extschema@.bson_exists(b.%1$I, $1) LIMIT 1000) v '
-                   'WHERE @extschema@.bson_typeof(v.value) = ANY (''{int,long,double,decimal,string}'')', t.doc, t.base) INTO type USING field;
-  END IF;
-  type := coalesce(type, 'int');
+  -- the field is written as the documents that are there have it; where none has it yet a migration looks again
+  type := coalesce(type, @extschema@._schema_versioning_type(rel, t.doc, field));
   EXECUTE format('SELECT EXISTS (SELECT FROM (SELECT @extschema@.bson_get_text(b.%1$I, $1) AS value FROM %2$s AS b WHERE @extschema@.bson_exists(b.%1$I, $1) LIMIT 1000) v WHERE v.value IN (''1'', ''1.0''))',
                  t.doc, t.base) INTO is_written USING field;
-  options := @extschema@.bson_build('name', name, 'field', field, 'current', current, 'write', write, 'type', type, 'first', is_written,
+  options := @extschema@.bson_build('name', name, 'field', field, 'current', current, 'write', write, 'first', is_written,
                                     'stem', coalesce(stem, t.table_name), 'steps', ARRAY[]::text[], 'doc_column', t.doc);
+  IF type IS NOT NULL THEN
+    options := @extschema@.bson_set(options, 'type', type);
+  END IF;
   PERFORM @extschema@._schema_versioning_declare(rel, options, '{}', '{}');
   IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
     RAISE NOTICE 'table % has rows already', t.base
@@ -177,6 +175,20 @@ COMMENT ON FUNCTION schema_versioning_enable(regclass, text, int, text, text, te
   'declares the schema versioning pattern: documents of several shapes side by side, told apart by a field (absent: 1). write is what becomes of older documents that are written: upgrade brings them to the current version, accept leaves them. '
   'type (int, long, double, decimal, string) is what the field is written as, by default as in the documents that are there. Makes the views <stem>_current and <stem>_v<n> and the functions <stem>_as_v<n>(doc); stem is by default the table''s name. Returns the name of the declaration. '
   'Locks the table against writers; errors 22023 for options that do not fit, 42710 for a second declaration, 42P07 and 42723 for names that are taken, 42501 unless the caller owns the table';
+
+-- The type that most documents have the field in, of the first ones that have it.
+CREATE FUNCTION _schema_versioning_type(rel regclass, doc text, field text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  result text;
+BEGIN
+  EXECUTE format('SELECT mode() WITHIN GROUP (ORDER BY @extschema@.bson_typeof(v.value)) '
+                 'FROM (SELECT b.%1$I OPERATOR(@extschema@.->) $1 AS value FROM %2$s AS b WHERE @extschema@.bson_exists(b.%1$I, $1) LIMIT 1000) v '
+                 'WHERE @extschema@.bson_typeof(v.value) = ANY (''{int,long,double,decimal,string}'')', doc, rel) INTO result USING field;
+  RETURN result;
+END
+$$;
+COMMENT ON FUNCTION _schema_versioning_type(regclass, text, text) IS 'the type that documents have the field with their version in, NULL where none has it';
 
 -- Makes a declaration of options: functions, triggers, views. steps are the functions of the steps, changed the versions whose
 -- function would not answer as it did: these get a new one. A function that answers what it answered, and more, stays the same one.
@@ -246,7 +258,7 @@ COMMENT ON FUNCTION _schema_versioning_declare(regclass, bson, regprocedure[], i
 -- The options of a generated function: what tells it how to bring a document to a version.
 CREATE FUNCTION _schema_versioning_chain(options bson, version int) RETURNS bson
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@.bson_build('version', $2, 'field', $1 OPERATOR(@extschema@.->) 'field'::text, 'type', $1 OPERATOR(@extschema@.->) 'type'::text,
+  SELECT @extschema@.bson_build('version', $2, 'field', $1 OPERATOR(@extschema@.->) 'field'::text, 'type', coalesce(@extschema@.bson_get_text($1, 'type'), 'int'),
                                 'first', $1 OPERATOR(@extschema@.->) 'first'::text,
                                 'steps', (SELECT coalesce(@extschema@.bson_agg(
                                             CASE WHEN @extschema@.bson_exists(u.step, 'down_function') THEN @extschema@.bson_set(u.step, 'down_function', true) ELSE u.step END ORDER BY s.since), '[]'::@extschema@.bson_value)
@@ -358,11 +370,13 @@ BEGIN
       RAISE EXCEPTION 'relation % exists already', qualified USING ERRCODE = 'duplicate_table', HINT = 'Give the functions and views another name with the argument "stem".';
     END IF;
   END IF;
+  -- a view keeps its columns' names when those of the table are renamed
   EXECUTE format('CREATE OR REPLACE VIEW %s WITH (security_invoker = true) AS SELECT %s FROM %s AS base', qualified,
-    (SELECT string_agg(CASE WHEN a.attname = t.doc
-                         THEN (SELECT format('%I.%I(base.%3$I) AS %3$I', s.nspname, p.proname, a.attname) FROM pg_proc p JOIN pg_namespace s ON s.oid = p.pronamespace WHERE p.oid = function)
-                         ELSE format('base.%I', a.attname) END, ', ' ORDER BY a.attnum)
-     FROM pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped), t.base);
+    (SELECT string_agg(format(CASE WHEN a.attname = t.doc THEN '%3$I.%4$I(base.%1$I) AS %2$I' ELSE 'base.%1$I AS %2$I' END, a.attname, coalesce(v.attname, a.attname), s.nspname, p.proname), ', ' ORDER BY a.n)
+     FROM (SELECT c.attname, row_number() OVER (ORDER BY c.attnum) AS n FROM pg_attribute c WHERE c.attrelid = rel AND c.attnum > 0 AND NOT c.attisdropped) AS a
+       LEFT JOIN pg_attribute v ON v.attrelid = existing AND v.attnum = a.n
+       CROSS JOIN pg_proc p JOIN pg_namespace s ON s.oid = p.pronamespace
+     WHERE p.oid = function), t.base);
   IF existing IS NULL THEN
     EXECUTE format('CREATE TRIGGER zz_docpatterns_10_schema_versioning INSTEAD OF INSERT OR UPDATE OR DELETE ON %s '
                    'FOR EACH ROW EXECUTE FUNCTION @extschema@.schema_versioning_view_trigger(%L, %L)', qualified, name, version);
@@ -651,7 +665,7 @@ BEGIN
       END LOOP;
       CONTINUE;
     END IF;
-    IF c.key IN ('type', 'first') AND c.value::@extschema@.bson_value::text <> @extschema@.bson_get_text(o, c.key) THEN
+    IF c.key IN ('type', 'first') AND c.value::text <> coalesce(@extschema@.bson_get_text(o, c.key), 'int') THEN
       changed := p.versions;
     END IF;
     o := @extschema@.bson_set(o, c.key, CASE c.key WHEN 'current' THEN @extschema@.to_bson(c.value::int) ELSE c.value END);

@@ -46,8 +46,8 @@ DECLARE
   p record;
   l record;
   b record;
-  is_all boolean;
   wanted int;
+  field_type text;
   documents bigint := 0;
   passed_over bigint := 0;
   blocks bigint;
@@ -72,6 +72,12 @@ BEGIN
   END IF;
   IF pause IS NULL OR pause OPERATOR(pg_catalog.<) '0'::pg_catalog.interval THEN
     RAISE EXCEPTION 'pause must not be null or negative' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF NOT @extschema@.bson_exists(p.options, 'type') THEN
+    field_type := @extschema@._schema_versioning_type(rel, p.doc, p.field);
+    IF field_type IS NOT NULL THEN
+      PERFORM @extschema@.pattern_alter(rel, name, @extschema@.bson_build('type', field_type));
+    END IF;
   END IF;
   PERFORM @extschema@._schema_versioning_note(rel, name, wanted, 'running', 0, 0, 0, NULL, NULL);
   IF batch IS NOT NULL THEN

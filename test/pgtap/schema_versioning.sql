@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 \pset fieldsep '\n'
-SELECT plan(247);
+SELECT plan(252);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE SCHEMA sv;
 SET search_path = sv, public;
@@ -78,6 +78,15 @@ SELECT lives_ok($$SELECT pattern_alter('t', NULL, '{type: "double", first: false
 SELECT results_eq('SELECT doc::text FROM t_current ORDER BY id', ARRAY['{"a": 2, "schema_version": "2"}', '{"schema_version": 2.0, "b": 3}'], 'doubles');
 SELECT results_eq('SELECT doc::text FROM t_v1 ORDER BY id', ARRAY['{"a": 2}', '{"a": 3, "schema_version": "1"}'], 'and no field');
 SELECT pg_temp.true_everywhere('types');
+DROP TABLE t CASCADE;
+-- where there was none, a migration finds out
+CREATE TABLE t (id int PRIMARY KEY, doc bson);
+SELECT schema_versioning_enable('t', current => 2, write => 'accept'), schema_versioning_step('t', 1, 2, up_update => '{$rename: {a: "b"}}', down_update => '{$rename: {b: "a"}}');
+INSERT INTO t VALUES (1, '{a: 1}'), (2, '{schema_version: "2", b: 2}'), (3, '{schema_version: "1", a: 3}');
+CALL schema_versioning_migrate('t');
+SELECT results_eq('SELECT doc::text FROM t ORDER BY id', ARRAY['{"schema_version": "2", "b": 1}', '{"schema_version": "2", "b": 2}', '{"schema_version": "2", "b": 3}'], 'the type that documents had when a migration began');
+SELECT is((SELECT options ->> 'type' FROM pattern_list('t')), 'string', 'is kept from then on');
+SELECT pg_temp.true_everywhere('a type that was found');
 DROP TABLE t CASCADE;
 SELECT hasnt_function('sv', 't_as_v2', ARRAY['public.bson'], 'functions go with the table');
 SELECT hasnt_view('sv', 't_current', 'and so do views');
@@ -222,6 +231,9 @@ INSERT INTO "T t" VALUES (30, '{a: 3}');
 SELECT is((SELECT doc ->> 'c' FROM t_v7 WHERE id = 30), '30', 'everything follows names');
 SELECT lives_ok($$UPDATE t_v1 SET doc = bson_set(doc, 'a', 4) WHERE id = 30$$, 'and is written');
 SELECT is((SELECT "the doc"::text FROM "T t" WHERE id = 30), '{"a": 4}', 'to the renamed column');
+ALTER TABLE "T t" ADD COLUMN more int DEFAULT 1;
+SELECT lives_ok($$SELECT pattern_repair('"T t"')$$, 'views are made anew');
+SELECT is((SELECT doc ->> 'c' || more FROM t_v7 WHERE id = 30), '401', 'keep the names of their columns, and have new ones');
 SELECT lives_ok($$CALL schema_versioning_migrate('"T t"', batch => NULL)$$, 'and migrated');
 SELECT pg_temp.true_everywhere('renames');
 ALTER SCHEMA "s v" RENAME TO sv;
