@@ -112,6 +112,13 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION _pattern_paths_overlap(text, text) IS 'whether two paths lead to the same field, or one leads into what the other leads to; NULL if one is null; error 22023 for a bad path';
 
+-- A name that may hold dots and the like, as a path.
+CREATE FUNCTION _pattern_name_path(name text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE WHEN $1 ~ '^[A-Za-z_][A-Za-z0-9_]*$' THEN $1 ELSE format('"%s"', replace($1, '"', '""')) END
+$$;
+COMMENT ON FUNCTION _pattern_name_path(text) IS 'a name as a path, with quotes where it needs them';
+
 -- A name for a trigger that the table does not use yet: shortened names may collide.
 CREATE FUNCTION _pattern_trigger_name(rel regclass, stem text, name text, label text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -294,6 +301,38 @@ COMMENT ON PROCEDURE pattern_build(regclass, text, int) IS
   'brings the rows of a table that was full when the pattern was declared in line: those that are not, in batches with a commit after each '
   '(NULL: all in the caller''s transaction). Locks the rows of a batch; can be stopped and called again; error 42501 unless the caller owns the table';
 
+-- Writes documents anew, some pages of the table at a time, saying how far it has come.
+CREATE FUNCTION _pattern_convert(rel regclass, name text, doc_name text, expression text, condition text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  leaf regclass;
+  pages bigint;
+  page bigint;
+  n bigint;
+  done bigint := 0;
+  step constant bigint := 4096;
+BEGIN
+  FOR leaf IN SELECT l.oid::regclass FROM (SELECT pt.relid FROM pg_partition_tree(rel) pt WHERE pt.isleaf UNION SELECT rel) AS r JOIN pg_class l ON l.oid = r.relid
+              WHERE l.relkind = 'r' ORDER BY l.oid LOOP
+    pages := pg_relation_size(leaf) / current_setting('block_size')::bigint;
+    page := 0;
+    -- what was written anew lies behind, and is left alone there
+    WHILE page < pages LOOP
+      EXECUTE format('UPDATE %s AS b SET %I = %s WHERE b.ctid >= %L::tid AND b.ctid < %L::tid AND (%s)', leaf, doc_name, expression,
+                     format('(%s,0)', page), format('(%s,0)', page + step), condition);
+      GET DIAGNOSTICS n = ROW_COUNT;
+      done := done + n;
+      page := page + step;
+      IF pages > step THEN
+        RAISE NOTICE 'pattern "%" of table %: % of % pages, % documents written', name, leaf, least(page, pages), pages, done;
+      END IF;
+    END LOOP;
+  END LOOP;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _pattern_convert(regclass, text, text, text, text) IS 'writes the documents of a table (rows b) that fulfil a condition anew; returns how many';
+
 -- Shared triggers and views -----------------------------------------------------------------------------------------------
 
 CREATE FUNCTION pattern_guard_trigger() RETURNS trigger
@@ -377,7 +416,7 @@ DECLARE
   view_rel regclass;
 BEGIN
   IF NOT EXISTS (SELECT FROM @extschema@._pattern_declarations($1) d
-                 WHERE d.pattern IN ('outlier', 'subset_fields', 'preallocated') OR d.pattern = 'approximation' AND @extschema@.bson_exists(d.options, 'slots')) THEN
+                 WHERE d.pattern IN ('outlier', 'subset_fields', 'preallocated', 'payload') OR d.pattern = 'approximation' AND @extschema@.bson_exists(d.options, 'slots')) THEN
     view_rel := @extschema@._pattern_whole_view($1);
     IF view_rel IS NOT NULL THEN
       EXECUTE format('DROP VIEW %s', view_rel);

@@ -213,16 +213,10 @@ COMMENT ON FUNCTION _attribute_create_view(regclass, text, text) IS 'makes the v
 -- The index ---------------------------------------------------------------------------------------------------------------
 
 -- What the index is about: the first field of a member's key, and its value.
-CREATE FUNCTION _attribute_path(name text) RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE WHEN $1 ~ '^[A-Za-z_][A-Za-z0-9_]*$' THEN $1 ELSE format('"%s"', replace($1, '"', '""')) END
-$$;
-COMMENT ON FUNCTION _attribute_path(text) IS 'a name as a path, with quotes where it needs them';
-
 CREATE FUNCTION _attribute_pair(options bson) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT format('%s(%s,%s)', @extschema@.bson_get_text($1, 'into_field'), @extschema@._attribute_path((@extschema@._attribute_fields($1))[1]),
-                @extschema@._attribute_path(@extschema@.bson_get_text($1, 'value_field')))
+  SELECT format('%s(%s,%s)', @extschema@.bson_get_text($1, 'into_field'), @extschema@._pattern_name_path((@extschema@._attribute_fields($1))[1]),
+                @extschema@._pattern_name_path(@extschema@.bson_get_text($1, 'value_field')))
 $$;
 COMMENT ON FUNCTION _attribute_pair(bson) IS 'the pair that the index of a declaration is about, as an option of bson_ops';
 
@@ -339,38 +333,6 @@ END
 $$;
 COMMENT ON FUNCTION _attribute_repair(regclass, text) IS 'pattern_repair of an attribute pattern: packs fields, makes the index and the view where they are missing; keys that a document has twice are the user''s to mend';
 
--- Writes documents anew, some pages of the table at a time, saying how far it has come.
-CREATE FUNCTION _attribute_convert(rel regclass, name text, doc_name text, expression text, condition text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  leaf regclass;
-  pages bigint;
-  page bigint;
-  n bigint;
-  done bigint := 0;
-  step constant bigint := 4096;
-BEGIN
-  FOR leaf IN SELECT l.oid::regclass FROM (SELECT pt.relid FROM pg_partition_tree(rel) pt WHERE pt.isleaf UNION SELECT rel) AS r JOIN pg_class l ON l.oid = r.relid
-              WHERE l.relkind = 'r' ORDER BY l.oid LOOP
-    pages := pg_relation_size(leaf) / current_setting('block_size')::bigint;
-    page := 0;
-    -- what was written anew lies behind, and is left alone there
-    WHILE page < pages LOOP
-      EXECUTE format('UPDATE %s AS b SET %I = %s WHERE b.ctid >= %L::tid AND b.ctid < %L::tid AND (%s)', leaf, doc_name, expression,
-                     format('(%s,0)', page), format('(%s,0)', page + step), condition);
-      GET DIAGNOSTICS n = ROW_COUNT;
-      done := done + n;
-      page := page + step;
-      IF pages > step THEN
-        RAISE NOTICE 'pattern "%" of table %: % of % pages, % documents written', name, leaf, least(page, pages), pages, done;
-      END IF;
-    END LOOP;
-  END LOOP;
-  RETURN done;
-END
-$$;
-COMMENT ON FUNCTION _attribute_convert(regclass, text, text, text, text) IS 'writes the documents of a table (rows b) that fulfil a condition anew; returns how many';
-
 -- Refuses to go on where members could not become fields.
 CREATE FUNCTION _attribute_require_fields(rel regclass, name text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -440,7 +402,7 @@ BEGIN
   PERFORM @extschema@._attribute_drop_trigger(rel, name);
   PERFORM @extschema@._derive_drop_indexes(rel, 'attribute', name);
   anew := format('@extschema@._attribute_pack(@extschema@._attribute_unpack(%1$s, %2$L::@extschema@.bson), %3$L::@extschema@.bson)', p.doc, p.full_options::text, full_options::text);
-  PERFORM @extschema@._attribute_convert(rel, name, p.doc_name, anew,
+  PERFORM @extschema@._pattern_convert(rel, name, p.doc_name, anew,
             format('CASE WHEN @extschema@.bson_exists(%1$s, %2$L) OR @extschema@._attribute_is_wide(%1$s, %3$L::@extschema@.bson) THEN %1$s::bytea OPERATOR(pg_catalog.<>) %4$s::bytea END',
                    p.doc, @extschema@.bson_get_text(p.options, 'into_field'), full_options::text, anew));
   PERFORM @extschema@._attribute_create_trigger(rel, options);
@@ -465,7 +427,7 @@ BEGIN
   PERFORM @extschema@._attribute_drop_trigger(rel, name);
   PERFORM @extschema@._derive_drop_indexes(rel, 'attribute', name);
   IF NOT keep_data THEN
-    done := @extschema@._attribute_convert(rel, name, p.doc_name, format('@extschema@._attribute_unpack(%s, %L::@extschema@.bson)', p.doc, p.full_options::text),
+    done := @extschema@._pattern_convert(rel, name, p.doc_name, format('@extschema@._attribute_unpack(%s, %L::@extschema@.bson)', p.doc, p.full_options::text),
               format('@extschema@.bson_typeof(%1$s, %2$L) OPERATOR(pg_catalog.=) ''array'' AND @extschema@.bson_array_length(%1$s, %2$L) OPERATOR(pg_catalog.>) 0',
                      p.doc, @extschema@.bson_get_text(p.options, 'into_field')));
   END IF;

@@ -50,11 +50,11 @@ BEGIN
             CROSS JOIN LATERAL (SELECT e::@extschema@.bson AS doc FROM @extschema@.bson_elements(b.list) AS e WHERE @extschema@.bson_typeof(e) = 'object') AS e
           WHERE @extschema@.bson_typeof(b.list) = 'array') AS m
     GROUP BY m.key, m.qualifier ORDER BY 3 DESC, 1, 2$q$,
-    @extschema@._attribute_path(fields[1]),
+    @extschema@._pattern_name_path(fields[1]),
     CASE WHEN cardinality(beside) = 0 THEN 'NULL::text'
-         ELSE format('nullif(concat_ws('', '', %s), '''')', (SELECT string_agg(format('e.doc OPERATOR(@extschema@.->>) %L::text', @extschema@._attribute_path(f)), ', ' ORDER BY n)
+         ELSE format('nullif(concat_ws('', '', %s), '''')', (SELECT string_agg(format('e.doc OPERATOR(@extschema@.->>) %L::text', @extschema@._pattern_name_path(f)), ', ' ORDER BY n)
                                                               FROM unnest(beside) WITH ORDINALITY AS u (f, n))) END,
-    @extschema@._attribute_path(@extschema@.bson_get_text(options, 'value_field')), @extschema@.bson_get_text(options, 'into_field'), t.doc,
+    @extschema@._pattern_name_path(@extschema@.bson_get_text(options, 'value_field')), @extschema@.bson_get_text(options, 'into_field'), t.doc,
     @extschema@.bson_unset(@extschema@._attribute_full_options(rel, found.declared, options), 'is_unique')::text, t.base);
 END
 $$;

@@ -1,0 +1,299 @@
+-- The payload pattern: a bulky field lies compressed in its document, the fields that are asked for are extracted from it on
+-- every write. Its triggers are in src/patterns/payload*.c.
+
+CREATE FUNCTION payload_trigger() RETURNS trigger
+  AS 'MODULE_PATHNAME', 'dp_payload_trigger' LANGUAGE C;
+COMMENT ON FUNCTION payload_trigger() IS 'trigger of the payload pattern; made by payload_enable';
+
+CREATE FUNCTION payload_pack(value bson_value) RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_payload_pack_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION payload_pack(bson_value) IS 'a value as the compressed Binary that the payload pattern stores; what is one already stays; costs a compression';
+
+CREATE FUNCTION payload_unpack(value bson_value) RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_payload_unpack_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 50;
+COMMENT ON FUNCTION payload_unpack(bson_value) IS 'the value that a packed payload holds; any other value stays; error XX001 for a damaged one';
+
+CREATE FUNCTION _payload_verify(rel regclass, options bson) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_payload_verify' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION _payload_verify(regclass, bson) IS 'errors 22023, 42P17, 42501 and those of expressions for options of the payload pattern that are wrong';
+
+CREATE FUNCTION _payload_is_pending(doc bson, rel regclass, name text) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_payload_is_pending' LANGUAGE C STABLE STRICT COST 5;
+COMMENT ON FUNCTION _payload_is_pending(bson, regclass, text) IS 'whether the payload of a document is not packed';
+
+CREATE FUNCTION _payload_is_packed(value bson_value) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_payload_is_packed_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION _payload_is_packed(bson_value) IS 'whether a value is a packed payload';
+
+CREATE FUNCTION _payload_faults(doc bson, rel regclass, name text, key "any", OUT what text, OUT expected text, OUT found text) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'dp_payload_faults' LANGUAGE C STABLE STRICT COST 1000 ROWS 1;
+COMMENT ON FUNCTION _payload_faults(bson, regclass, text, "any") IS 'what is wrong with a document: its payload is read and all fields are extracted';
+
+-- Declaring ---------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION payload_enable(rel regclass, field text, extracts bson DEFAULT '{}', name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  declared @extschema@.bson;
+BEGIN
+  -- functions are meant as the caller finds them, so their names are completed before the search path changes
+  IF extracts IS NOT NULL THEN
+    declared := @extschema@._payload_functions(extracts);
+  END IF;
+  RETURN @extschema@._payload_enable(rel, field, declared, name, doc_column);
+END
+$$;
+COMMENT ON FUNCTION payload_enable(regclass, text, bson, text, text) IS
+  'declares the payload pattern: the value of field (text, JSON or XML, a document, ..) is stored as a compressed Binary, and the fields of extracts are taken from it on every write: '
+  '"xpath:..", "jsonpath:..", "regex:.." or "function:..", with "::type" or "::type[]" behind it, or the same as a document. The view <table>_whole shows and takes payloads as they were. '
+  'Returns the name of the declaration (default: field). Locks the table against writers; errors 22023 for extracts that are wrong, 42P17 for functions that are not immutable, '
+  '0A000 for xpath on a server without libxml, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
+
+-- Functions with their schema and argument: f, s.f or s.f(text) becomes s.f(text).
+CREATE FUNCTION _payload_functions(extracts bson) RETURNS bson
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  result @extschema@.bson := extracts;
+  e record;
+  given text;
+  suffix text;
+  found oid;
+BEGIN
+  FOR e IN SELECT k.key, k.value FROM @extschema@.bson_each(extracts) k LOOP
+    IF @extschema@.bson_typeof(e.value) OPERATOR(pg_catalog.=) 'string' AND e.value::pg_catalog.text OPERATOR(pg_catalog.~) '^function:' THEN
+      given := pg_catalog.substring(e.value::pg_catalog.text, '^function:(.*?)(?:::[^:]*)?$');
+      suffix := pg_catalog.substring(e.value::pg_catalog.text, '(::[^:"()]*)$');
+    ELSIF @extschema@.bson_typeof(e.value) OPERATOR(pg_catalog.=) 'object' AND @extschema@.bson_typeof(e.value::@extschema@.bson, 'function') OPERATOR(pg_catalog.=) 'string' THEN
+      given := @extschema@.bson_get_text(e.value::@extschema@.bson, 'function');
+      suffix := NULL;
+    ELSE
+      CONTINUE;
+    END IF;
+    IF given OPERATOR(pg_catalog.~) '\)\s*$' THEN
+      found := given::pg_catalog.regprocedure;
+    ELSE
+      found := given::pg_catalog.regproc;
+    END IF;
+    SELECT pg_catalog.format('%I.%I(%s)', n.nspname, p.proname,
+             (SELECT pg_catalog.string_agg(pg_catalog.format('%I.%I', tn.nspname, t.typname), ', ' ORDER BY a.n)
+              FROM pg_catalog.unnest(p.proargtypes::pg_catalog.oid[]) WITH ORDINALITY AS a (type, n) JOIN pg_catalog.pg_type t ON t.oid OPERATOR(pg_catalog.=) a.type
+                JOIN pg_catalog.pg_namespace tn ON tn.oid OPERATOR(pg_catalog.=) t.typnamespace)) INTO given
+      FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace WHERE p.oid OPERATOR(pg_catalog.=) found;
+    IF @extschema@.bson_typeof(e.value) OPERATOR(pg_catalog.=) 'string' THEN
+      result := @extschema@.bson_set(result, @extschema@._pattern_name_path(e.key), pg_catalog.concat('function:', given, suffix));
+    ELSE
+      result := @extschema@.bson_set(result, @extschema@._pattern_name_path(e.key) OPERATOR(pg_catalog.||) '.function', given);
+    END IF;
+  END LOOP;
+  RETURN result;
+END
+$$;
+COMMENT ON FUNCTION _payload_functions(bson) IS 'extracts with the functions that they name written in full; error 42883 for one that there is not';
+
+CREATE FUNCTION _payload_enable(rel regclass, field text, extracts bson, name text, doc_column text) RETURNS text
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  options @extschema@.bson;
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
+  PERFORM @extschema@._pattern_require_owner(rel);
+  IF field IS NULL OR extracts IS NULL THEN
+    RAISE EXCEPTION 'field and extracts must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  name := coalesce(name, field);
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.name = _payload_enable.name) THEN
+    RAISE EXCEPTION 'table % has a pattern named "%" already', t.base, name USING ERRCODE = 'duplicate_object';
+  END IF;
+  options := @extschema@.bson_build('name', name, 'field', field, 'extracts', extracts, 'doc_column', t.doc);
+  PERFORM @extschema@._payload_check_options(rel, options);
+  PERFORM @extschema@._payload_create_triggers(rel, options);
+  PERFORM @extschema@._pattern_create_whole(rel, doc_column);
+  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
+    RAISE NOTICE 'table % has rows already', t.base
+      USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in line from now on.', t.base, name);
+  END IF;
+  RETURN name;
+END
+$$;
+COMMENT ON FUNCTION _payload_enable(regclass, text, bson, text, text) IS 'payload_enable with its functions written in full';
+
+CREATE FUNCTION _payload_kept_paths(options bson) RETURNS SETOF text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@.bson_get_text($1, 'field')
+  UNION ALL
+  SELECT k FROM @extschema@.bson_keys(($1 OPERATOR(@extschema@.->) 'extracts'::text)::@extschema@.bson) k
+$$;
+COMMENT ON FUNCTION _payload_kept_paths(bson) IS 'paths of the payload and of the fields that are extracted from it';
+
+CREATE FUNCTION _payload_check_options(rel regclass, options bson) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  paths text[] := array(SELECT p FROM @extschema@._payload_kept_paths(options) p);
+  d record;
+BEGIN
+  IF EXISTS (SELECT FROM unnest(paths) p WHERE @extschema@._pattern_paths_overlap(p, '_id')) THEN
+    RAISE EXCEPTION 'neither the payload nor what is extracted from it can be _id' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF EXISTS (SELECT FROM unnest(paths) WITH ORDINALITY AS a (p, n) JOIN unnest(paths) WITH ORDINALITY AS b (p, n) ON a.n < b.n
+             WHERE @extschema@._pattern_paths_overlap(a.p, b.p)) THEN
+    RAISE EXCEPTION 'the payload and what is extracted from it must be different fields, none inside another' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  FOR d IN SELECT q.pattern, q.name, ours.path
+           FROM @extschema@._pattern_declarations(rel) q CROSS JOIN LATERAL @extschema@._derive_kept_paths(q.pattern, q.options) AS theirs (path)
+             CROSS JOIN unnest(paths) AS ours (path)
+           WHERE q.name <> @extschema@.bson_get_text(_payload_check_options.options, 'name') AND @extschema@._pattern_paths_overlap(theirs.path, ours.path) LOOP
+    RAISE EXCEPTION 'field "%" of table % is kept by the % pattern "%" already', d.path, rel, d.pattern, d.name USING ERRCODE = 'invalid_parameter_value';
+  END LOOP;
+  PERFORM @extschema@._payload_verify(rel, options);
+END
+$$;
+COMMENT ON FUNCTION _payload_check_options(regclass, bson) IS 'errors 22023 and others for options of the payload pattern that do not fit the table';
+
+-- The main trigger extracts, the other one packs.
+CREATE FUNCTION _payload_create_triggers(rel regclass, options bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  declared text := @extschema@.bson_get_text(options, 'name');
+  main text;
+  late text;
+BEGIN
+  SELECT g.tgname::text INTO main FROM @extschema@._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid
+    WHERE d.pattern = 'payload' AND d.name = declared;
+  SELECT g.tgname::text INTO late FROM pg_trigger g
+    WHERE g.tgrelid = rel AND g.tgfoid = '@extschema@.payload_trigger'::regproc
+      AND g.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to(declared, 'UTF8') || '\x00'::bytea;
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.payload_trigger(%L)',
+                 coalesce(main, @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_28_payload', declared, NULL)), rel, options::text);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.payload_trigger(%L, %L)',
+                 coalesce(late, @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_54_payload', declared, 'pack')), rel, 'of', declared);
+END
+$$;
+COMMENT ON FUNCTION _payload_create_triggers(regclass, bson) IS 'triggers of a payload pattern, made anew when options change';
+
+-- Verbs -------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION _payload_parts(rel regclass, name text, OUT base text, OUT options bson, OUT doc text, OUT doc_name text, OUT key_row text, OUT key_list text, OUT key_value text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+BEGIN
+  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'payload' AND d.name = _payload_parts.name;
+  IF options IS NULL THEN
+    RAISE EXCEPTION 'table % has no payload pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
+  END IF;
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  base := t.base; doc := format('b.%I', t.doc); doc_name := t.doc;
+  SELECT string_agg(format('b.%I', k), ', ' ORDER BY n) INTO key_list FROM unnest(t.keys) WITH ORDINALITY AS u (k, n);
+  key_row := format('ROW(%s)', key_list);
+  key_value := format(CASE WHEN cardinality(t.keys) > 1 THEN '@extschema@.bson_array(%s)' ELSE '@extschema@.to_bson(%s)' END, key_list);
+END
+$$;
+COMMENT ON FUNCTION _payload_parts(regclass, text) IS 'options of a declaration and pieces of SQL text about its table, whose row is b';
+
+CREATE FUNCTION _payload_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._payload_parts(rel, name) q;
+  RETURN QUERY EXECUTE format('SELECT %s, f.what, f.expected, f.found FROM %s AS b CROSS JOIN LATERAL @extschema@._payload_faults(%s, $1, $2, %s) f',
+                              p.key_value, p.base, p.doc, p.key_row) USING rel, name;
+END
+$$;
+COMMENT ON FUNCTION _payload_check(regclass, text) IS 'violated invariants of a payload pattern';
+
+CREATE FUNCTION _payload_pending(rel regclass, name text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._payload_parts(rel, name) q;
+  RETURN format('SELECT %s AS key FROM %s AS b WHERE @extschema@._payload_is_pending(%s, %L::regclass, %L) ORDER BY %s', p.key_row, p.base, p.doc, p.base, name, p.key_list);
+END
+$$;
+COMMENT ON FUNCTION _payload_pending(regclass, text) IS 'SQL text: keys of rows whose payload is not packed';
+
+CREATE FUNCTION _payload_repair(rel regclass, name text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  r record;
+  done bigint := 0;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._payload_parts(rel, name) q;
+  PERFORM @extschema@._pattern_create_whole(rel, p.doc_name);
+  FOR r IN EXECUTE format('SELECT %1$s AS key FROM %2$s AS b WHERE EXISTS (SELECT FROM @extschema@._payload_faults(%3$s, $1, $2, %1$s)) ORDER BY %4$s', p.key_row, p.base, p.doc, p.key_list)
+           USING rel, name LOOP
+    IF @extschema@._pattern_settle(rel, name, r.key) THEN
+      done := done + 1;
+    END IF;
+  END LOOP;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _payload_repair(regclass, text) IS 'pattern_repair of a payload pattern';
+
+CREATE FUNCTION _payload_alter(rel regclass, name text, changes bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  c record;
+  gone text[];
+  options @extschema@.bson;
+BEGIN
+  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
+  SELECT q.* INTO p FROM @extschema@._payload_parts(rel, name) q;
+  options := p.options;
+  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
+    IF c.key <> 'extracts' THEN
+      RAISE EXCEPTION 'option "%" of the payload pattern cannot be changed', c.key
+        USING ERRCODE = 'invalid_parameter_value', HINT = 'The option that can be changed is extracts.';
+    END IF;
+    IF @extschema@.bson_typeof(c.value) <> 'object' THEN
+      RAISE EXCEPTION 'extracts must be a document' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    options := @extschema@.bson_set(options, 'extracts', @extschema@._payload_functions(c.value::@extschema@.bson));
+  END LOOP;
+  PERFORM @extschema@._payload_check_options(rel, options);
+  gone := array(SELECT k FROM @extschema@._payload_kept_paths(p.options) k EXCEPT SELECT k FROM @extschema@._payload_kept_paths(options) k);
+  PERFORM @extschema@._payload_create_triggers(rel, options);
+  IF cardinality(gone) > 0 THEN
+    EXECUTE format('UPDATE %s AS b SET %I = @extschema@.bson_unset(%s, VARIADIC $1) WHERE @extschema@.bson_exists_any(%3$s, $1)', p.base, p.doc_name, p.doc) USING gone;
+  END IF;
+  PERFORM @extschema@._payload_repair(rel, name);
+END
+$$;
+COMMENT ON FUNCTION _payload_alter(regclass, text, bson) IS 'pattern_alter of a payload pattern: extracts the new fields of all documents';
+
+CREATE FUNCTION _payload_disable(rel regclass, name text, how bson) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  r record;
+  field text;
+  extracted text;
+  done bigint := 0;
+BEGIN
+  EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
+  SELECT q.* INTO p FROM @extschema@._payload_parts(rel, name) q;
+  field := @extschema@.bson_get_text(p.options, 'field');
+  extracted := array(SELECT k FROM @extschema@._payload_kept_paths(p.options) k WHERE k <> field)::text;
+  FOR r IN SELECT g.tgname FROM pg_trigger g
+           WHERE g.tgrelid = rel AND g.tgfoid = '@extschema@.payload_trigger'::regproc
+             AND (g.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'payload' AND d.name = _payload_disable.name)
+                  OR g.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to(name, 'UTF8') || '\x00'::bytea)
+           ORDER BY g.tgnargs DESC LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, p.base);
+  END LOOP;
+  IF @extschema@.bson_get_text(how, 'keep_data') IS DISTINCT FROM 'true' THEN
+    done := @extschema@._pattern_convert(rel, name, p.doc_name,
+      format('@extschema@.bson_unset(CASE WHEN @extschema@.bson_exists(%1$s, %2$L) THEN @extschema@.bson_set(%1$s, %2$L, @extschema@.payload_unpack(%1$s OPERATOR(@extschema@.->) %2$L::text)) ELSE %1$s END, VARIADIC %3$L::text[])',
+             p.doc, field, extracted),
+      format('@extschema@._payload_is_packed(%1$s OPERATOR(@extschema@.->) %2$L::text) OR @extschema@.bson_exists_any(%1$s, %3$L::text[])', p.doc, field, extracted));
+  END IF;
+  PERFORM @extschema@._pattern_drop_whole(rel);
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _payload_disable(regclass, text, bson) IS 'pattern_disable of a payload pattern: payloads as they were, without what was extracted';
