@@ -44,10 +44,11 @@ echo "making the documents"
 timeout 900 "$cluster" psql -qAt -v scale="$scale" -f bench/shapes.sql
 bench/packages.sh "$cluster" "$scale"
 
-for file in types mql index estimates outlier bucket reference; do sql "$file.sql"; done
+for file in types mql index estimates outlier bucket reference single_table; do sql "$file.sql"; done
 script subset timeout 2400 bench/subset.sh "$cluster" "$seconds" 1
 sql computed.sql
 script computed timeout 2400 env COMPUTED_SECONDS="$seconds" COMPUTED_ROUNDS="$rounds" "$cluster" run bench/computed.sh
+script query_table timeout 2400 bench/query_table.sh "$cluster" "$seconds" 1
 # how far counts are off does not depend on how many there are
 script approximation sql approximation.sql "$((scale > 5 ? 5 : scale))"
 script approximation timeout 2400 bench/approximation.sh "$cluster" "$seconds" 8

@@ -25,6 +25,10 @@ CREATE FUNCTION _query_table_expected(rel regclass, name text, doc bson) RETURNS
   AS 'MODULE_PATHNAME', 'dp_query_table_expected' LANGUAGE C STABLE STRICT COST 100;
 COMMENT ON FUNCTION _query_table_expected(regclass, text, bson) IS 'the row that a document leads to, as texts; NULL if it leads to none';
 
+CREATE FUNCTION _query_table_hash(rel regclass, name text, doc bson) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_query_table_hash' LANGUAGE C STABLE STRICT COST 100;
+COMMENT ON FUNCTION _query_table_hash(regclass, text, bson) IS 'the order in which partitions are locked; NULL for a document that leads to no row';
+
 CREATE FUNCTION _query_table_sweep(rel regclass, name text) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_query_table_sweep' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION _query_table_sweep(regclass, text) IS 'takes rows out of a query table that do not follow from its source; returns how many; error 42501 unless the caller owns the source';
@@ -257,8 +261,9 @@ BEGIN
     RAISE EXCEPTION 'the query table "%" of table % is missing', name, rel USING ERRCODE = 'object_not_in_prerequisite_state';
   END IF;
   IF p.per_partition IS NOT NULL THEN
-    RETURN format('SELECT DISTINCT ON (%s) %s AS key FROM %s AS s WHERE %s ORDER BY %1$s', p.partitions, p.key_row, p.base,
-      (SELECT string_agg(x || ' IS NOT NULL', ' AND ') FROM unnest(p.place_bare) x));
+    -- in the order in which writers lock them
+    RETURN format('SELECT q.key FROM (SELECT DISTINCT ON (%s) %s AS key, @extschema@._query_table_hash(%L::regclass, %L, s.%I) AS hash FROM %s AS s WHERE %s ORDER BY %1$s) AS q ORDER BY q.hash',
+      p.partitions, p.key_row, rel::text, name, p.doc, p.base, (SELECT string_agg(x || ' IS NOT NULL', ' AND ') FROM unnest(p.place_bare) x));
   END IF;
   RETURN format('SELECT %s AS key FROM %s AS s WHERE NOT EXISTS (SELECT FROM %s AS t WHERE %s) ORDER BY %s', p.key_row, p.base, p.result, p.key_match,
     (SELECT string_agg(format('s.%I', k), ', ' ORDER BY n) FROM unnest(p.keys) WITH ORDINALITY AS u (k, n)));

@@ -152,7 +152,7 @@ BEGIN
   IF was IS DISTINCT FROM spec::bytea THEN
     PERFORM @extschema@._single_table_declare(rel, @extschema@.bson_set(options, path, spec));
     -- items that are there get the keys of the new templates
-    EXECUTE format('UPDATE %s AS t SET doc = t.doc WHERE t.entity = $1 OR t.entity IS NULL', rel) USING entity;
+    EXECUTE format('UPDATE %1$s AS t SET %2$I = t.%2$I WHERE t.entity = $1 OR t.entity IS NULL', rel, (SELECT p.doc FROM @extschema@._pattern_table(rel, NULL) p)) USING entity;
   END IF;
   RETURN @extschema@._single_table_view(rel, entity, view_name);
 END
@@ -180,7 +180,7 @@ BEGIN
   ELSE
     made := format('%I.%I', t.schema_name, coalesce(view_name, @extschema@._pattern_object_name(t.table_name, entity, NULL)));
   END IF;
-  EXECUTE format('CREATE %sVIEW %s WITH (security_invoker = true) AS SELECT t.pk, t.sk, t.entity, t.%I FROM %s AS t WHERE t.entity = %L%s WITH LOCAL CHECK OPTION',
+  EXECUTE format('CREATE %sVIEW %s WITH (security_invoker = true) AS SELECT t.pk, t.sk, t.entity, t.%I AS doc FROM %s AS t WHERE t.entity = %L%s WITH LOCAL CHECK OPTION',
     CASE WHEN result IS NOT NULL THEN 'OR REPLACE ' ELSE '' END, made, t.doc, t.base, entity,
     CASE WHEN expires THEN ' AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())' ELSE '' END);
   IF result IS NULL THEN

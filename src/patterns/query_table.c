@@ -12,7 +12,8 @@
  *
  * A statement inside of another one on the same source (a user's trigger) is
  * told first, although its rows may be versions that come after those of the
- * outer one.  Both are then handled by what the source has now, row by row.
+ * outer one.  Its rows are postponed then, and when the outermost statement has
+ * ended all are handled by what the source has now, row by row.
  */
 #include "postgres.h"
 
@@ -64,6 +65,15 @@ typedef struct Follow
 	Rows		come;			/* rows that come */
 } Follow;
 
+/* A row of a statement inside of another one */
+typedef struct Postponed
+{
+	QueryTable *q;
+	bool		had;			/* it led to: */
+	QueryImage	image;
+	Datum		key[FLEXIBLE_ARRAY_MEMBER];
+} Postponed;
+
 /* What an error in a value is about */
 typedef struct ValueError
 {
@@ -72,6 +82,8 @@ typedef struct ValueError
 } ValueError;
 
 static List *disturbed = NIL;	/* sources with statements inside of statements; in TopTransactionContext */
+static List *postponed = NIL;	/* their rows */
+static MemoryContext postponed_context = NULL;	/* below TopTransactionContext */
 
 static void table_open_columns(QueryTable *q);
 static void column_define(QueryTable *q, QueryColumn *column, const DpValue *fields, const DpValue *types);
@@ -85,7 +97,8 @@ static void follow_open(Follow *f);
 static void follow_rows(Follow *f);
 static void follow_take(Follow *f, const DpChange *change, bool take_come);
 static void follow_write(Follow *f);
-static void follow_settle(Follow *f);
+static void follow_postpone(Follow *f);
+static void postponed_settle(Oid source);
 static void follow_partitions(Follow *f);
 static void follow_empty(QueryTable *q);
 static void rows_add(Rows *rows, const QueryImage *image);
@@ -521,6 +534,7 @@ dp_query_table_changed(DpChanges *changes)
 {
 	Oid			source = dp_changes_table(changes);
 	List	   *tables = NIL;
+	bool		pending;
 	bool		is_disturbed;
 	ListCell   *lc;
 
@@ -539,13 +553,16 @@ dp_query_table_changed(DpChanges *changes)
 	}
 	if (tables == NIL)
 		return;
-	is_disturbed = mark_disturbed(source, dp_changes_pending(source));
+	pending = dp_changes_pending(source);
+	is_disturbed = mark_disturbed(source, pending);
 	foreach(lc, tables)
 	{
 		dp_changes_rewind(changes);
 		table_follow(lfirst(lc), changes, is_disturbed);
 	}
 	list_free(tables);
+	if (is_disturbed && !pending && postponed != NIL)
+		postponed_settle(source);
 }
 
 /* One table follows. */
@@ -571,7 +588,7 @@ table_follow(QueryTable *q, DpChanges *changes, bool disturbed_source)
 	if (q->limit > 0)
 		follow_partitions(&f);
 	else if (disturbed_source)
-		follow_settle(&f);
+		follow_postpone(&f);
 	else
 		follow_rows(&f);
 	MemoryContextSwitchTo(old);
@@ -706,39 +723,100 @@ follow_write(Follow *f)
 	MemoryContextReset(f->context);
 }
 
-/* Rows by what the source has now: first all go that are no longer, then all come. */
+/* The rows of a statement are to be looked at when the outermost one has ended. */
 static void
-follow_settle(Follow *f)
+follow_postpone(Follow *f)
 {
 	QueryTable *q = f->q;
 	DpChange	change;
-	int			pass;
 
-	follow_open(f);
-	for (pass = 0; pass < 2; pass++)
+	if (postponed_context == NULL)
+		postponed_context = AllocSetContextCreate(TopTransactionContext, "docpatterns postponed", ALLOCSET_DEFAULT_SIZES);
+	while (follow_next(f, &change))
 	{
-		dp_changes_rewind(f->changes);
-		while (follow_next(f, &change))
+		TupleTableSlot *slots[2] = {change.before, change.after};
+		MemoryContext old = MemoryContextSwitchTo(postponed_context);
+		int			i;
+
+		for (i = 0; i < 2; i++)
 		{
-			TupleTableSlot *slots[2] = {change.before, change.after};
-			int			i;
+			Postponed  *p;
+			int			j;
 
-			for (i = 0; i < 2; i++)
-			{
-				Datum		key[INDEX_MAX_KEYS];
-				QueryImage	image;
-
-				if (slots[i] == NULL)
-					continue;
-				dp_query_source_key(q, slots[i], key);
-				dp_writer_refresh(f->w);
-				if (pass == 1)
-					(void) dp_query_settle(q, f->w, key, false);
-				else if (dp_query_image(q, dp_source_document(slots[i], q->decl->doc_column), key, &image))
-					(void) dp_query_settle_gone(q, f->w, &image, false);
-			}
-			MemoryContextReset(f->context);
+			if (slots[i] == NULL)
+				continue;
+			p = palloc0(sizeof(Postponed) + sizeof(Datum) * q->nkeys);
+			p->q = q;
+			dp_query_source_key(q, slots[i], p->key);
+			for (j = 0; j < q->nkeys; j++)
+				p->key[j] = datumCopy(p->key[j], q->keys[j].byval, q->keys[j].len);
+			p->had = dp_query_image(q, dp_source_document(slots[i], q->decl->doc_column), p->key, &p->image);
+			postponed = lappend(postponed, p);
 		}
+		MemoryContextSwitchTo(old);
+	}
+}
+
+/* Rows by what the source has now: of each table first all go that are no longer, then all come. */
+static void
+postponed_settle(Oid source)
+{
+	List	   *list = postponed;
+	List	   *others = NIL;
+	MemoryContext row = AllocSetContextCreate(CurrentMemoryContext, "docpatterns row", ALLOCSET_DEFAULT_SIZES);
+	ListCell   *lc;
+
+	postponed = NIL;
+	while (list != NIL)
+	{
+		QueryTable *q = ((Postponed *) linitial(list))->q;
+		DpWriter   *w;
+		List	   *rest = NIL;
+		int			pass;
+
+		if (q->source != source)
+		{
+			MemoryContext old = MemoryContextSwitchTo(postponed_context);
+
+			others = lappend(others, linitial(list));
+			MemoryContextSwitchTo(old);
+			list = list_delete_first(list);
+			continue;
+		}
+		w = dp_query_writer(q);
+		for (pass = 0; pass < 2; pass++)
+		{
+			foreach(lc, list)
+			{
+				Postponed  *p = lfirst(lc);
+				MemoryContext old;
+
+				CHECK_FOR_INTERRUPTS();
+				if (p->q != q)
+				{
+					if (pass == 0)
+						rest = lappend(rest, p);
+					continue;
+				}
+				old = MemoryContextSwitchTo(row);
+				dp_writer_refresh(w);
+				if (pass == 1)
+					(void) dp_query_settle(q, w, p->key, false);
+				else if (p->had)
+					(void) dp_query_settle_gone(q, w, &p->image, false);
+				MemoryContextSwitchTo(old);
+				MemoryContextReset(row);
+			}
+		}
+		(void) dp_writer_close(w);
+		list = rest;
+	}
+	MemoryContextDelete(row);
+	postponed = others;
+	if (others == NIL)
+	{
+		MemoryContextDelete(postponed_context);
+		postponed_context = NULL;
 	}
 }
 
@@ -945,5 +1023,8 @@ static void
 query_xact(XactEvent event, void *arg)
 {
 	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
-		disturbed = NIL;
+	{
+		disturbed = postponed = NIL;
+		postponed_context = NULL;
+	}
 }

@@ -133,7 +133,7 @@ extern bool dp_query_settle_gone(QueryTable *q, DpWriter *w, const QueryImage *o
 /* Brings the partition of an image in line, which is locked until the transaction ends.  Returns the number of rows written. */
 extern int64 dp_query_partition(QueryTable *q, DpWriter *w, const QueryImage *image);
 
-/* The same for the partition that a row of the source belongs to; locks that row before. */
+/* The same for the partition that a row of the source belongs to; that row is not locked. */
 extern int64 dp_query_settle_partition(QueryTable *q, DpWriter *w, const Datum *key);
 
 /* Takes all rows away that do not follow from the source (any more).  Returns the number of rows written. */

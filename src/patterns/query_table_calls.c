@@ -182,6 +182,23 @@ dp_query_table_expected(PG_FUNCTION_ARGS)
 }
 
 /*
+ * _query_table_hash(rel, name, doc) -> by what locks of partitions are ordered;
+ * NULL for a document that leads to no row
+ */
+DP_FUNCTION(dp_query_table_hash);
+Datum
+dp_query_table_hash(PG_FUNCTION_ARGS)
+{
+	QueryTable *q = query_table_argument(fcinfo);
+	Datum		keys[INDEX_MAX_KEYS] = {0};
+	QueryImage	image;
+
+	if (!dp_query_image(q, PG_GETARG_VARLENA_PP(2), keys, &image))
+		PG_RETURN_NULL();
+	PG_RETURN_INT64((int64) (dp_query_partition_hash(q, &image) ^ (UINT64CONST(1) << 63)));
+}
+
+/*
  * _query_table_sweep(rel, name) -> bigint: takes rows away that do not belong
  * into the table.  As the caller, who owns it.
  */

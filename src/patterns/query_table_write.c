@@ -147,7 +147,7 @@ source_image(QueryTable *q, const Datum *key, bool lock, QueryImage *image)
 	while (dp_writer_find(source, q->source_lookup, key))
 	{
 		struct varlena *doc;
-		Datum		copies[INDEX_MAX_KEYS];
+		DpKey		copies;
 		int			i;
 
 		if (lock && dp_writer_lock(source, LockTupleShare) != DP_LOCK_OK)
@@ -156,10 +156,15 @@ source_image(QueryTable *q, const Datum *key, bool lock, QueryImage *image)
 			continue;
 		}
 		doc = dp_writer_document(source);
-		dp_query_source_key(q, dp_writer_row(source), copies);
+		dp_writer_key(source, &copies);
 		for (i = 0; i < q->nkeys; i++)
-			copies[i] = datumCopy(copies[i], q->keys[i].byval, q->keys[i].len);
-		result = doc != NULL && dp_query_image(q, doc, copies, image);
+		{
+			if (q->keys[i].len == -1)
+				copies.values[i] = PointerGetDatum(PG_DETOAST_DATUM_COPY(copies.values[i]));
+			else
+				copies.values[i] = datumCopy(copies.values[i], q->keys[i].byval, q->keys[i].len);
+		}
+		result = doc != NULL && dp_query_image(q, doc, copies.values, image);
 		break;
 	}
 	(void) dp_writer_close(source);
@@ -254,7 +259,7 @@ dp_query_settle_partition(QueryTable *q, DpWriter *w, const Datum *key)
 {
 	QueryImage	image;
 
-	return source_image(q, key, true, &image) ? dp_query_partition(q, w, &image) : 0;
+	return source_image(q, key, false, &image) ? dp_query_partition(q, w, &image) : 0;
 }
 
 /*
