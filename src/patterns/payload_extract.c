@@ -81,7 +81,7 @@ static void prepare_function(DpPayload *p, DpExtract *x);
 static void try_xpath(const DpExtract *x);
 static void bad_extract(const DpExtract *x, const char *what) pg_attribute_noreturn();
 static struct varlena *extract_named(DpPayload *p, struct varlena *doc, const DpValue *payload, const DpKey *key);
-static struct varlena *extract_all(DpPayload *p, struct varlena *doc, const DpValue *payload, DpExtract **at);
+static struct varlena *extract_all(DpPayload *p, struct varlena *doc, const DpValue *payload, DpExtract *volatile *at);
 static void extract_one(DpPayload *p, DpExtract *x, const DpValue *payload, struct varlena *xml, Jsonb *json, DpBuilder *b);
 static void extract_xpath(DpExtract *x, struct varlena *xml, DpBuilder *b);
 static char *node_text(char *node);
@@ -433,12 +433,11 @@ extract_named(DpPayload *p, struct varlena *doc, const DpValue *payload, const D
 {
 	MemoryContext caller = CurrentMemoryContext;
 	struct varlena *volatile result = NULL;
-	DpExtract  *at = NULL;
-	DpExtract **where = &at;
+	DpExtract  *volatile at = NULL;
 
 	PG_TRY();
 	{
-		result = extract_all(p, doc, payload, where);
+		result = extract_all(p, doc, payload, &at);
 	}
 	PG_CATCH();
 	{
@@ -449,14 +448,14 @@ extract_named(DpPayload *p, struct varlena *doc, const DpValue *payload, const D
 		error = CopyErrorData();
 		category = ERRCODE_TO_CATEGORY(error->sqlerrcode);
 		/* what is wrong with the server or the transaction is said as it is */
-		if (*where == NULL || category == ERRCODE_OPERATOR_INTERVENTION || category == ERRCODE_INSUFFICIENT_RESOURCES ||
+		if (at == NULL || category == ERRCODE_OPERATOR_INTERVENTION || category == ERRCODE_INSUFFICIENT_RESOURCES ||
 			category == ERRCODE_TRANSACTION_ROLLBACK || category == ERRCODE_INTERNAL_ERROR)
 			PG_RE_THROW();
 		FlushErrorState();
 		ereport(ERROR,
 				(errcode(error->sqlerrcode),
 				 errmsg("field \"%s\" cannot be extracted from payload \"%s\" of the document with the key %s of table %s",
-						(*where)->name, p->field_text, dp_key_to_text(p->decl, key), dp_relation_name(p->decl->target)),
+						at->name, p->field_text, dp_key_to_text(p->decl, key), dp_relation_name(p->decl->target)),
 				 errdetail("%s%s%s", error->message, error->detail != NULL ? ": " : "", error->detail != NULL ? error->detail : "")));
 	}
 	PG_END_TRY();
@@ -465,7 +464,7 @@ extract_named(DpPayload *p, struct varlena *doc, const DpValue *payload, const D
 
 /* The document with all fields; *at is the one that is being extracted. */
 static struct varlena *
-extract_all(DpPayload *p, struct varlena *doc, const DpValue *payload, DpExtract **at)
+extract_all(DpPayload *p, struct varlena *doc, const DpValue *payload, DpExtract *volatile *at)
 {
 	struct varlena *result = doc;
 	struct varlena *xml = NULL;
