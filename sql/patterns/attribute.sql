@@ -344,9 +344,9 @@ BEGIN
   EXECUTE format('SELECT array_agg(k::text) FROM (SELECT %s AS k FROM %s AS b WHERE @extschema@._attribute_left(%s, %L::@extschema@.bson) > 0 ORDER BY %s) AS q',
                  p.key_value, p.base, p.doc, p.full_options::text, p.key_list) INTO held;
   IF held IS NOT NULL THEN
-    RAISE EXCEPTION 'pattern "%" of table %: % documents have members that no field can stand for', name, p.base, cardinality(held)
+    RAISE EXCEPTION 'pattern "%" of table % has members that no field can stand for', name, p.base
       USING ERRCODE = 'restrict_violation',
-            DETAIL = 'Their keys: ' || array_to_string(held[1:20], ', ') || CASE WHEN cardinality(held) > 20 THEN ', ...' ELSE '' END || '.',
+            DETAIL = 'The keys of their documents: ' || array_to_string(held[1:20], ', ') || CASE WHEN cardinality(held) > 20 THEN format(', ... (%s in all)', cardinality(held)) ELSE '' END || '.',
             HINT = 'Such members have a name or a qualifier that is none of the declared ones, other fields, the name of a field that is there, or one name twice. keep_data => true leaves all arrays as they are.';
   END IF;
 END

@@ -174,7 +174,7 @@ keep_fields(DpPayload *p, struct varlena *before, struct varlena *after)
 		bool		has = dp_path_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), path, &new);
 
 		if (had && !(has && dp_value_identical(&old, &new)))
-			changed = dp_document_set(DP_DOC_DATA(after), DP_DOC_SIZE(after), path, &old);
+			changed = dp_payload_put(p, after, path, &old);
 		else if (has && !had)
 			changed = dp_document_unset(DP_DOC_DATA(after), DP_DOC_SIZE(after), path);
 		if (changed != NULL)

@@ -96,4 +96,7 @@ extern void dp_payload_try(DpPayload *p);
  */
 extern struct varlena *dp_payload_extract(DpPayload *p, struct varlena *doc, const DpValue *payload, const DpKey *key);
 
+/* The document with a value at an extract's path. */
+extern struct varlena *dp_payload_put(const DpPayload *p, struct varlena *doc, const DpPath *path, const DpValue *value);
+
 #endif							/* DP_PATTERNS_PAYLOAD_H */

@@ -503,13 +503,40 @@ extract_all(DpPayload *p, struct varlena *doc, const DpValue *payload, DpExtract
 		made = dp_builder_view(&b, DP_TYPE_DOCUMENT);
 		has = dp_document_find(made.data, made.len, "v", 1, &found);
 		if (has && !(had && dp_value_identical(&found, &before)))
-			changed = dp_document_set(DP_DOC_DATA(result), DP_DOC_SIZE(result), x->path, &found);
+			changed = dp_payload_put(p, result, x->path, &found);
 		else if (had && !has)
 			changed = dp_document_unset(DP_DOC_DATA(result), DP_DOC_SIZE(result), x->path);
 		if (changed != NULL)
 			result = changed;
 	}
 	return result;
+}
+
+/*
+ * A new field comes in front of the payload, so that it is found in the first
+ * chunk of a large document.
+ */
+struct varlena *
+dp_payload_put(const DpPayload *p, struct varlena *doc, const DpPath *path, const DpValue *value)
+{
+	static const uint8 empty[DP_DOCUMENT_MIN_SIZE] = {DP_DOCUMENT_MIN_SIZE, 0, 0, 0, 0};
+	DpValue		whole = dp_value_of_document(doc);
+	const uint8 *payload;
+	DpValue		there;
+	struct varlena *field;
+	DpBuilder	b;
+
+	if (dp_step_find(&whole, &path->steps[0], &payload, &there) ||
+		!dp_step_find(&whole, &p->field->steps[0], &payload, &there))
+		return dp_document_set(whole.data, whole.len, path, value);
+	field = dp_document_set(empty, sizeof(empty), path, value);
+	dp_builder_init(&b, whole.len + DP_DOC_SIZE(field));
+	dp_builder_begin_document(&b);
+	dp_builder_append_elements(&b, whole.data + 4, payload - whole.data - 4);
+	dp_builder_append_elements(&b, DP_DOC_DATA(field) + 4, DP_DOC_SIZE(field) - DP_DOCUMENT_MIN_SIZE);
+	dp_builder_append_elements(&b, payload, whole.data + whole.len - 1 - payload);
+	dp_builder_end(&b);
+	return dp_builder_finish_bson(&b);
 }
 
 /* Appends what is found as the element "v", or nothing. */
