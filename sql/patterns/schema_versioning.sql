@@ -353,6 +353,24 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION _schema_versioning_view(regclass, text, text) IS 'the view of a version (or of the current one: "current") of a declaration, whatever it is called now';
 
+-- Those who write through a view lock it first and the table then; so do those who change a declaration.
+CREATE FUNCTION _schema_versioning_lock(rel regclass, views regclass[]) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_schema_versioning_lock' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION _schema_versioning_lock(regclass, regclass[]) IS 'locks views exclusively and then their table against writers; error 42501 unless the caller owns them all';
+
+CREATE FUNCTION _schema_versioning_views(rel regclass, name text) RETURNS SETOF regclass
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT DISTINCT v.oid::regclass
+  FROM pg_depend d
+    JOIN pg_rewrite r ON r.oid = d.objid
+    JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
+    JOIN pg_trigger t ON t.tgrelid = v.oid AND t.tgfoid = '@extschema@.schema_versioning_view_trigger'::regproc
+  WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
+    AND starts_with(encode(t.tgargs, 'hex'), encode(convert_to($2, 'UTF8') || '\x00'::bytea, 'hex'))
+    AND v.relowner = (SELECT c.relowner FROM pg_class c WHERE c.oid = $1)
+$$;
+COMMENT ON FUNCTION _schema_versioning_views(regclass, text) IS 'the views of a declaration that the owner of the table owns';
+
 CREATE FUNCTION _schema_versioning_create_view(rel regclass, options bson, version text, function regprocedure) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -396,13 +414,8 @@ DECLARE
   v record;
 BEGIN
   FOR v IN
-    SELECT DISTINCT c.oid::regclass AS view_rel
-    FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class c ON c.oid = r.ev_class AND c.relkind = 'v'
-      JOIN pg_trigger t ON t.tgrelid = c.oid AND t.tgfoid = '@extschema@.schema_versioning_view_trigger'::regproc
-    WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
-      AND t.tgargs LIKE convert_to(replace(replace(replace($2, '\', '\\'), '_', '\_'), '%', '\%'), 'UTF8') || '\x00'::bytea || '%'::bytea
-      AND NOT EXISTS (SELECT FROM unnest($3) k WHERE t.tgargs = convert_to($2, 'UTF8') || '\x00'::bytea || convert_to(k, 'UTF8') || '\x00'::bytea)
-      AND c.relowner = (SELECT o.relowner FROM pg_class o WHERE o.oid = $1)
+    SELECT w.view_rel FROM @extschema@._schema_versioning_views(rel, name) AS w (view_rel) JOIN pg_trigger t ON t.tgrelid = w.view_rel AND t.tgfoid = '@extschema@.schema_versioning_view_trigger'::regproc
+    WHERE NOT EXISTS (SELECT FROM unnest(keep) k WHERE t.tgargs = convert_to(name, 'UTF8') || '\x00'::bytea || convert_to(k, 'UTF8') || '\x00'::bytea)
   LOOP
     EXECUTE format('DROP VIEW %s', v.view_rel);
   END LOOP;
@@ -433,7 +446,7 @@ BEGIN
   END IF;
   PERFORM @extschema@._pattern_require_owner(rel);
   name := @extschema@._schema_versioning_name(rel, name);
-  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
+  PERFORM @extschema@._schema_versioning_lock(rel, ARRAY(SELECT v FROM @extschema@._schema_versioning_views(rel, name) v ORDER BY v));
   SELECT q.* INTO p FROM @extschema@._schema_versioning_parts(rel, name) q;
   IF since < 1 OR until <= since THEN
     RAISE EXCEPTION 'a step leads from a version to a later one' USING ERRCODE = 'invalid_parameter_value';
@@ -617,7 +630,7 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
+  PERFORM @extschema@._schema_versioning_lock(rel, ARRAY(SELECT v FROM @extschema@._schema_versioning_views(rel, name) v ORDER BY v));
   SELECT q.* INTO p FROM @extschema@._schema_versioning_parts(rel, name) q;
   PERFORM @extschema@._schema_versioning_declare(rel, p.options, ARRAY(SELECT f.function FROM @extschema@._schema_versioning_refers(rel, name, true) f), '{}');
   RETURN 0;
@@ -636,7 +649,7 @@ DECLARE
   changed int[] := '{}';
   newer bigint;
 BEGIN
-  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
+  PERFORM @extschema@._schema_versioning_lock(rel, ARRAY(SELECT v FROM @extschema@._schema_versioning_views(rel, name) v ORDER BY v));
   SELECT q.* INTO p FROM @extschema@._schema_versioning_parts(rel, name) q;
   o := p.options;
   FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
@@ -694,6 +707,7 @@ DECLARE
   functions regprocedure[];
   kept regprocedure[] := '{}';
 BEGIN
+  PERFORM @extschema@._schema_versioning_lock(rel, ARRAY(SELECT v FROM @extschema@._schema_versioning_views(rel, name) v ORDER BY v));
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   functions := ARRAY(SELECT f.function FROM @extschema@._schema_versioning_refers(rel, name, false) f);
   PERFORM @extschema@._schema_versioning_drop_views(rel, name, '{}');

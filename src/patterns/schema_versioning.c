@@ -25,6 +25,7 @@
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "nodes/primnodes.h"
+#include "storage/lmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
@@ -409,6 +410,31 @@ is_generated(Oid function, Oid owner)
 		ReleaseSysCache(tuple);
 	}
 	return result;
+}
+
+/*
+ * _schema_versioning_lock(rel, views): in the order in which those who write
+ * through a view lock them, so that nobody waits in a circle.
+ */
+DP_FUNCTION(dp_schema_versioning_lock);
+Datum
+dp_schema_versioning_lock(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+	Datum	   *views;
+	bool	   *nulls;
+	int			n;
+	int			i;
+
+	dp_require_owner(relid);
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), REGCLASSOID, sizeof(Oid), true, TYPALIGN_INT, &views, &nulls, &n);
+	for (i = 0; i < n; i++)
+	{
+		dp_require_owner(DatumGetObjectId(views[i]));
+		LockRelationOid(DatumGetObjectId(views[i]), AccessExclusiveLock);
+	}
+	LockRelationOid(relid, ShareRowExclusiveLock);
+	PG_RETURN_VOID();
 }
 
 /*
