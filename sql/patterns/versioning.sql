@@ -191,7 +191,7 @@ DECLARE
   p record;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
-  RETURN (SELECT format('SELECT %s, b.%I AS live FROM %s AS b UNION ALL SELECT %s, NULL::@extschema@.bson FROM %s AS g',
+  RETURN (SELECT format('SELECT %1$s, b.%2$I AS live FROM %3$s AS b WHERE b.%2$I IS NOT NULL UNION ALL SELECT %4$s, NULL::@extschema@.bson FROM %5$s AS g',
                         string_agg(format('b.%I AS %I', k, s), ', ' ORDER BY n), p.doc, p.base, string_agg(format('g.%I', s), ', ' ORDER BY n),
                         (SELECT format('%I.%I', ns.nspname, c.relname) FROM pg_class c JOIN pg_namespace ns ON ns.oid = c.relnamespace WHERE c.oid = p.gone))
           FROM unnest(p.keys, p.side_keys) WITH ORDINALITY AS u (k, s, n));
@@ -374,8 +374,8 @@ BEGIN
   SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
   sequence := pg_get_serial_sequence(p.changes::text, 'change');
   IF sequence IS NOT NULL THEN
-    EXECUTE format('SELECT setval(%L, greatest((SELECT max(change) FROM %s), (SELECT max(change) FROM %s), s.last_value), s.is_called OR EXISTS (SELECT FROM %2$s)) FROM %s AS s',
-                   sequence, p.changes, p.revisions, sequence);
+    EXECUTE format('SELECT setval(%1$L, greatest((SELECT max(change) FROM %2$s), (SELECT max(change) FROM %3$s), s.last_value), s.is_called OR EXISTS (SELECT FROM %2$s)) FROM %1$s AS s',
+                   sequence, p.changes, p.revisions);
   END IF;
 END
 $$;

@@ -445,12 +445,17 @@ before_update(Versioning *v, TriggerData *trigdata)
 		number = insert_number(v, &new_key, &missing);
 	else
 	{
+		/* but for its number the same? */
 		if (before != NULL)
 		{
-			/* but for its number the same? */
 			DpValue		old_number;
+			DpValue		new_number;
+			bool		has_old = dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), v->field, &old_number);
 
-			if (dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), v->field, &old_number))
+			if (has_old && dp_path_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), v->field, &new_number) &&
+				dp_value_identical(&old_number, &new_number))
+				same = after;	/* in its number it does not differ */
+			else if (has_old)
 				same = dp_document_set(DP_DOC_DATA(after), DP_DOC_SIZE(after), v->field, &old_number);
 			else
 			{
@@ -738,7 +743,6 @@ trim(Versioning *v, const DpKey *key, int64 revision)
 	StringInfoData sql;
 	int			n = v->decl->nkeys;
 
-	dp_revisions_flush();
 	memcpy(values, key->values, n * sizeof(Datum));
 	values[n] = Int64GetDatum(revision - v->keep);
 	dp_sql_key_types(v->decl, types);

@@ -60,6 +60,21 @@ typedef enum DpVersionColumn
 #define DP_VERSION_UPDATE	'u'
 #define DP_VERSION_DELETE	'd'
 
+/* An index of one of the tables */
+typedef struct DpRevisionIndex
+{
+	Oid			oid;
+	struct IndexInfo *info;
+	bool		deletions;		/* it has entries for deletions only */
+} DpRevisionIndex;
+
+typedef struct DpRevisionIndexes
+{
+	bool		simple;			/* rows can be inserted without an executor */
+	int			n;
+	DpRevisionIndex index[FLEXIBLE_ARRAY_MEMBER];
+} DpRevisionIndexes;
+
 typedef struct Versioning
 {
 	DpDecl	   *decl;
@@ -74,6 +89,8 @@ typedef struct Versioning
 	AttrNumber	columns[DP_VERSION_COLUMNS];
 	AttrNumber	key_columns[INDEX_MAX_KEYS];
 	AttrNumber	change_columns[4];	/* change, since, who, transaction */
+	DpRevisionIndexes *revision_indexes;	/* NULL: not looked at yet */
+	DpRevisionIndexes *change_indexes;
 } Versioning;
 
 /* The pattern's view of a declaration.  Raises INVALID_PARAMETER_VALUE. */
@@ -142,19 +159,16 @@ extern void dp_revisions_end(DpRevisionStore *s);
 extern bool dp_revisions_since(DpRevisionStore *s, int64 change, TimestampTz *since,
 							  text **who, FullTransactionId *transaction);
 
-/* The latest stamp that is committed; false if there is none. */
-extern bool dp_revisions_latest(Oid changes, TimestampTz *since);
+/* The latest stamp; false if there is none. */
+extern bool dp_revisions_latest(Versioning *v, TimestampTz *since);
 
 /* Adds a revision.  delta and previous: see above, both may be NULL. */
 extern void dp_revisions_add(Versioning *v, const DpKey *key, int64 revision, int64 change, char operation,
 							struct varlena *delta, struct varlena *previous);
 
-/* Writes what dp_revisions_add() has put off. */
-extern void dp_revisions_flush(void);
-
-/* Adds a row to a table of changes. */
-extern void dp_revisions_add_change(Oid changes, const AttrNumber *columns, int64 change, TimestampTz since,
-								   const char *who, FullTransactionId transaction);
+/* Adds a row to the table of changes. */
+extern void dp_revisions_add_change(Versioning *v, int64 change, TimestampTz since,
+									const char *who, FullTransactionId transaction);
 
 /* ---------------------------------------------------------------- versioning_stamp.c */
 

@@ -40,8 +40,9 @@
 /* A change of this transaction that is to be stamped */
 typedef struct Change
 {
-	Oid			changes;		/* the table */
-	AttrNumber	columns[4];
+	Oid			target;
+	char	   *name;			/* of the declaration */
+	Oid			changes;		/* its table */
 	Oid			who;
 	int64		number;
 	int			nestlevel;
@@ -54,6 +55,7 @@ static List *pending = NIL;
 static bool callbacks_registered = false;
 
 static Change *change_of(Versioning *v, Oid who);
+static Versioning *versioning_of(Change *c);
 static void stamp_all(void);
 static void stamps_xact(XactEvent event, void *arg);
 static void stamps_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
@@ -104,18 +106,46 @@ change_of(Versioning *v, Oid who)
 	old = MemoryContextSwitchTo(TopTransactionContext);
 	c = palloc0(sizeof(Change));
 	c->changes = v->changes;
-	memcpy(c->columns, v->change_columns, sizeof(c->columns));
+	c->target = v->decl->target;
+	c->name = pstrdup(v->decl->name);
 	c->who = who;
 	c->nestlevel = GetCurrentTransactionNestLevel();
 	rel = table_open(v->changes, RowExclusiveLock);
-	c->number = nextval_internal(dp_identity_sequence(rel, c->columns[0]), false);
+	c->number = nextval_internal(dp_identity_sequence(rel, v->change_columns[0]), false);
 	table_close(rel, NoLock);
 	c->floor = DT_NOBEGIN;
-	c->behind = dp_revisions_latest(v->changes, &latest) &&
+	c->behind = dp_revisions_latest(v, &latest) &&
 		latest > GetCurrentTimestamp() + CLOCK_TOLERANCE;
 	pending = lappend(pending, c);
 	MemoryContextSwitchTo(old);
 	return c;
+}
+
+/*
+ * The declaration of a change, as it is now; NULL if it was ended, or its table
+ * dropped.  (Who commits may be anybody, and nothing is checked here.)
+ */
+static Versioning *
+versioning_of(Change *c)
+{
+	ListCell   *lc;
+
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(c->target)) ||
+		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(c->changes)))
+		return NULL;
+	foreach(lc, dp_decls(c->target))
+	{
+		DpDecl	   *decl = lfirst(lc);
+
+		if (strcmp(decl->pattern, "versioning") == 0 && strcmp(decl->name, c->name) == 0)
+		{
+			Versioning *v = dp_versioning(decl);
+
+			dp_versioning_require(v);
+			return v->changes == c->changes ? v : NULL;
+		}
+	}
+	return NULL;
 }
 
 /*
@@ -128,29 +158,27 @@ stamp_all(void)
 	FullTransactionId transaction = GetTopFullTransactionId();
 	ListCell   *lc;
 
-	/* expressions that somebody has put into an index may want one */
-	PushActiveSnapshot(GetTransactionSnapshot());
 	foreach(lc, pending)
 	{
 		Change	   *c = lfirst(lc);
+		Versioning *v = versioning_of(c);
 		TimestampTz latest;
 
-		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(c->changes)))
-			continue;			/* dropped in the meantime */
+		if (v == NULL)
+			continue;
 		if (c->behind)
 			stamp = c->floor >= stamp ? c->floor + 1 : stamp;
-		else if (dp_revisions_latest(c->changes, &latest) && latest >= stamp)
+		else if (dp_revisions_latest(v, &latest) && latest >= stamp)
 			stamp = latest + 1;
 	}
 	foreach(lc, pending)
 	{
 		Change	   *c = lfirst(lc);
+		Versioning *v = versioning_of(c);
 
-		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(c->changes)))
-			dp_revisions_add_change(c->changes, c->columns, c->number, stamp,
-								   GetUserNameFromId(c->who, true), transaction);
+		if (v != NULL)
+			dp_revisions_add_change(v, c->number, stamp, GetUserNameFromId(c->who, true), transaction);
 	}
-	PopActiveSnapshot();
 }
 
 static void
@@ -161,10 +189,7 @@ stamps_xact(XactEvent event, void *arg)
 		case XACT_EVENT_PRE_COMMIT:
 		case XACT_EVENT_PRE_PREPARE:
 			if (pending != NIL)
-			{
-				dp_revisions_flush();
 				stamp_all();
-			}
 			pending = NIL;
 			break;
 		case XACT_EVENT_COMMIT:

@@ -16,6 +16,7 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/index.h"
+#include "access/heapam.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
@@ -31,26 +32,21 @@
 #include "bson/catalog.h"
 #include "patterns/versioning.h"
 
-static void open_tables(DpRevisionStore *s, Versioning *v, Snapshot snapshot);
 static void start_scan(DpRevisionStore *s, const DpKey *key, int nkeys);
 static bool read_row(DpRevisionStore *s, ScanDirection direction, DpRevision *r);
 static void open_changes(DpRevisionStore *s);
-static void insert_row(Relation rel, TupleTableSlot *row);
+static DpRevisionIndexes *indexes_of(Versioning *v, Relation rel, DpRevisionIndexes **kept);
+static bool is_of_deletions(Versioning *v, Relation rel, IndexInfo *info);
+static void insert_row(Versioning *v, Relation rel, DpRevisionIndexes **kept, Datum *values, bool *nulls, bool deletion);
+static void insert_anyhow(Relation rel, Datum *values, bool *nulls);
 static void no_primary_key(Relation rel) pg_attribute_noreturn();
 
 void
 dp_revisions_open(DpRevisionStore *s, Versioning *v, Snapshot snapshot)
 {
-	dp_versioning_require(v);
-	dp_revisions_flush();
-	open_tables(s, v, snapshot);
-}
-
-static void
-open_tables(DpRevisionStore *s, Versioning *v, Snapshot snapshot)
-{
 	int			i;
 
+	dp_versioning_require(v);
 	memset(s, 0, offsetof(DpRevisionStore, keys));
 	s->known = false;
 	s->v = v;
@@ -226,37 +222,32 @@ dp_revisions_since(DpRevisionStore *s, int64 change, TimestampTz *since, text **
  * Those of transactions that are committing now count, too.
  */
 bool
-dp_revisions_latest(Oid changes, TimestampTz *since)
+dp_revisions_latest(Versioning *v, TimestampTz *since)
 {
-	Relation	rel = table_open(changes, AccessShareLock);
-	AttrNumber	column = get_attnum(changes, "since");
+	Relation	rel = table_open(v->changes, AccessShareLock);
+	AttrNumber	column = v->change_columns[1];
+	DpRevisionIndexes *indexes = indexes_of(v, rel, &v->change_indexes);
 	Oid			by_time = InvalidOid;
-	List	   *indexes = RelationGetIndexList(rel);
-	ListCell   *lc;
-	TupleTableSlot *row;
+	TupleTableSlot *row = table_slot_create(rel, NULL);
 	SnapshotData latest;
 	bool		found = false;
 	bool		isnull;
 
-	foreach(lc, indexes)
+	for (int i = 0; i < indexes->n && !OidIsValid(by_time); i++)
 	{
-		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+		const IndexInfo *info = indexes->index[i].info;
 
-		if (index->rd_rel->relam == BTREE_AM_OID && index->rd_index->indisvalid &&
-			index->rd_index->indkey.values[0] == column && RelationGetIndexPredicate(index) == NIL &&
-			(index->rd_indoption[0] & INDOPTION_DESC) == 0)
-			by_time = lfirst_oid(lc);
-		index_close(index, NoLock);
+		if (info->ii_IndexAttrNumbers[0] == column && info->ii_Predicate == NIL && info->ii_Am == BTREE_AM_OID)
+			by_time = indexes->index[i].oid;
 	}
-	row = table_slot_create(rel, NULL);
 	InitDirtySnapshot(latest);
 	if (OidIsValid(by_time))
 	{
-		Relation	index = index_open(by_time, NoLock);
+		Relation	index = index_open(by_time, AccessShareLock);
 		IndexScanDesc scan = dp_index_beginscan(rel, index, &latest, 0);
 
 		index_rescan(scan, NULL, 0, NULL, 0);
-		if (index_getnext_slot(scan, BackwardScanDirection, row))
+		if (index_getnext_slot(scan, (index->rd_indoption[0] & INDOPTION_DESC) ? ForwardScanDirection : BackwardScanDirection, row))
 		{
 			*since = DatumGetTimestampTz(slot_getattr(row, column, &isnull));
 			found = true;
@@ -266,11 +257,10 @@ dp_revisions_latest(Oid changes, TimestampTz *since)
 	}
 	else
 	{
-		TableScanDesc scan;
 		Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+		TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
 
 		/* somebody has dropped it; the answer is right nevertheless */
-		scan = table_beginscan(rel, snapshot, 0, NULL);
 		while (table_scan_getnextslot(scan, ForwardScanDirection, row))
 		{
 			TimestampTz t = DatumGetTimestampTz(slot_getattr(row, column, &isnull));
@@ -283,26 +273,25 @@ dp_revisions_latest(Oid changes, TimestampTz *since)
 		UnregisterSnapshot(snapshot);
 	}
 	ExecDropSingleTupleTableSlot(row);
-	list_free(indexes);
 	table_close(rel, NoLock);
 	return found;
 }
 
 void
 dp_revisions_add(Versioning *v, const DpKey *key, int64 revision, int64 change, char operation,
-				struct varlena *delta, struct varlena *previous)
+				 struct varlena *delta, struct varlena *previous)
 {
 	Relation	rel = table_open(v->revisions, RowExclusiveLock);
-	TupleDesc	desc = RelationGetDescr(rel);
-	TupleTableSlot *virtual = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
+	int			natts = RelationGetDescr(rel)->natts;
+	Datum		values[MaxHeapAttributeNumber];
+	bool		nulls[MaxHeapAttributeNumber];
 	int			i;
 
-	ExecClearTuple(virtual);
-	memset(virtual->tts_isnull, true, desc->natts);
+	memset(nulls, true, natts);
 #define SET(attnum, datum) \
 	do { \
-		virtual->tts_values[(attnum) - 1] = (datum); \
-		virtual->tts_isnull[(attnum) - 1] = false; \
+		values[(attnum) - 1] = (datum); \
+		nulls[(attnum) - 1] = false; \
 	} while (0)
 	for (i = 0; i < key->n; i++)
 		SET(v->key_columns[i], key->values[i]);
@@ -313,48 +302,144 @@ dp_revisions_add(Versioning *v, const DpKey *key, int64 revision, int64 change, 
 		SET(v->columns[DP_VERSION_DELTA], PointerGetDatum(delta));
 	if (previous != NULL)
 		SET(v->columns[DP_VERSION_PREVIOUS], PointerGetDatum(previous));
-	virtual->tts_tableOid = RelationGetRelid(rel);
-	ExecStoreVirtualTuple(virtual);
-	insert_row(rel, virtual);
-	ExecDropSingleTupleTableSlot(virtual);
+	insert_row(v, rel, &v->revision_indexes, values, nulls, operation == DP_VERSION_DELETE);
 	table_close(rel, NoLock);
 }
 
 void
-dp_revisions_flush(void)
+dp_revisions_add_change(Versioning *v, int64 change, TimestampTz since,
+						const char *who, FullTransactionId transaction)
 {
-}
+	Relation	rel = table_open(v->changes, RowExclusiveLock);
+	Datum		values[MaxHeapAttributeNumber];
+	bool		nulls[MaxHeapAttributeNumber];
 
-void
-dp_revisions_add_change(Oid changes, const AttrNumber *columns, int64 change, TimestampTz since,
-					   const char *who, FullTransactionId transaction)
-{
-	Relation	rel = table_open(changes, RowExclusiveLock);
-	TupleDesc	desc = RelationGetDescr(rel);
-	TupleTableSlot *virtual = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
-
-	ExecClearTuple(virtual);
-	memset(virtual->tts_isnull, true, desc->natts);
-	SET(columns[0], Int64GetDatum(change));
-	SET(columns[1], TimestampTzGetDatum(since));
-	SET(columns[2], CStringGetTextDatum(who));
-	SET(columns[3], FullTransactionIdGetDatum(transaction));
-	virtual->tts_tableOid = changes;
-	ExecStoreVirtualTuple(virtual);
-	insert_row(rel, virtual);
-	ExecDropSingleTupleTableSlot(virtual);
+	memset(nulls, true, RelationGetDescr(rel)->natts);
+	SET(v->change_columns[0], Int64GetDatum(change));
+	SET(v->change_columns[1], TimestampTzGetDatum(since));
+	if (who != NULL)
+		SET(v->change_columns[2], CStringGetTextDatum(who));
+	SET(v->change_columns[3], FullTransactionIdGetDatum(transaction));
+	insert_row(v, rel, &v->change_indexes, values, nulls, false);
 	table_close(rel, NoLock);
 }
 
-/* A new row, with its entries in the indexes. */
+/*
+ * The indexes of a table, which are looked at once: one in a hundred rows would
+ * be found otherwise.  Kept with the declaration, which is read anew when the
+ * table changes.
+ */
+static DpRevisionIndexes *
+indexes_of(Versioning *v, Relation rel, DpRevisionIndexes **kept)
+{
+	DpRevisionIndexes *indexes;
+	List	   *oids;
+	ListCell   *lc;
+	MemoryContext old;
+
+	if (likely(*kept != NULL))
+		return *kept;
+	oids = RelationGetIndexList(rel);
+	old = MemoryContextSwitchTo(v->decl->context);
+	indexes = palloc0(offsetof(DpRevisionIndexes, index) + list_length(oids) * sizeof(indexes->index[0]));
+	indexes->simple = rel->trigdesc == NULL || !rel->trigdesc->trig_insert_after_row;
+	foreach(lc, oids)
+	{
+		Relation	index = index_open(lfirst_oid(lc), RowExclusiveLock);
+		IndexInfo  *info = BuildIndexInfo(index);
+		DpRevisionIndex *x = &indexes->index[indexes->n++];
+
+		x->oid = lfirst_oid(lc);
+		x->info = info;
+		x->deletions = is_of_deletions(v, rel, info);
+		if (index->rd_rel->relam != BTREE_AM_OID || info->ii_Expressions != NIL || info->ii_ExclusionOps != NULL ||
+			!index->rd_index->indimmediate || (info->ii_Predicate != NIL && !x->deletions) || !info->ii_ReadyForInserts)
+			indexes->simple = false;
+		index_close(index, NoLock);
+	}
+	MemoryContextSwitchTo(old);
+	list_free(oids);
+	*kept = indexes;
+	return indexes;
+}
+
+/* Whether an index has the deletions only: WHERE operation = 'd', as we make it. */
+static bool
+is_of_deletions(Versioning *v, Relation rel, IndexInfo *info)
+{
+	OpExpr	   *op;
+	Var		   *var;
+	Const	   *c;
+
+	if (RelationGetRelid(rel) != v->revisions || list_length(info->ii_Predicate) != 1)
+		return false;
+	op = linitial(info->ii_Predicate);
+	if (!IsA(op, OpExpr) || get_opcode(op->opno) != F_CHAREQ || list_length(op->args) != 2)
+		return false;
+	var = linitial(op->args);
+	c = lsecond(op->args);
+	return IsA(var, Var) && var->varattno == v->columns[DP_VERSION_OPERATION] &&
+		IsA(c, Const) && !c->constisnull && DatumGetChar(c->constvalue) == DP_VERSION_DELETE;
+}
+
+/*
+ * A new row, with its entries in the indexes.
+ */
 static void
-insert_row(Relation rel, TupleTableSlot *row)
+insert_row(Versioning *v, Relation rel, DpRevisionIndexes **kept, Datum *values, bool *nulls, bool deletion)
 {
+	DpRevisionIndexes *indexes = indexes_of(v, rel, kept);
+	HeapTuple	tuple;
+
+	if (unlikely(!indexes->simple))
+	{
+		insert_anyhow(rel, values, nulls);
+		return;
+	}
+	tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);
+	heap_insert(rel, tuple, GetCurrentCommandId(true), 0, NULL);
+	for (int i = 0; i < indexes->n; i++)
+	{
+		DpRevisionIndex *x = &indexes->index[i];
+		Relation	index;
+		Datum		keys[INDEX_MAX_KEYS];
+		bool		isnull[INDEX_MAX_KEYS];
+
+		if (x->deletions && !deletion)
+			continue;
+		index = index_open(x->oid, RowExclusiveLock);
+		for (int k = 0; k < x->info->ii_NumIndexAttrs; k++)
+		{
+			AttrNumber	att = x->info->ii_IndexAttrNumbers[k];
+
+			keys[k] = values[att - 1];
+			isnull[k] = nulls[att - 1];
+		}
+		index_insert(index, keys, isnull, &tuple->t_self, rel,
+					 index->rd_index->indisunique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO, false, x->info);
+		index_close(index, NoLock);
+	}
+	heap_freetuple(tuple);
+}
+
+/* The same for a table to which somebody has done more than that. */
+static void
+insert_anyhow(Relation rel, Datum *values, bool *nulls)
+{
+	TupleTableSlot *row = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsVirtual);
 	EState	   *estate = CreateExecutorState();
 	ResultRelInfo *info = makeNode(ResultRelInfo);
 	RangeTblEntry *rte = makeNode(RangeTblEntry);
 	Bitmapset **columns;
 
+	ExecClearTuple(row);
+	memcpy(row->tts_values, values, RelationGetDescr(rel)->natts * sizeof(Datum));
+	memcpy(row->tts_isnull, nulls, RelationGetDescr(rel)->natts * sizeof(bool));
+	row->tts_tableOid = RelationGetRelid(rel);
+	ExecStoreVirtualTuple(row);
+
+	/* at commit there is none, and expressions of an index may want one */
+	PushActiveSnapshot(GetTransactionSnapshot());
 	rte->rtekind = RTE_RELATION;
 	rte->relid = RelationGetRelid(rel);
 	rte->relkind = rel->rd_rel->relkind;
@@ -367,6 +452,8 @@ insert_row(Relation rel, TupleTableSlot *row)
 	dp_insert_index_tuples(info, row, estate);
 	ExecCloseIndices(info);
 	FreeExecutorState(estate);
+	PopActiveSnapshot();
+	ExecDropSingleTupleTableSlot(row);
 }
 
 static void
