@@ -128,7 +128,8 @@ BEGIN
     RAISE EXCEPTION 'rel, entity, pk and sk must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
   PERFORM @extschema@._pattern_require_owner(rel);
-  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
+  -- who has locked an item is going to write it
+  EXECUTE format('LOCK TABLE %s IN EXCLUSIVE MODE', rel);
   options := @extschema@._single_table_options(rel);
   IF entity = '' OR octet_length(entity) > 63 THEN
     RAISE EXCEPTION 'the name of an entity has 1 to 63 bytes' USING ERRCODE = 'invalid_parameter_value';
