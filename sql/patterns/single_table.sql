@@ -153,7 +153,13 @@ BEGIN
   IF was IS DISTINCT FROM spec::bytea THEN
     PERFORM @extschema@._single_table_declare(rel, @extschema@.bson_set(options, path, spec));
     -- items that are there get the keys of the new templates
-    EXECUTE format('UPDATE %1$s AS t SET %2$I = t.%2$I WHERE t.entity = $1 OR t.entity IS NULL', rel, (SELECT p.doc FROM @extschema@._pattern_table(rel, NULL) p)) USING entity;
+    EXECUTE format('UPDATE %1$s AS t SET %2$I = %3$s WHERE t.entity = $1 OR t.entity IS NULL', rel, (SELECT p.doc FROM @extschema@._pattern_table(rel, NULL) p),
+      -- keys of templates that are no more are not their own
+      coalesce((SELECT format('CASE WHEN t.entity = $1 THEN @extschema@.bson_unset(t.%I, %s) ELSE t.%1$I END', (SELECT p.doc FROM @extschema@._pattern_table(rel, NULL) p), string_agg(format('''GSI%1$sPK'', ''GSI%1$sSK''', i), ', '))
+                FROM generate_series(1, 5) i
+                WHERE @extschema@.bson_exists((options OPERATOR(@extschema@.->) path)::@extschema@.bson, format('gsi%s_pk', i)) AND NOT @extschema@.bson_exists(spec, format('gsi%s_pk', i))
+                HAVING count(*) > 0),
+               format('t.%I', (SELECT p.doc FROM @extschema@._pattern_table(rel, NULL) p)))) USING entity;
   END IF;
   RETURN @extschema@._single_table_view(rel, entity, view_name);
 END
