@@ -8,7 +8,7 @@ COMMENT ON FUNCTION single_collection_trigger() IS 'trigger of tables with the s
 CREATE FUNCTION single_collection_id(doc bson, type_field text, id_fields text) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_single_collection_id' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION single_collection_id(bson, text, text) IS
-  'the id of a document of a single collection: the field that id_fields (a document of paths) names for its type, else _id; NULL if it has none; for indexes; errors 22023, 22P02';
+  'the id of a document of a single collection: the field that id_fields (a document of paths) names for its type, or _id if it is empty; NULL if it has none; for indexes; errors 22023, 22P02';
 
 CREATE FUNCTION single_collection_key(doc bson, key_field text, separator text) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_single_collection_key' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
@@ -65,7 +65,7 @@ BEGIN
   IF types IS NOT NULL THEN
     o := @extschema@.bson_set(o, 'types', types);
   END IF;
-  o := o OPERATOR(@extschema@.||) @extschema@.bson_build('is_unique', coalesce(is_unique, key_field IS NOT NULL), 'missing', missing, 'on_delete', on_delete, 'doc_column', t.doc);
+  o := o OPERATOR(@extschema@.||) @extschema@.bson_build('is_unique', coalesce(is_unique, (SELECT c.relkind <> 'p' FROM pg_class c WHERE c.oid = rel)), 'missing', missing, 'on_delete', on_delete, 'doc_column', t.doc);
   PERFORM @extschema@._single_collection_declare(rel, o, views);
   RETURN name;
 END
@@ -156,6 +156,9 @@ BEGIN
     END IF;
   ELSE
     IF @extschema@.bson_exists(options, 'id_fields') THEN
+      IF EXISTS (SELECT FROM unnest(@extschema@._reference_list(options, 'self_related')) u WHERE NOT @extschema@.bson_exists((options OPERATOR(@extschema@.->) 'id_fields'::text), format('"%s"', replace(u, '"', '""')))) THEN
+        RAISE EXCEPTION 'types whose documents point to themselves need an id: name its field in id_fields' USING ERRCODE = 'invalid_parameter_value';
+      END IF;
       IF @extschema@.bson_typeof(options, 'id_fields') <> 'object' OR @extschema@.bson_get_text(options, 'type_field') IS NULL THEN
         RAISE EXCEPTION 'id_fields is a document of types and their fields, {"book": "bookId"}' USING ERRCODE = 'invalid_parameter_value';
       END IF;
@@ -182,20 +185,23 @@ $$;
 COMMENT ON FUNCTION _single_collection_kept_paths(bson) IS 'paths of the fields that a single collection keeps';
 
 -- Expressions and paths of the indexes.
-CREATE FUNCTION _single_collection_index_parts(rel regclass, options bson, OUT base text, OUT doc text, OUT identity text, OUT paths text)
+CREATE FUNCTION _single_collection_index_parts(rel regclass, options bson, OUT base text, OUT doc text, OUT identity text, OUT shown text, OUT paths text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
+  parts text[];
 BEGIN
   SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
   base := t.base;
   doc := t.doc;
   IF @extschema@.bson_exists(options, 'key_field') THEN
-    identity := format('@extschema@.single_collection_key(%I, %L::text, %L::text)', t.doc, @extschema@.bson_get_text(options, 'key_field'), @extschema@.bson_get_text(options, 'separator'));
+    parts := ARRAY['single_collection_key', @extschema@.bson_get_text(options, 'key_field'), @extschema@.bson_get_text(options, 'separator')];
   ELSE
-    identity := format('@extschema@.single_collection_id(%I, %L::text, %L::text)', t.doc, coalesce(@extschema@.bson_get_text(options, 'type_field'), ''),
-                       coalesce((options OPERATOR(@extschema@.->) 'id_fields'::text)::text, '{}'));
+    parts := ARRAY['single_collection_id', coalesce(@extschema@.bson_get_text(options, 'type_field'), ''), coalesce((options OPERATOR(@extschema@.->) 'id_fields'::text)::text, '{}')];
   END IF;
+  identity := format('@extschema@.%s(%I, %L::text, %L::text)', parts[1], t.doc, parts[2], parts[3]);
+  -- as PostgreSQL shows it, which never writes E'..'
+  shown := format('@extschema@.%s(%I, ''%s''::text, ''%s''::text)', parts[1], t.doc, replace(parts[2], '''', ''''''), replace(parts[3], '''', ''''''));
   paths := concat_ws(', ', @extschema@.bson_get_text(options, 'related_field'), @extschema@.bson_get_text(options, 'key_field'), @extschema@.bson_get_text(options, 'type_field'));
 END
 $$;
@@ -335,7 +341,7 @@ COMMENT ON FUNCTION _single_collection_follow_owner(regclass) IS 'gives the view
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION _single_collection_parts(rel regclass, name text, OUT base text, OUT options bson, OUT doc text, OUT identity text,
-                                         OUT key_row text, OUT key_list text, OUT key_value text, OUT read text, OUT paths text)
+                                         OUT shown text, OUT key_row text, OUT key_list text, OUT key_value text, OUT read text, OUT paths text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -345,7 +351,7 @@ BEGIN
     RAISE EXCEPTION 'table % has no single collection pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
   END IF;
   SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
-  SELECT q.base, q.doc, q.identity, q.paths INTO base, doc, identity, paths FROM @extschema@._single_collection_index_parts(rel, options) q;
+  SELECT q.base, q.doc, q.identity, q.shown, q.paths INTO base, doc, identity, shown, paths FROM @extschema@._single_collection_index_parts(rel, options) q;
   SELECT string_agg(format('b.%I', k), ', ' ORDER BY n) INTO key_list FROM unnest(t.keys) WITH ORDINALITY AS u (k, n);
   key_row := format('ROW(%s)', key_list);
   key_value := format(CASE WHEN cardinality(t.keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, key_list);
@@ -360,7 +366,7 @@ DECLARE
   p record;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._single_collection_parts(rel, name) q;
-  IF NOT EXISTS (SELECT FROM @extschema@._reference_find_index(rel, p.identity, 'btree') i JOIN pg_index x ON x.indexrelid = i
+  IF NOT EXISTS (SELECT FROM @extschema@._reference_find_index(rel, p.shown, 'btree') i JOIN pg_index x ON x.indexrelid = i
                  WHERE x.indisunique OR @extschema@.bson_get_text(p.options, 'is_unique') <> 'true')
      OR @extschema@._single_collection_filter_index(rel, p.doc, p.paths) IS NULL THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'indexes'::text, 'present'::text, 'missing'::text;

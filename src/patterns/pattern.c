@@ -58,6 +58,7 @@ static const DpPatternMethods *const methods[] = {
 	&dp_payload_methods,
 	&dp_single_collection_methods,
 	&dp_versioning_methods,
+	&dp_relation_methods,
 	NULL
 };
 

@@ -50,5 +50,6 @@ extern const DpPatternMethods dp_attribute_methods;
 extern const DpPatternMethods dp_payload_methods;
 extern const DpPatternMethods dp_single_collection_methods;
 extern const DpPatternMethods dp_versioning_methods;
+extern const DpPatternMethods dp_relation_methods;
 
 #endif							/* DP_PATTERNS_PATTERN_H */

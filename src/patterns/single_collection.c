@@ -221,7 +221,7 @@ dp_single_ids_parse(DpSingleIds *ids, const uint8 *doc, uint32 size)
 	}
 }
 
-/* Which field has the id of documents of a type: NULL is _id. */
+/* Which field has the id of documents of a type: NULL if they have none. */
 static DpPath *
 id_field(const DpSingleIds *ids, const DpValue *type)
 {
@@ -247,14 +247,14 @@ bool
 dp_single_id(const DpSingleIds *ids, const uint8 *doc, uint32 size, DpValue *id)
 {
 	DpValue		type;
-	DpPath	   *path = NULL;
+	DpPath	   *path;
 
-	if (ids->n > 0 && ids->type_field != NULL && dp_path_find(doc, size, ids->type_field, &type) &&
-		type.type == DP_TYPE_STRING)
-		path = id_field(ids, &type);
-	if (path != NULL ? !dp_path_find(doc, size, path, id) : !dp_document_find(doc, size, "_id", 3, id))
+	if (ids->n == 0)
+		return dp_document_find(doc, size, "_id", 3, id) && dp_single_is_id(id);
+	if (ids->type_field == NULL || !dp_path_find(doc, size, ids->type_field, &type) || type.type != DP_TYPE_STRING)
 		return false;
-	return dp_single_is_id(id);
+	path = id_field(ids, &type);
+	return path != NULL && dp_path_find(doc, size, path, id) && dp_single_is_id(id);
 }
 
 bool
@@ -336,13 +336,7 @@ dp_single_read(const DpSingle *s, struct varlena *doc, DpSingleDoc *out)
 		return;
 	}
 
-	{
-		DpPath	   *path = out->has_type ? id_field(&s->ids, &out->type) : NULL;
-
-		out->has_identity = (path != NULL ? dp_path_find(data, size, path, &out->identity) :
-							 dp_document_find(data, size, "_id", 3, &out->identity)) &&
-			dp_single_is_id(&out->identity);
-	}
+	out->has_identity = dp_single_id(&s->ids, data, size, &out->identity);
 	if (!dp_path_find(data, size, s->related_field, &value) || value.type == DP_TYPE_NULL || value.type == DP_TYPE_UNDEFINED)
 		return;
 	if (value.type != DP_TYPE_ARRAY)

@@ -5,8 +5,9 @@
  * Documents of several types live in one table and point at each other.  What
  * is pointed at is known by its identity:
  *
- *		related		a document has an id (a field that is named for its type, else
- *					_id) and an array of the ids of those that it belongs to
+ *		related		a document has an array of the ids of those that it belongs to; the
+ *					field with the id is named for each type that others belong to, or is
+ *					_id for all
  *		keyed		a document has a key of parts, "202356/345"; the first parts are
  *					the key of the one that it belongs to
  *

@@ -43,7 +43,8 @@ typedef struct KeyCache
  * single_collection_id(doc, type_field, id_fields) -> bson_value
  *
  * The id of a document: the field that id_fields, a document of paths in
- * Extended JSON, names for its type, else _id.  NULL if it has none.
+ * Extended JSON, names for its type, or _id if it names none at all.  NULL if it
+ * has none.
  */
 DP_FUNCTION(dp_single_collection_id);
 Datum

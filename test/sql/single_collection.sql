@@ -7,7 +7,7 @@ SET search_path = public;
 -- Each document says what it is, and to what it is related; a book points to itself.
 SELECT collection_create('books_catalog');
 SELECT single_collection_enable('books_catalog', type_field => 'docType', related_field => 'relatedTo',
-                                id_fields => '{"book": "bookId"}', self_related => '{book}', types => '{book,user,review}');
+                                id_fields => '{"book": "bookId", "user": "_id"}', self_related => '{book}', types => '{book,user,review}');
 INSERT INTO books_catalog (doc) VALUES ('{_id: "a", bookId: 202356, docType: "book", title: "Atlas"}'), ('{_id: "b", bookId: 202357, docType: "book", title: "Boats"}');
 INSERT INTO books_catalog (doc) VALUES
   ('{_id: "ada", docType: "user", name: "Ada", relatedTo: [202356, 202357]}'),

@@ -1,0 +1,340 @@
+-- Relationships with ids on both sides: two arrays that point at each other and are kept in agreement. What keeps them is in
+-- src/patterns/relation.c; conversions and advice are in relation_calls.sql.
+
+CREATE FUNCTION relation_trigger() RETURNS trigger
+  AS 'MODULE_PATHNAME', 'dp_relation_trigger' LANGUAGE C;
+COMMENT ON FUNCTION relation_trigger() IS 'trigger of tables with the relation pattern; made by relation_enable';
+
+CREATE FUNCTION _relation_ids(doc bson, field text) RETURNS SETOF bson_value
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 10 SET search_path = pg_catalog, pg_temp AS $$
+  SELECT e FROM @extschema@.bson_elements(CASE WHEN @extschema@.bson_typeof($1, $2) = 'array' THEN $1 OPERATOR(@extschema@.->) $2 END) AS e
+$$;
+COMMENT ON FUNCTION _relation_ids(bson, text) IS 'the ids in an array of a document; none if there is no array';
+
+CREATE FUNCTION _relation_settle(rel regclass, name text, side int, key bson_value, only_missing boolean) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_relation_settle' LANGUAGE C STRICT;
+COMMENT ON FUNCTION _relation_settle(regclass, text, int, bson_value, boolean) IS
+  'makes those that a row of that side names name it, or takes out of it what it names in vain; as the owner of the table; error 42501 unless the caller owns it';
+
+-- Declaring ---------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION relation_enable(a regclass, a_field text, b regclass, b_field text, missing text DEFAULT 'error', on_delete text DEFAULT 'unset',
+                                name text DEFAULT NULL, a_doc_column text DEFAULT NULL, b_doc_column text DEFAULT NULL) RETURNS text
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  s record;
+  t record;
+  clash record;
+  options @extschema@.bson;
+  is_symmetric boolean := a = b AND a_field = b_field;
+BEGIN
+  IF a_field IS NULL OR b_field IS NULL THEN
+    RAISE EXCEPTION 'the fields must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  SELECT p.* INTO s FROM @extschema@._pattern_table(a, a_doc_column) p;
+  PERFORM @extschema@._pattern_require_owner(a);
+  SELECT p.* INTO t FROM @extschema@._pattern_table(b, b_doc_column) p;
+  PERFORM @extschema@._pattern_require_owner(b);
+  IF s.owner <> t.owner THEN
+    RAISE EXCEPTION 'tables % and % have different owners', s.base, t.base USING ERRCODE = 'insufficient_privilege';
+  END IF;
+  IF EXISTS (SELECT FROM pg_class c WHERE c.oid IN (a, b) AND c.relispartition) THEN
+    RAISE EXCEPTION 'a partition cannot carry the pattern by itself' USING ERRCODE = 'wrong_object_type', HINT = 'Declare it on the partitioned table.';
+  END IF;
+  IF cardinality(s.keys) > 1 OR cardinality(t.keys) > 1 THEN
+    RAISE EXCEPTION 'the primary key of table % has several columns', CASE WHEN cardinality(s.keys) > 1 THEN s.base ELSE t.base END USING ERRCODE = 'feature_not_supported', DETAIL = 'An id is one value.';
+  END IF;
+  name := coalesce(name, a_field);
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(a) d WHERE d.pattern = 'relation' AND d.name = relation_enable.name) THEN
+    RAISE EXCEPTION 'table % has a relation pattern named "%" already', s.base, name USING ERRCODE = 'duplicate_object';
+  END IF;
+  PERFORM @extschema@._relation_check_field(a_field), @extschema@._relation_check_field(b_field);
+  IF a = b AND NOT is_symmetric AND s.doc = t.doc AND @extschema@._pattern_paths_overlap(a_field, b_field) THEN
+    RAISE EXCEPTION 'one of the fields lies inside the other' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  SELECT q.base, d.pattern, d.name INTO clash
+    FROM (VALUES (a, s.base, s.doc, a_field), (b, t.base, t.doc, b_field)) AS q (rel, base, doc, field)
+      CROSS JOIN LATERAL @extschema@._pattern_declarations(q.rel) d CROSS JOIN LATERAL @extschema@._derive_kept_paths(d.pattern, d.options) AS p
+    WHERE coalesce(@extschema@.bson_get_text(d.options, 'doc_column'), q.doc) = q.doc AND @extschema@._pattern_paths_overlap(p, q.field) LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'the % pattern "%" on table % keeps this field already', clash.pattern, clash.name, clash.base USING ERRCODE = 'feature_not_supported';
+  END IF;
+
+  options := @extschema@.bson_build('name', name, 'field', a_field, 'other_field', b_field, 'missing', missing, 'on_delete', on_delete, 'symmetric', is_symmetric,
+               'pair', replace(gen_random_uuid()::text, '-', ''), 'doc_column', s.doc, 'other_doc_column', t.doc);
+  PERFORM @extschema@._relation_check_options(options);
+  EXECUTE format('LOCK TABLE %s, %s IN SHARE ROW EXCLUSIVE MODE', s.base, t.base);
+  PERFORM @extschema@._relation_create_indexes(a, b, options);
+  PERFORM @extschema@._relation_create_triggers(a, b, options);
+  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(a) n WHERE n) OR EXISTS (SELECT FROM @extschema@._pattern_nonempty(b) n WHERE n) THEN
+    RAISE NOTICE 'table % has rows already', CASE WHEN EXISTS (SELECT FROM @extschema@._pattern_nonempty(a) n WHERE n) THEN s.base ELSE t.base END
+      USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in line from now on.', s.base, name);
+  END IF;
+  RETURN name;
+END
+$$;
+COMMENT ON FUNCTION relation_enable(regclass, text, regclass, text, text, text, text, text, text) IS
+  'declares that two arrays of ids point at each other and keeps them in agreement: documents of a name documents of b in a_field, and those name them in b_field, whichever side is written. '
+  'Both may be one table, and even one field. missing: ids of what is not there are an error (23503) or allowed; on_delete: unset takes a deleted document out of the other side, restrict refuses while it is named. '
+  'Returns the name of the declaration; locks both tables against writers; errors 22023, 0A000, 42710, 42501 unless the caller owns both tables';
+
+CREATE FUNCTION _relation_check_field(field text) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM @extschema@.bson_exists('{}'::@extschema@.bson, field);
+  -- filters ask for it by its name
+  IF field = '' OR field ~ '["$]' OR field ~ '(^|\.)-?[0-9]*(\.|$)' THEN
+    RAISE EXCEPTION 'field "%" is no path of names that a filter can ask for', field USING ERRCODE = 'invalid_parameter_value', DETAIL = 'Quotes, dollar signs and positions cannot be part of it.';
+  END IF;
+  IF @extschema@._pattern_paths_overlap(field, '_id') THEN
+    RAISE EXCEPTION 'the field must not be _id' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _relation_check_field(text) IS 'error 22023 unless the path can have an array of ids';
+
+CREATE FUNCTION _relation_check_options(options bson) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF @extschema@.bson_get_text(options, 'missing') IS NULL OR @extschema@.bson_get_text(options, 'missing') NOT IN ('error', 'allow') THEN
+    RAISE EXCEPTION 'missing must be "error" or "allow"' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF @extschema@.bson_get_text(options, 'on_delete') IS NULL OR @extschema@.bson_get_text(options, 'on_delete') NOT IN ('unset', 'restrict') THEN
+    RAISE EXCEPTION 'on_delete must be "unset" or "restrict"' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _relation_check_options(bson) IS 'error 22023 unless the options of a relation fit';
+
+CREATE FUNCTION _relation_kept_paths(options bson) RETURNS SETOF text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@.bson_get_text($1, 'field')
+$$;
+COMMENT ON FUNCTION _relation_kept_paths(bson) IS 'paths of the fields that a relation keeps in the table that has its declaration';
+
+-- Who names a document that is not there yet has to be found when it comes.
+CREATE FUNCTION _relation_create_indexes(a regclass, b regclass, options bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  q record;
+BEGIN
+  IF @extschema@.bson_get_text(options, 'missing') <> 'allow' THEN
+    RETURN;
+  END IF;
+  FOR q IN SELECT * FROM (VALUES (a, @extschema@.bson_get_text(options, 'doc_column'), @extschema@.bson_get_text(options, 'field')),
+                                 (b, @extschema@.bson_get_text(options, 'other_doc_column'), @extschema@.bson_get_text(options, 'other_field'))) AS v (rel, doc, field) LOOP
+    IF @extschema@._single_collection_filter_index(q.rel, q.doc, q.field) IS NULL THEN
+      EXECUTE format('CREATE INDEX ON %s USING gin (%I @extschema@.bson_ops (paths = %L))', q.rel, q.doc, q.field);
+      EXECUTE format('COMMENT ON INDEX %s IS %L', @extschema@._single_collection_filter_index(q.rel, q.doc, q.field),
+                     @extschema@._derive_index_line('relation', @extschema@.bson_get_text(options, 'name')));
+    END IF;
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _relation_create_indexes(regclass, regclass, bson) IS 'makes the indexes that a relation needs which allows what is missing, unless they are there';
+
+CREATE FUNCTION _relation_create_triggers(a regclass, b regclass, options bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  q record;
+  t record;
+  part record;
+  decl_name text := @extschema@.bson_get_text(options, 'name');
+  trigger_name text;
+  stem constant text := 'zz_docpatterns_40_relation';
+BEGIN
+  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.relation_trigger(%L)',
+                 @extschema@._pattern_trigger_name(a, stem, decl_name, NULL), a, options::text);
+  FOR q IN SELECT * FROM (VALUES (a, 'doc_column', 'field', format('%L, %L', 'of', decl_name), NULL, ''),
+                                 (b, 'other_doc_column', 'other_field', format('%L, %L, %L', 'side', @extschema@.bson_get_text(options, 'pair'), decl_name),
+                                  format('%L, %L, %L', 'part', @extschema@.bson_get_text(options, 'pair'), decl_name), 'b')) AS v (rel, doc, field, arguments, part_arguments, mark) LOOP
+    CONTINUE WHEN q.mark = 'b' AND @extschema@.bson_get_text(options, 'symmetric') = 'true';
+    SELECT p.* INTO t FROM @extschema@._pattern_table(q.rel, @extschema@.bson_get_text(options, q.doc)) p;
+    IF q.mark = 'b' THEN
+      EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.relation_trigger(%s)',
+                     @extschema@._pattern_trigger_name(q.rel, stem, decl_name, 'before'), q.rel, q.arguments);
+    END IF;
+    EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.relation_trigger(%s)',
+                   @extschema@._pattern_trigger_name(q.rel, stem, decl_name, 'row' || q.mark), q.rel, q.arguments);
+    -- an update of something else passes the condition and costs no call
+    EXECUTE format('CREATE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (NOT (OLD.%I %s NEW.%3$I) OR @extschema@.reference_differs(OLD.%5$I, NEW.%5$I, %6$L::text[])) EXECUTE FUNCTION @extschema@.relation_trigger(%7$s)',
+                   @extschema@._pattern_trigger_name(q.rel, stem, decl_name, 'update' || q.mark), q.rel, t.keys[1], t.key_ops[1], t.doc, ARRAY[@extschema@.bson_get_text(options, q.field)], q.arguments);
+    trigger_name := @extschema@._pattern_trigger_name(q.rel, stem, decl_name, 'statement' || q.mark);
+    -- triggers for statements are not inherited by partitions
+    FOR part IN SELECT p.relid FROM pg_partition_tree(q.rel) p UNION SELECT q.rel LOOP
+      EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.relation_trigger(%s)',
+                     trigger_name, part.relid::regclass, CASE WHEN part.relid = q.rel THEN q.arguments ELSE coalesce(q.part_arguments, q.arguments) END);
+    END LOOP;
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _relation_create_triggers(regclass, regclass, bson) IS 'triggers of a relation on its two tables';
+
+-- Verbs -------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION _relation_parts(rel regclass, name text, OUT options bson, OUT side int, OUT base text, OUT doc text, OUT key text, OUT key_column text, OUT field text,
+                                OUT other text, OUT other_doc text, OUT other_key text, OUT other_field text) RETURNS SETOF record
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  o @extschema@.bson;
+  b regclass;
+  s record;
+  t record;
+BEGIN
+  SELECT d.options INTO o FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'relation' AND d.name = _relation_parts.name;
+  IF o IS NULL THEN
+    RAISE EXCEPTION 'table % has no relation pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
+  END IF;
+  b := CASE WHEN @extschema@.bson_get_text(o, 'symmetric') = 'true' THEN rel ELSE @extschema@._pattern_side(@extschema@.bson_get_text(o, 'pair'), rel) END;
+  SELECT p.* INTO s FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) p;
+  IF b IS NOT NULL THEN
+    SELECT p.* INTO t FROM @extschema@._pattern_table(b, @extschema@._pattern_doc_column(b, @extschema@.bson_get_text(o, 'other_doc_column'))) p;
+  END IF;
+  options := o;
+  FOR n IN 0 .. CASE WHEN b IS NULL OR @extschema@.bson_get_text(o, 'symmetric') = 'true' THEN 0 ELSE 1 END LOOP
+    side := n;
+    IF n = 0 THEN
+      base := s.base; doc := s.doc; key_column := s.keys[1]; field := @extschema@.bson_get_text(o, 'field');
+      IF b IS NOT NULL THEN
+        other := t.base; other_doc := t.doc; other_key := t.keys[1]; other_field := @extschema@.bson_get_text(o, 'other_field');
+      END IF;
+    ELSE
+      base := t.base; doc := t.doc; key_column := t.keys[1]; field := @extschema@.bson_get_text(o, 'other_field');
+      other := s.base; other_doc := s.doc; other_key := s.keys[1]; other_field := @extschema@.bson_get_text(o, 'field');
+    END IF;
+    key := format('@extschema@.to_bson(b.%I)', key_column);
+    RETURN NEXT;
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _relation_parts(regclass, text) IS 'names and options of a relation as seen from each of its sides: "b" is a row of it';
+
+-- Edges that are wrong, of one side: key of the row, id that it names, whether that is there.
+CREATE FUNCTION _relation_wrong(key text, base text, doc text, field text, other text, other_doc text, other_key text, other_field text) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT format('SELECT %s AS key, v AS id, o.%I IS NOT NULL AS present FROM %s AS b CROSS JOIN LATERAL @extschema@._relation_ids(b.%I, %L) AS v '
+                'LEFT JOIN %s AS o ON @extschema@.to_bson(o.%2$I) OPERATOR(@extschema@.=) v '
+                'WHERE NOT EXISTS (SELECT FROM @extschema@._relation_ids(o.%7$I, %8$L) AS w WHERE w OPERATOR(@extschema@.=) %1$s)',
+                $1, $7, $2, $3, $4, $5, $6, $8)
+$$;
+COMMENT ON FUNCTION _relation_wrong(text, text, text, text, text, text, text, text) IS 'SQL text: the ids in the arrays of one side that do not agree with the other';
+
+CREATE FUNCTION _relation_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  FOR p IN SELECT q.* FROM @extschema@._relation_parts(rel, name) q LOOP
+    IF p.other IS NULL THEN
+      RETURN QUERY SELECT NULL::@extschema@.bson_value, 'other side'::text, 'present'::text, 'missing'::text;
+      RETURN;
+    END IF;
+    IF @extschema@.bson_get_text(p.options, 'missing') = 'allow' AND @extschema@._single_collection_filter_index(p.base::regclass, p.doc, p.field) IS NULL THEN
+      RETURN QUERY SELECT NULL::@extschema@.bson_value, format('index on "%s" of %s', p.field, p.base), 'present'::text, 'missing'::text;
+    END IF;
+    RETURN QUERY EXECUTE format('SELECT w.key, format(''"%%s" of %%s'', %L, %L), CASE WHEN w.present THEN ''named by '' ELSE ''a document '' END || left(w.id::text, 100), CASE WHEN w.present THEN ''not named'' ELSE ''none'' END '
+                                'FROM (%s) AS w WHERE w.present OR %L::boolean',
+      p.field, p.base, @extschema@._relation_wrong(p.key, p.base, p.doc, p.field, p.other, p.other_doc, p.other_key, p.other_field), @extschema@.bson_get_text(p.options, 'missing') = 'error');
+    RETURN QUERY EXECUTE format('SELECT %s, format(''"%%s" of %%s'', %L, %L), ''an array'', @extschema@.bson_typeof(b.%I, %2$L) FROM %s AS b WHERE @extschema@.bson_typeof(b.%4$I, %2$L) NOT IN (''array'', ''null'', ''undefined'')',
+      p.key, p.field, p.base, p.doc, p.base);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _relation_check(regclass, text) IS 'violated invariants of a relation';
+
+CREATE FUNCTION _relation_pending(rel regclass, name text) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT format('SELECT ROW(b.%I) AS key FROM %s AS b WHERE %s OPERATOR(@extschema@.=) ANY (SELECT w.key FROM (%s) AS w WHERE w.present) ORDER BY b.%1$I', p.key_column, p.base, p.key,
+                @extschema@._relation_wrong(p.key, p.base, p.doc, p.field, p.other, p.other_doc, p.other_key, p.other_field))
+  FROM @extschema@._relation_parts($1, $2) AS p WHERE p.side = 0
+$$;
+COMMENT ON FUNCTION _relation_pending(regclass, text) IS 'SQL text: keys of rows of the first side whose ids do not agree';
+
+-- What only the other side names.
+CREATE FUNCTION _relation_build_end(rel regclass, name text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  r record;
+  done bigint := 0;
+BEGIN
+  FOR p IN SELECT q.* FROM @extschema@._relation_parts(rel, name) q WHERE q.side = 1 AND q.other IS NOT NULL LOOP
+    FOR r IN EXECUTE format('SELECT DISTINCT w.key FROM (%s) AS w WHERE w.present ORDER BY w.key', @extschema@._relation_wrong(p.key, p.base, p.doc, p.field, p.other, p.other_doc, p.other_key, p.other_field)) LOOP
+      PERFORM @extschema@._relation_settle(rel, name, 1, r.key, false);
+      done := done + 1;
+    END LOOP;
+  END LOOP;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _relation_build_end(regclass, text) IS 'what pattern_build of a relation does after all rows of the first side; returns how many rows of the other had to be looked at';
+
+CREATE FUNCTION _relation_repair(rel regclass, name text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  r record;
+  done bigint := 0;
+BEGIN
+  FOR p IN SELECT q.* FROM @extschema@._relation_parts(rel, name) q LOOP
+    IF p.other IS NULL THEN
+      RAISE EXCEPTION 'the other side of the relation pattern "%" on table % is missing', name, p.base USING ERRCODE = 'undefined_table', HINT = 'Restore it, or disable the pattern.';
+    END IF;
+    PERFORM @extschema@._relation_create_indexes(rel, p.other::regclass, p.options) WHERE p.side = 0;
+    -- an edge that one side has is meant, one that leads nowhere is not
+    FOR r IN EXECUTE format('SELECT w.key, bool_or(NOT w.present) AS missing, bool_or(w.present) AS present FROM (%s) AS w GROUP BY w.key ORDER BY w.key',
+                            @extschema@._relation_wrong(p.key, p.base, p.doc, p.field, p.other, p.other_doc, p.other_key, p.other_field)) LOOP
+      IF r.present THEN
+        PERFORM @extschema@._relation_settle(rel, name, p.side, r.key, false);
+      END IF;
+      IF r.missing AND @extschema@.bson_get_text(p.options, 'missing') = 'error' THEN
+        PERFORM @extschema@._relation_settle(rel, name, p.side, r.key, true);
+      END IF;
+      done := done + 1;
+    END LOOP;
+  END LOOP;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _relation_repair(regclass, text) IS 'pattern_repair of a relation';
+
+CREATE FUNCTION _relation_alter(rel regclass, name text, changes bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  c record;
+  o @extschema@.bson;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._relation_parts(rel, name) q WHERE q.side = 0;
+  IF p.other IS NULL THEN
+    RAISE EXCEPTION 'the other side of the relation pattern "%" on table % is missing', name, p.base USING ERRCODE = 'undefined_table';
+  END IF;
+  o := p.options;
+  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
+    IF c.key NOT IN ('missing', 'on_delete') OR @extschema@.bson_typeof(c.value) <> 'string' THEN
+      RAISE EXCEPTION 'option "%" of a relation cannot be changed%', c.key, CASE WHEN c.key IN ('missing', 'on_delete') THEN ' to a value of type ' || @extschema@.bson_typeof(c.value) ELSE '' END
+        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are missing and on_delete.';
+    END IF;
+    o := @extschema@.bson_set(o, c.key, c.value);
+  END LOOP;
+  PERFORM @extschema@._relation_check_options(o);
+  EXECUTE format('LOCK TABLE %s, %s IN SHARE ROW EXCLUSIVE MODE', p.base, p.other);
+  PERFORM @extschema@._relation_create_indexes(rel, p.other::regclass, o);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.relation_trigger(%L)',
+                 (SELECT g.tgname FROM pg_trigger g JOIN @extschema@._pattern_declarations(rel) d ON d.trigger_oid = g.oid WHERE d.pattern = 'relation' AND d.name = _relation_alter.name), p.base, o::text);
+END
+$$;
+COMMENT ON FUNCTION _relation_alter(regclass, text, bson) IS 'pattern_alter of a relation';
+
+CREATE FUNCTION _relation_disable(rel regclass, name text, how bson) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._relation_parts(rel, name) q WHERE q.side = 0;
+  EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', concat_ws(', ', p.base, p.other));
+  PERFORM @extschema@._derive_drop(rel, 'relation', name);
+  RETURN 0;
+END
+$$;
+COMMENT ON FUNCTION _relation_disable(regclass, text, bson) IS 'pattern_disable of a relation: documents stay as they are';
