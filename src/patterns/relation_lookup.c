@@ -126,6 +126,8 @@ dp_bson_lookup(PG_FUNCTION_ARGS)
 		{
 			DpValue		one = dp_value_of_varlena((struct varlena *) DatumGetPointer(values[i]));
 
+			if (one.type == DP_TYPE_UNDEFINED)
+				one.type = DP_TYPE_NULL;	/* which filters do not compare with */
 			dp_builder_begin_document_field(&b, NULL, 0);
 			dp_builder_begin_document_field(&b, field, strlen(field));
 			dp_builder_append_value(&b, "$eq", 3, &one);
