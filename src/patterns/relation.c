@@ -37,7 +37,6 @@
 #include "bson/catalog.h"
 #include "bson/compare.h"
 #include "bson/edit.h"
-#include "patterns/pattern.h"
 #include "patterns/reference.h"
 #include "patterns/relation.h"
 #include "patterns/run.h"
@@ -55,37 +54,18 @@ static const char plan_namers[2], plan_truncated[2], plan_row[2];
 /* Places of rows that are not there */
 #define ABSENT_PLACES		256
 
-typedef enum EdgeSign
-{
-	EDGE_COMES,
-	EDGE_GOES,
-	EDGE_DELETED				/* with the row that named it */
-} EdgeSign;
-
-/* An edge of a row on the one side to one on the other */
-typedef struct Edge
-{
-	int			side;			/* of the row that names */
-	DpValue		to;
-	DpValue		from;
-	EdgeSign	sign;
-} Edge;
-
-static DpRelation *relation_open(DpDecl *decl);
 static DpRelation *relation_of_trigger(FunctionCallInfo fcinfo, int *side);
 static DpRelation *relation_of_pair(Oid relid, const char *pair);
 static void check_row(DpRelation *r, int side, TriggerData *trigdata);
 static void note_row(DpRelation *r, int side, TriggerData *trigdata);
 static void note_edges(DpRelation *r, int side, struct varlena *doc, const DpValue *key,
-					   struct varlena *other, const DpValue *other_key, EdgeSign sign);
+					   struct varlena *other, const DpValue *other_key, DpRelationSign sign);
 static void statement_end(Oid relid);
-static void apply(DpRelation *r, Edge *edges, int n, bool build);
-static void apply_row(DpRelation *r, DpWriter *w, Edge *edges, int n, bool build);
-static struct varlena *row_changed(DpRelation *r, int side, struct varlena *doc, const Edge *edges, int n);
-static bool field_array(const DpRelationSide *side, struct varlena *doc, DpValue *array);
+static void apply_row(DpRelation *r, DpWriter *w, DpRelationEdge *edges, int n, bool build);
+static struct varlena *row_changed(DpRelation *r, int side, struct varlena *doc, const DpRelationEdge *edges, int n);
 static bool array_has(const DpValue *array, const DpValue *value);
-static bool lock_crossed(DpRelation *r, const Edge *edges, int n);
-static void namers(DpRelation *r, int side, const DpValue *key, Edge **edges, int *n, int *cap);
+static bool lock_crossed(DpRelation *r, const DpRelationEdge *edges, int n);
+static void namers(DpRelation *r, int side, const DpValue *key, DpRelationEdge **edges, int *n, int *cap);
 static void truncated(DpRelation *r, int side);
 static struct varlena *tuple_doc(const DpRelationSide *side, Relation rel, HeapTuple tuple);
 static DpValue tuple_key(const DpRelationSide *side, Relation rel, HeapTuple tuple);
@@ -139,8 +119,8 @@ dp_relation_trigger(PG_FUNCTION_ARGS)
 /* ---------------------------------------------------------------- declarations */
 
 /* The pattern's view of a declaration. */
-static DpRelation *
-relation_open(DpDecl *decl)
+DpRelation *
+dp_relation(DpDecl *decl)
 {
 	DpRelation *r = decl->state;
 	MemoryContext old;
@@ -195,7 +175,7 @@ relation_of_trigger(FunctionCallInfo fcinfo, int *side)
 	if (trigger->tgnargs < 3)
 	{
 		decl = dp_decl_of_trigger_if(fcinfo, "relation");
-		return decl != NULL ? relation_open(decl) : NULL;
+		return decl != NULL ? dp_relation(decl) : NULL;
 	}
 	*side = 1;
 	main = dp_pair_main(trigger->tgargs[1], RelationGetRelid(trigdata->tg_relation));
@@ -228,7 +208,7 @@ relation_of_pair(Oid relid, const char *pair)
 
 			if (strcmp(decl->pattern, "relation") == 0)
 			{
-				DpRelation *r = relation_open(decl);
+				DpRelation *r = dp_relation(decl);
 
 				if (strcmp(r->pair, pair) == 0)
 					return r;
@@ -272,8 +252,8 @@ tuple_key(const DpRelationSide *side, Relation rel, HeapTuple tuple)
 }
 
 /* The array of a document; false if there is none. */
-static bool
-field_array(const DpRelationSide *side, struct varlena *doc, DpValue *array)
+bool
+dp_relation_array(const DpRelationSide *side, struct varlena *doc, DpValue *array)
 {
 	return doc != NULL && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), side->field, array) && array->type == DP_TYPE_ARRAY;
 }
@@ -355,9 +335,9 @@ note_row(DpRelation *r, int side, TriggerData *trigdata)
 	if (has_old && has_new)
 		moved = dp_value_compare(&old_key, &new_key) != 0;
 	if (has_old)
-		note_edges(r, side, before, &old_key, moved ? NULL : after, &new_key, has_new ? EDGE_GOES : EDGE_DELETED);
+		note_edges(r, side, before, &old_key, moved ? NULL : after, &new_key, has_new ? DP_EDGE_GOES : DP_EDGE_DELETED);
 	if (has_new)
-		note_edges(r, side, after, &new_key, moved ? NULL : before, &old_key, EDGE_COMES);
+		note_edges(r, side, after, &new_key, moved ? NULL : before, &old_key, DP_EDGE_COMES);
 	if (has_new && moved && !r->missing_error)
 	{
 		DpBuilder	b;
@@ -375,7 +355,7 @@ note_row(DpRelation *r, int side, TriggerData *trigdata)
 /* Note the edges of a document that the other version of it does not have. */
 static void
 note_edges(DpRelation *r, int side, struct varlena *doc, const DpValue *key,
-		   struct varlena *other, const DpValue *other_key, EdgeSign sign)
+		   struct varlena *other, const DpValue *other_key, DpRelationSign sign)
 {
 	DpRelationSide *s = &r->sides[side];
 	DpValue		array;
@@ -384,9 +364,9 @@ note_edges(DpRelation *r, int side, struct varlena *doc, const DpValue *key,
 	DpIter		iter;
 	bool		has_others;
 
-	if (!field_array(s, doc, &array))
+	if (!dp_relation_array(s, doc, &array))
 		return;
-	has_others = field_array(s, other, &others);
+	has_others = dp_relation_array(s, other, &others);
 	dp_iter_init_value(&iter, &array);
 	while (dp_iter_next_value(&iter, &id))
 	{
@@ -409,8 +389,8 @@ note_edges(DpRelation *r, int side, struct varlena *doc, const DpValue *key,
 /* ---------------------------------------------------------------- statements */
 
 /* A row of the one side as it is now, in the current context; NULL if it is gone. */
-static struct varlena *
-read_row(DpRelation *r, int side, const DpValue *id)
+struct varlena *
+dp_relation_row(DpRelation *r, int side, const DpValue *id)
 {
 	DpRelationSide *s = &r->sides[side];
 	SPIPlanPtr	plan = dp_plan(r->decl, &plan_row[side]);
@@ -453,7 +433,7 @@ read_row(DpRelation *r, int side, const DpValue *id)
 
 /* The members of a note. */
 static DpRelation *
-note_read(Oid relid, DpRelation *last, struct varlena *note, Edge *edge)
+note_read(Oid relid, DpRelation *last, struct varlena *note, DpRelationEdge *edge)
 {
 	DpValue		array = dp_value_of_varlena(note);
 	DpValue		pair;
@@ -472,13 +452,13 @@ note_read(Oid relid, DpRelation *last, struct varlena *note, Edge *edge)
 	return relation_of_pair(relid, DP_STRING_DATA(&pair));
 }
 
-static void
-edge_add(Edge **edges, int *n, int *cap, const Edge *edge)
+void
+dp_relation_edge(DpRelationEdge **edges, int *n, int *cap, const DpRelationEdge *edge)
 {
 	if (*n == *cap)
 	{
 		*cap = *cap == 0 ? 16 : *cap * 2;
-		*edges = *edges == NULL ? palloc(sizeof(Edge) * *cap) : repalloc_huge(*edges, sizeof(Edge) * *cap);
+		*edges = *edges == NULL ? palloc(sizeof(DpRelationEdge) * *cap) : repalloc_huge(*edges, sizeof(DpRelationEdge) * *cap);
 	}
 	(*edges)[(*n)++] = *edge;
 }
@@ -487,8 +467,8 @@ edge_add(Edge **edges, int *n, int *cap, const Edge *edge)
 static int
 edge_compare(const void *a, const void *b)
 {
-	const Edge *left = a;
-	const Edge *right = b;
+	const DpRelationEdge *left = a;
+	const DpRelationEdge *right = b;
 	int			cmp;
 
 	if (left->side != right->side)
@@ -507,8 +487,8 @@ statement_end(Oid relid)
 	List	   *rows = dp_collected(relid, &noted_rows);
 	List	   *noted = dp_collected(relid, &noted_edges);
 	DpRelation *r = NULL;
-	Edge	   *edges = NULL;
-	Edge		edge;
+	DpRelationEdge *edges = NULL;
+	DpRelationEdge edge;
 	int			n = 0;
 	int			cap = 0;
 	ListCell   *lc;
@@ -536,7 +516,7 @@ statement_end(Oid relid)
 
 			if (mine != NULL && mine != r && n > 0)
 			{
-				apply(r, edges, n, false);
+				dp_relation_apply(r, edges, n, false);
 				n = 0;
 			}
 			r = mine;
@@ -544,7 +524,7 @@ statement_end(Oid relid)
 				namers(r, edge.side, &edge.to, &edges, &n, &cap);
 		}
 		if (n > 0)
-			apply(r, edges, n, false);
+			dp_relation_apply(r, edges, n, false);
 		n = 0;
 	}
 	r = NULL;
@@ -554,15 +534,15 @@ statement_end(Oid relid)
 
 		if (r != NULL && mine != r && n > 0)
 		{
-			apply(r, edges, n, false);
+			dp_relation_apply(r, edges, n, false);
 			n = 0;
 		}
 		r = mine;
 		if (r != NULL)
-			edge_add(&edges, &n, &cap, &edge);
+			dp_relation_edge(&edges, &n, &cap, &edge);
 	}
 	if (n > 0)
-		apply(r, edges, n, false);
+		dp_relation_apply(r, edges, n, false);
 	SPI_finish();
 }
 
@@ -570,8 +550,8 @@ statement_end(Oid relid)
  * Brings the rows that edges lead to in line.  The edges are put in order.
  * build: what is missing is left alone.
  */
-static void
-apply(DpRelation *r, Edge *edges, int n, bool build)
+void
+dp_relation_apply(DpRelation *r, DpRelationEdge *edges, int n, bool build)
 {
 	int			from = 0;
 	int			kept = 0;
@@ -580,7 +560,7 @@ apply(DpRelation *r, Edge *edges, int n, bool build)
 
 	check_stack_depth();
 	if (n > 1)
-		qsort(edges, n, sizeof(Edge), edge_compare);
+		qsort(edges, n, sizeof(DpRelationEdge), edge_compare);
 
 	/* one that has both come and gone: what counts is what there is */
 	for (i = 0; i < n; i++)
@@ -590,10 +570,10 @@ apply(DpRelation *r, Edge *edges, int n, bool build)
 			if (edges[kept - 1].sign != edges[i].sign)
 			{
 				DpValue		array;
-				struct varlena *doc = read_row(r, edges[i].side, &edges[i].from);
+				struct varlena *doc = dp_relation_row(r, edges[i].side, &edges[i].from);
 
-				edges[kept - 1].sign = field_array(&r->sides[edges[i].side], doc, &array) && array_has(&array, &edges[i].to) ?
-					EDGE_COMES : EDGE_GOES;
+				edges[kept - 1].sign = dp_relation_array(&r->sides[edges[i].side], doc, &array) && array_has(&array, &edges[i].to) ?
+					DP_EDGE_COMES : DP_EDGE_GOES;
 			}
 			continue;
 		}
@@ -630,7 +610,7 @@ apply(DpRelation *r, Edge *edges, int n, bool build)
 
 /* The same for one row: all edges lead to it. */
 static void
-apply_row(DpRelation *r, DpWriter *w, Edge *edges, int n, bool build)
+apply_row(DpRelation *r, DpWriter *w, DpRelationEdge *edges, int n, bool build)
 {
 	int			side = 1 - edges[0].side;
 	DpRelationSide *s = &r->sides[side];
@@ -650,7 +630,7 @@ apply_row(DpRelation *r, DpWriter *w, Edge *edges, int n, bool build)
 			bool		comes = false;
 
 			for (i = 0; i < n; i++)
-				comes |= edges[i].sign == EDGE_COMES;
+				comes |= edges[i].sign == DP_EDGE_COMES;
 			if (!comes || build)
 				return;
 			if (r->missing_error)
@@ -704,7 +684,7 @@ apply_row(DpRelation *r, DpWriter *w, Edge *edges, int n, bool build)
  * somebody has marked one of them: whoever that is begins with the other row.
  */
 static bool
-lock_crossed(DpRelation *r, const Edge *edges, int n)
+lock_crossed(DpRelation *r, const DpRelationEdge *edges, int n)
 {
 	uint32		pair = hash_bytes((unsigned char *) r->pair, strlen(r->pair));
 	int			i;
@@ -732,7 +712,7 @@ lock_crossed(DpRelation *r, const Edge *edges, int n)
  * NULL if it agrees.  Raises what says why it cannot.
  */
 static struct varlena *
-row_changed(DpRelation *r, int side, struct varlena *doc, const Edge *edges, int n)
+row_changed(DpRelation *r, int side, struct varlena *doc, const DpRelationEdge *edges, int n)
 {
 	DpRelationSide *s = &r->sides[side];
 	DpValue		array;
@@ -769,12 +749,12 @@ row_changed(DpRelation *r, int side, struct varlena *doc, const Edge *edges, int
 		{
 			for (i = 0; i < n; i++)
 			{
-				if (edges[i].sign != EDGE_COMES && dp_value_compare(&edges[i].from, &element) == 0)
+				if (edges[i].sign != DP_EDGE_COMES && dp_value_compare(&edges[i].from, &element) == 0)
 					break;
 			}
 			if (i == n)
 				dp_builder_append_value(&b, NULL, 0, &element);
-			else if (edges[i].sign == EDGE_DELETED && r->restrict_delete)
+			else if (edges[i].sign == DP_EDGE_DELETED && r->restrict_delete)
 				ereport(ERROR,
 						(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 						 errmsg("a document of table %s cannot go: documents of table %s name it",
@@ -786,7 +766,7 @@ row_changed(DpRelation *r, int side, struct varlena *doc, const Edge *edges, int
 	}
 	for (i = 0; i < n; i++)
 	{
-		if (edges[i].sign == EDGE_COMES && !(present && array_has(&array, &edges[i].from)))
+		if (edges[i].sign == DP_EDGE_COMES && !(present && array_has(&array, &edges[i].from)))
 		{
 			dp_builder_append_value(&b, NULL, 0, &edges[i].from);
 			differs = true;
@@ -807,14 +787,14 @@ row_changed(DpRelation *r, int side, struct varlena *doc, const Edge *edges, int
 
 /* Copies of what a statement has found: edges from the other side to a row, or from rows that are gone. */
 static void
-edges_of_result(uint64 rows, int side, EdgeSign sign, const DpValue *to, Edge **edges, int *n, int *cap, MemoryContext context)
+edges_of_result(uint64 rows, int side, DpRelationSign sign, const DpValue *to, DpRelationEdge **edges, int *n, int *cap, MemoryContext context)
 {
 	MemoryContext old = MemoryContextSwitchTo(context);
 	uint64		i;
 
 	for (i = 0; i < rows; i++)
 	{
-		Edge		edge;
+		DpRelationEdge edge;
 		bool		isnull;
 		DpValue		value;
 
@@ -829,7 +809,7 @@ edges_of_result(uint64 rows, int side, EdgeSign sign, const DpValue *to, Edge **
 			value = dp_value_of_varlena((struct varlena *) DatumGetPointer(dp_result(i, 2, &isnull)));
 			edge.to = dp_value_of_varlena(dp_value_to_varlena(&value));
 		}
-		edge_add(edges, n, cap, &edge);
+		dp_relation_edge(edges, n, cap, &edge);
 	}
 	SPI_freetuptable(SPI_tuptable);
 	MemoryContextSwitchTo(old);
@@ -837,7 +817,7 @@ edges_of_result(uint64 rows, int side, EdgeSign sign, const DpValue *to, Edge **
 
 /* The edges to a new row of that side from rows that have named it before it was there. */
 static void
-namers(DpRelation *r, int side, const DpValue *key, Edge **edges, int *n, int *cap)
+namers(DpRelation *r, int side, const DpValue *key, DpRelationEdge **edges, int *n, int *cap)
 {
 	DpRelationSide *other = &r->sides[1 - side];
 	SPIPlanPtr	plan = dp_plan(r->decl, &plan_namers[side]);
@@ -872,7 +852,7 @@ namers(DpRelation *r, int side, const DpValue *key, Edge **edges, int *n, int *c
 	dp_builder_end(&b);
 	dp_builder_end(&b);
 	filter = PointerGetDatum(dp_builder_finish_bson(&b));
-	edges_of_result(dp_run(r->decl, plan, &filter, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT), 1 - side, EDGE_COMES, key,
+	edges_of_result(dp_run(r->decl, plan, &filter, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT), 1 - side, DP_EDGE_COMES, key,
 					edges, n, cap, context);
 }
 
@@ -884,7 +864,7 @@ truncated(DpRelation *r, int side)
 	DpRelationSide *other = &r->sides[1 - side];
 	SPIPlanPtr	plan = dp_plan(r->decl, &plan_truncated[side]);
 	MemoryContext context = CurrentMemoryContext;
-	Edge	   *edges = NULL;
+	DpRelationEdge *edges = NULL;
 	int			n = 0;
 	int			cap = 0;
 
@@ -909,135 +889,8 @@ truncated(DpRelation *r, int side)
 		appendStringInfoString(&sql, "v.id)");
 		plan = dp_plan_make(r->decl, &plan_truncated[side], sql.data, 0, NULL);
 	}
-	edges_of_result(dp_run(r->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT), side, EDGE_DELETED, NULL,
+	edges_of_result(dp_run(r->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT), side, DP_EDGE_DELETED, NULL,
 					&edges, &n, &cap, context);
 	if (n > 0)
-		apply(r, edges, n, false);
+		dp_relation_apply(r, edges, n, false);
 }
-
-/* ---------------------------------------------------------------- verbs */
-
-/*
- * _relation_settle(rel, name, side, key, only_missing) -> rows that were written
- *
- * Makes what the row of that side names name it, or with only_missing takes
- * out what it names in vain; as the owner.
- */
-DP_FUNCTION(dp_relation_settle);
-Datum
-dp_relation_settle(PG_FUNCTION_ARGS)
-{
-	DpDecl	   *decl;
-	DpRelation *r;
-	int			side = PG_GETARG_INT32(2);
-	struct varlena *given = DP_GETARG_VARLENA(3);
-	bool		only_missing = PG_GETARG_BOOL(4);
-	DpValue		key = dp_value_of_varlena(given);
-	struct varlena *doc;
-	DpValue		array;
-	DpValue		id;
-	DpIter		iter;
-	Edge	   *edges = NULL;
-	int			n = 0;
-	int			cap = 0;
-	DpActor		self;
-
-	dp_require_owner(PG_GETARG_OID(0));
-	if (side != 0 && side != 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("a relation has two sides")));
-	LockRelationOid(PG_GETARG_OID(0), RowExclusiveLock);	/* so that the declaration stays as it is */
-	decl = dp_decl_find(PG_GETARG_OID(0), "relation", text_to_cstring(PG_GETARG_TEXT_PP(1)));
-	r = relation_open(decl);
-	if (!OidIsValid(r->sides[1].relid))
-		PG_RETURN_BOOL(false);
-	dp_owner_begin(decl->owner, &self);
-	SPI_connect();
-	doc = read_row(r, side, &key);
-	if (field_array(&r->sides[side], doc, &array))
-	{
-		dp_iter_init_value(&iter, &array);
-		while (dp_iter_next_value(&iter, &id))
-		{
-			Edge		edge = {side, id, key, EDGE_COMES};
-
-			if (only_missing)
-			{
-				DpValue		gone = id;
-
-				if (read_row(r, 1 - side, &gone) != NULL)
-					continue;
-				edge.side = 1 - side;
-				edge.to = key;
-				edge.from = id;
-				edge.sign = EDGE_GOES;
-			}
-			edge_add(&edges, &n, &cap, &edge);
-		}
-	}
-	if (n > 0)
-		apply(r, edges, n, true);
-	SPI_finish();
-	dp_owner_end(&self);
-	PG_RETURN_BOOL(n > 0);
-}
-
-/* Documents are whole wherever they are. */
-static bool
-relation_is_split(DpDecl *decl, struct varlena *stored)
-{
-	return false;
-}
-
-static struct varlena *
-relation_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest)
-{
-	return stored;
-}
-
-static struct varlena *
-relation_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole)
-{
-	return NULL;
-}
-
-/* What a row names names it, too.  Called inside SPI_connect(), as the owner. */
-static bool
-relation_settle_row(DpDecl *decl, const DpKey *key)
-{
-	DpRelation *r = relation_open(decl);
-	struct varlena *value = dp_key_to_value(decl, key);
-	DpValue		from = dp_value_of_varlena(value);
-	struct varlena *doc;
-	DpValue		array;
-	DpValue		id;
-	DpIter		iter;
-	Edge	   *edges = NULL;
-	int			n = 0;
-	int			cap = 0;
-
-	if (!OidIsValid(r->sides[1].relid))
-		return false;
-	doc = read_row(r, 0, &from);
-	if (!field_array(&r->sides[0], doc, &array))
-		return false;
-	dp_iter_init_value(&iter, &array);
-	while (dp_iter_next_value(&iter, &id))
-	{
-		Edge		edge = {0, id, from, EDGE_COMES};
-
-		edge_add(&edges, &n, &cap, &edge);
-	}
-	if (n > 0)
-		apply(r, edges, n, true);
-	return n > 0;
-}
-
-const DpPatternMethods dp_relation_methods = {
-	"relation",
-	relation_is_split,
-	relation_whole,
-	relation_keep,
-	relation_settle_row
-};

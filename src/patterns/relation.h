@@ -8,7 +8,7 @@
  * Both sides may be one table, and even one array (friends).
  *
  * relation.c has the triggers and keeps the other side in agreement,
- * relation_lookup.c has bson_lookup().
+ * relation_calls.c has what the verbs need, relation_lookup.c bson_lookup().
  */
 #ifndef DP_PATTERNS_RELATION_H
 #define DP_PATTERNS_RELATION_H
@@ -35,5 +35,39 @@ typedef struct DpRelation
 	bool		missing_error;
 	bool		restrict_delete;
 } DpRelation;
+
+typedef enum DpRelationSign
+{
+	DP_EDGE_COMES,
+	DP_EDGE_GOES,
+	DP_EDGE_DELETED				/* with the row that named it */
+} DpRelationSign;
+
+/* An edge of a row on the one side to one on the other */
+typedef struct DpRelationEdge
+{
+	int			side;			/* of the row that names */
+	DpValue		to;
+	DpValue		from;
+	DpRelationSign sign;
+} DpRelationEdge;
+
+/* The pattern's view of a declaration. */
+extern DpRelation *dp_relation(DpDecl *decl);
+
+/* The array of a document; false if there is none. */
+extern bool dp_relation_array(const DpRelationSide *side, struct varlena *doc, DpValue *array);
+
+/* The document of a row as it is now, in the current context; NULL if it is gone.  Inside SPI_connect(). */
+extern struct varlena *dp_relation_row(DpRelation *r, int side, const DpValue *id);
+
+/* Adds an edge to a list, palloc'd. */
+extern void dp_relation_edge(DpRelationEdge **edges, int *n, int *cap, const DpRelationEdge *edge);
+
+/*
+ * Brings the rows that edges lead to in line, in the order of their ids; puts
+ * the edges in order.  build: what is missing is left alone.  Inside SPI_connect().
+ */
+extern void dp_relation_apply(DpRelation *r, DpRelationEdge *edges, int n, bool build);
 
 #endif							/* DP_PATTERNS_RELATION_H */

@@ -9,7 +9,7 @@
  */
 #include "postgres.h"
 
-#include "access/table.h"
+#include "access/relation.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
@@ -223,14 +223,20 @@ static char *
 lookup_sql(Oid relid, const char *path, bool with_null)
 {
 	StringInfoData sql;
-	Relation	rel = table_open(relid, AccessShareLock);
-	char	   *column = document_column(rel);
-	bool		by_id = strcmp(path, "_id") == 0 && rel->trigdesc != NULL && dp_table_is_collection(rel);
+	Relation	rel = try_relation_open(relid, AccessShareLock);
+	char	   *column;
+	bool		by_id;
 	bool		by_path = false;
 
+	if (rel == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid)));
+	column = document_column(rel);
+	by_id = strcmp(path, "_id") == 0 && rel->trigdesc != NULL && dp_table_is_collection(rel);
 	if (!by_id && !with_null && (rel->rd_rel->relkind == RELKIND_RELATION || rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE))
 		by_path = dp_lookup_index(dp_lookup_path(relid, column, path, CurrentMemoryContext), rel) != NULL;
-	table_close(rel, NoLock);
+	relation_close(rel, NoLock);
 
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "SELECT t.%s FROM ", quote_identifier(column));
