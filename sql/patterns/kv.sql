@@ -17,14 +17,15 @@ BEGIN
   IF NOT EXISTS (SELECT FROM pg_namespace n WHERE n.nspname = space) THEN
     EXECUTE format('CREATE SCHEMA %I', space);
   END IF;
-  EXECUTE format('CREATE TABLE %I.keys (key text COLLATE "C" PRIMARY KEY, type text COLLATE "C" NOT NULL, expires_at timestamptz, kept_by regclass)', space);
+  EXECUTE format('CREATE TABLE %I.keys (key text COLLATE "C" PRIMARY KEY, type text COLLATE "C" NOT NULL, expires_at timestamptz, kept_by regclass, board bigint)', space);
   EXECUTE format('CREATE INDEX keys_expires_at ON %I.keys (expires_at) WHERE expires_at IS NOT NULL', space);
+  EXECUTE format('CREATE UNIQUE INDEX keys_board ON %I.keys (board) WHERE board IS NOT NULL', space);
   EXECUTE format('CREATE TABLE %I.hashes (key text COLLATE "C", field text COLLATE "C", value @extschema@.bson_value NOT NULL, PRIMARY KEY (key, field)) WITH (fillfactor = 90)', space);
   EXECUTE format('CREATE TABLE %I.sets (key text COLLATE "C", member @extschema@.bson_value, PRIMARY KEY (key, member))', space);
   EXECUTE format('CREATE TABLE %I.scores (key text COLLATE "C", member @extschema@.bson_value, score @extschema@.bson_value NOT NULL, PRIMARY KEY (key, member)) WITH (fillfactor = 90)', space);
   EXECUTE format('CREATE INDEX scores_order ON %I.scores (key, score, member)', space);
-  EXECUTE format('CREATE TABLE %I.counts (key text COLLATE "C", level smallint, score @extschema@.bson_value, member @extschema@.bson_value, slot bigint, '
-                 'amount bigint NOT NULL, PRIMARY KEY (key, level, score, member, slot)) WITH (fillfactor = 50)', space);
+  EXECUTE format('CREATE TABLE %I.counts (board bigint, level smallint, score @extschema@.bson_value, member @extschema@.bson_value, slot bigint, '
+                 'amount bigint NOT NULL, PRIMARY KEY (board, level, score, member, slot)) WITH (fillfactor = 90)', space);
   FOREACH t IN ARRAY ARRAY['keys', 'hashes', 'sets', 'scores', 'counts'] LOOP
     EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %I.%I FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.kv_trigger(%L)',
                    'zz_docpatterns_90_kv_' || t, space, t, CASE WHEN t = 'keys' THEN '{"name": "space"}' ELSE 'guard' END);
@@ -156,34 +157,38 @@ BEGIN
     'WHERE @extschema@.bson_typeof(m.score) NOT IN (''double'', ''long'') OR m.score::text = ''NaN'' ORDER BY m.key, m.member', s);
   RETURN QUERY EXECUTE format(
     'SELECT @extschema@.to_bson(k.key), ''blocks'', ''a first block'', ''none'' FROM %1$s.keys k WHERE k.type = ''zset'' '
-    'AND NOT EXISTS (SELECT FROM %1$s.counts c WHERE c.key = k.key AND c.level = 1 AND @extschema@.bson_typeof(c.score) = ''minKey'') ORDER BY k.key', s);
+    'AND NOT EXISTS (SELECT FROM %1$s.counts c WHERE c.board = k.board AND c.level = 1 AND @extschema@.bson_typeof(c.score) = ''minKey'') ORDER BY k.key', s);
   RETURN QUERY EXECUTE format(
-    'WITH nodes AS (SELECT c.key, c.level, c.score, c.member, sum(c.amount) AS amount FROM %1$s.counts c GROUP BY c.key, c.level, c.score, c.member), '
+    'SELECT NULL::@extschema@.bson_value, ''blocks'', ''those of a key'', format(''those of board %%s'', c.board) FROM (SELECT DISTINCT c.board FROM %1$s.counts c) c '
+    'WHERE NOT EXISTS (SELECT FROM %1$s.keys k WHERE k.board = c.board) ORDER BY c.board', s);
+  RETURN QUERY EXECUTE format(
+    'WITH nodes AS (SELECT c.board, c.level, c.score, c.member, sum(c.amount) AS amount FROM %1$s.counts c GROUP BY c.board, c.level, c.score, c.member), '
     'bounds AS (SELECT n.*, lead(n.score, 1, ''{"$maxKey": 1}'') OVER w AS next_score, lead(n.member, 1, ''{"$maxKey": 1}'') OVER w AS next_member '
-    'FROM nodes n WINDOW w AS (PARTITION BY n.key, n.level ORDER BY n.score, n.member)) '
-    'SELECT @extschema@.to_bson(b.key), format(''members of a block of level %%s'', b.level), m.n::text, b.amount::text FROM bounds b '
-    'CROSS JOIN LATERAL (SELECT count(*) AS n FROM %1$s.scores m WHERE m.key = b.key '
+    'FROM nodes n WINDOW w AS (PARTITION BY n.board, n.level ORDER BY n.score, n.member)) '
+    'SELECT @extschema@.to_bson(k.key), format(''members of a block of level %%s'', b.level), m.n::text, b.amount::text FROM bounds b JOIN %1$s.keys k ON k.board = b.board '
+    'CROSS JOIN LATERAL (SELECT count(*) AS n FROM %1$s.scores m WHERE m.key = k.key '
     'AND ROW(m.score, m.member) OPERATOR(@extschema@.>=) ROW(b.score, b.member) AND ROW(m.score, m.member) OPERATOR(@extschema@.<) ROW(b.next_score, b.next_member)) m '
-    'WHERE m.n <> b.amount ORDER BY b.key, b.level, b.score, b.member', s);
+    'WHERE m.n <> b.amount ORDER BY k.key, b.level, b.score, b.member', s);
   RETURN QUERY EXECUTE format(
-    'SELECT @extschema@.to_bson(u.key), format(''bound of level %%s'', u.level), ''one of the level below'', ''none'' FROM '
-    '(SELECT DISTINCT c.key, c.level, c.score, c.member FROM %1$s.counts c WHERE c.level > 1) u '
-    'WHERE NOT EXISTS (SELECT FROM %1$s.counts d WHERE d.key = u.key AND d.level = u.level - 1 AND d.score OPERATOR(@extschema@.=) u.score AND d.member OPERATOR(@extschema@.=) u.member) '
-    'ORDER BY u.key, u.level', s);
+    'SELECT @extschema@.to_bson(k.key), format(''bound of level %%s'', u.level), ''one of the level below'', ''none'' FROM '
+    '(SELECT DISTINCT c.board, c.level, c.score, c.member FROM %1$s.counts c WHERE c.level > 1) u JOIN %1$s.keys k ON k.board = u.board '
+    'WHERE NOT EXISTS (SELECT FROM %1$s.counts d WHERE d.board = u.board AND d.level = u.level - 1 AND d.score OPERATOR(@extschema@.=) u.score AND d.member OPERATOR(@extschema@.=) u.member) '
+    'ORDER BY k.key, u.level', s);
 END
 $$;
 COMMENT ON FUNCTION _kv_check(regclass, text) IS 'pattern_check of a key-value space: types of keys, scores, and the counts of blocks';
 
 CREATE FUNCTION _kv_repair(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET docpatterns.maintain = off AS $$
 DECLARE
   space text := @extschema@._kv_place(rel);
   k text;
   done bigint := 0;
 BEGIN
-  FOR k IN SELECT DISTINCT c.key::text FROM @extschema@._kv_check(rel, name) c WHERE c.what <> 'score' LOOP
+  FOR k IN SELECT DISTINCT c.key::text FROM @extschema@._kv_check(rel, name) c WHERE c.what <> 'score' AND c.key IS NOT NULL LOOP
     done := done + @extschema@._kv_repair_key(space, k)::int;
   END LOOP;
+  EXECUTE format('DELETE FROM %1$I.counts c WHERE NOT EXISTS (SELECT FROM %1$I.keys k WHERE k.board = c.board)', space);
   RETURN done;
 END
 $$;

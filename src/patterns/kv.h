@@ -5,11 +5,12 @@
  * A space is a schema with five tables of these columns and no others:
  *
  *		keys	key, type ('hash', 'set', 'zset'), expires_at,
- *				kept_by (a table whose documents make the board)	(key)
+ *				kept_by (a table whose documents make the board),
+ *				board (a number, for sorted sets)					(key)
  *		hashes	key, field, value									(key, field)
  *		sets	key, member											(key, member)
  *		scores	key, member, score									(key, member); index (key, score, member)
- *		counts	key, level, score, member, slot, amount				(all but the last)
+ *		counts	board, level, score, member, slot, amount			(all but the last)
  *
  * key and field are text with the collation "C", values, members and scores
  * are bson_values.  A key exists while its type's table has a row of it and its
@@ -52,11 +53,12 @@ typedef enum KvTable
 
 #define KV_TABLES	5
 
-/* Columns.  The key is the first of each. */
+/* Columns.  The key is the first of each, but for counts, where the board is. */
 #define KV_KEY				1
 #define KV_KEYS_TYPE		2
 #define KV_KEYS_EXPIRES		3
 #define KV_KEYS_KEPT		4
+#define KV_KEYS_BOARD		5
 #define KV_HASHES_FIELD		2
 #define KV_HASHES_VALUE		3
 #define KV_SETS_MEMBER		2
@@ -87,10 +89,13 @@ typedef struct KvRel
 	Relation	index;			/* its primary key's */
 	Relation	order;			/* of scores; NULL: not open */
 	TupleTableSlot *row;		/* what was found last */
-	TupleTableSlot *written;
-	EState	   *estate;			/* NULL: nothing was written yet */
+	IndexScanDesc index_scan;	/* kept for the next scan; NULL: none, or under way */
+	IndexScanDesc order_scan;
+	TupleTableSlot *written;	/* NULL: nothing was written yet */
+	EState	   *estate;			/* NULL: no entry in an index was made yet */
 	ResultRelInfo *info;
 	Bitmapset **columns;
+	bool		speculative;	/* info knows how to look for conflicts */
 } KvRel;
 
 /* A command under way. */
@@ -102,6 +107,7 @@ typedef struct KvCall
 	bool		writes;
 	bool		exclusive;		/* the key is locked exclusively */
 	bool		wants_exclusive;	/* the command needs it */
+	int64		board;			/* of the key, if that is a sorted set: known when its row in keys has been read */
 	Oid			keeper;			/* the table whose trigger writes here, else InvalidOid */
 	TimestampTz now;			/* by the clock, for expiry */
 	Snapshot	snapshot;		/* reads: the statement's; writes: the latest, see dp_kv_refresh() */
@@ -134,6 +140,7 @@ typedef struct KvScan
 	KvRel	   *r;
 	Relation	index;
 	IndexScanDesc desc;
+	IndexScanDesc *kept;		/* where it is put when it ends */
 	int			nkeys;
 	ScanKeyData keys[4];
 	ScanKeyData rows[2][2];

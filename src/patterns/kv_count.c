@@ -12,8 +12,9 @@
  * few rows of each level and of what stands before it in its own block.
  *
  * A node's number is the sum of one or more rows, its slots: who adds takes one
- * that nobody holds, and makes one where all are held (with a random number,
- * the first has 0), so that writers never wait here.  From REPEATABLE READ on a
+ * that nobody holds, and makes one where all are held (with a random number below
+ * 0), so that writers never wait here.  A node's first slot has the number 0, or 1
+ * where there is a level above.  From REPEATABLE READ on a
  * transaction makes a slot of its own, which its snapshot shows while it does not show
  * what others add.
  *
@@ -44,6 +45,10 @@
 #define TOP_MAX			256		/* nodes of the highest level */
 #define SLOTS_MAX		16		/* rows of a node before they are added up */
 
+/* The number of a node's first slot */
+#define SLOT_TOP		0
+#define SLOT_BELOW		1
+
 /* Columns of the index of counts and of that of scores where bounds begin */
 #define COUNTS_BOUND	3
 #define SCORES_BOUND	2
@@ -51,10 +56,9 @@
 /* Where something is added: the node of a level that a position belongs to */
 typedef struct Place
 {
-	KvScan		scan;
-	SnapshotData dirty;
-	TupleTableSlot *row;
+	TupleTableSlot *row;		/* one of its slots */
 	bool		found;
+	bool		above;			/* there is a level above */
 	Datum		score;			/* the bound, copied */
 	Datum		member;
 	int			rows;			/* slots that were looked at */
@@ -81,7 +85,8 @@ static struct
 
 static void place_find(KvCall *call, Place *place, int level, Datum score, Datum member);
 static void place_add(KvCall *call, Place *place, int level, int delta);
-static void place_end(KvCall *call, Place *place);
+static bool slot_add(KvCall *call, Place *place, int delta);
+static void place_end(Place *place);
 static void insert_count(KvCall *call, int level, Datum score, Datum member, int64 slot, int64 amount);
 static Block node_read(KvCall *call, int level, StrategyNumber strategy, Datum score, Datum member, Snapshot snapshot);
 static void node_remove(KvCall *call, int level, const Block *node);
@@ -89,6 +94,7 @@ static int	top_level(KvCall *call, Snapshot snapshot);
 static int	children_count(KvCall *call, int level, const Block *from, const Block *until);
 static void divide(KvCall *call, int level, Datum score, Datum member, bool create);
 static void divide_above(KvCall *call, int level, Datum score, Datum member);
+static void mark_below(KvCall *call, int level);
 static void shrink(KvCall *call, Datum score, Datum member);
 static void bound_remove(KvCall *call, Datum score, Datum member);
 static bool upgrade(KvCall *call);
@@ -131,7 +137,7 @@ key_hash(KvCall *call)
 void
 dp_kv_count_create(KvCall *call)
 {
-	insert_count(call, 1, dp_kv_lowest(), dp_kv_lowest(), 0, 0);
+	insert_count(call, 1, dp_kv_lowest(), dp_kv_lowest(), SLOT_TOP, 0);
 }
 
 /*
@@ -151,17 +157,17 @@ dp_kv_count_move(KvCall *call, Datum from_score, Datum to_score, Datum member)
 	{
 		Place		from = {.found = false};
 		Place		to = {.found = false};
-		bool		same;
+		bool		last;
 
 		CHECK_FOR_INTERRUPTS();
 		if (from_score != 0)
 			place_find(call, &from, level, from_score, member);
-		if (to_score != 0)
+		if (to_score != 0 && (from_score == 0 || from.found))
 			place_find(call, &to, level, to_score, member);
-		same = !from.found && !to.found;
-		if (from.found && to.found)
-			same = same_bytes(from.score, to.score) && same_bytes(from.member, to.member);
-		if (!same)
+		last = !from.above && !to.above;
+		if (from.found && to.found && same_bytes(from.score, to.score) && same_bytes(from.member, to.member))
+			last = true;
+		else
 		{
 			if (from.found)
 				place_add(call, &from, level, -1);
@@ -176,10 +182,10 @@ dp_kv_count_move(KvCall *call, Datum from_score, Datum to_score, Datum member)
 			else
 				large = large || (to.found && to.rows > SLOTS_MAX);
 		}
-		place_end(call, &from);
-		place_end(call, &to);
+		place_end(&from);
+		place_end(&to);
 		r->row = row;
-		if (same)
+		if (last)
 			break;
 	}
 
@@ -202,14 +208,18 @@ dp_kv_count_move(KvCall *call, Datum from_score, Datum to_score, Datum member)
 		shrink(call, from_score, member);
 }
 
-/* Look for the node of a level, with a snapshot that shows what others are writing; its slots can be tried then. */
+/*
+ * Look for the node of a level.  Bounds do not change under the board's lock, so
+ * the command's snapshot shows them as they are.  (A dirty one could miss all slots of
+ * a node that are written while the index is read.)
+ */
 static void
 place_find(KvCall *call, Place *place, int level, Datum score, Datum member)
 {
 	KvRel	   *r = dp_kv_rel(call, KV_COUNTS);
-	bool		own = IsolationUsesXactSnapshot();
+	KvScan		scan;
 
-	if (own)
+	if (IsolationUsesXactSnapshot())
 	{
 		Block		now = node_read(call, level, BTLessEqualStrategyNumber, score, member, call->snapshot);
 		Block		seen = node_read(call, level, BTLessEqualStrategyNumber, score, member, GetTransactionSnapshot());
@@ -218,61 +228,77 @@ place_find(KvCall *call, Place *place, int level, Datum score, Datum member)
 			(now.found && (!same_bytes(now.score, seen.score) || !same_bytes(now.member, seen.member))))
 			dp_kv_lost();
 	}
-	InitDirtySnapshot(place->dirty);
 	place->row = table_slot_create(r->rel, NULL);
 	r->row = place->row;
-	dp_kv_scan(&place->scan, call, KV_COUNTS, false, &place->dirty);
-	dp_kv_scan_int2(&place->scan, KV_COUNTS_LEVEL, level);
-	dp_kv_scan_bound(&place->scan, COUNTS_BOUND, BTLessEqualStrategyNumber, score, member);
-	place->found = dp_kv_scan_next(&place->scan, BackwardScanDirection);
+	dp_kv_scan(&scan, call, KV_COUNTS, false, call->snapshot);
+	dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
+	dp_kv_scan_bound(&scan, COUNTS_BOUND, BTLessEqualStrategyNumber, score, member);
+	place->found = dp_kv_scan_next(&scan, BackwardScanDirection);
 	if (place->found)
 	{
 		place->score = datumCopy(dp_kv_column(r, KV_COUNTS_SCORE), false, -1);
 		place->member = datumCopy(dp_kv_column(r, KV_COUNTS_MEMBER), false, -1);
+		place->above = DatumGetInt64(dp_kv_column(r, KV_COUNTS_SLOT)) == SLOT_BELOW;
 	}
-	else if (level == 1)
+	else
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("a sorted set has no blocks"),
 				 errhint("pattern_repair(%s) counts its members.", quote_literal_cstr(dp_relation_name(call->space->tables[KV_KEYS])))));
+	dp_kv_scan_end(&scan);
 }
 
-/* Add to a slot of the node that nobody holds, or make one. */
+/*
+ * Add to the slot that was found, or to another one that nobody holds, or make one.
+ */
 static void
 place_add(KvCall *call, Place *place, int level, int delta)
 {
 	KvRel	   *r = dp_kv_rel(call, KV_COUNTS);
+	bool		done = false;
+	SnapshotData dirty;
+	KvScan		scan;
 
 	r->row = place->row;
 	if (!IsolationUsesXactSnapshot())
 	{
-		do
+		if (slot_add(call, place, delta))
+			return;
+		InitDirtySnapshot(dirty);
+		dp_kv_scan(&scan, call, KV_COUNTS, false, &dirty);
+		dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
+		dp_kv_scan_bound(&scan, COUNTS_BOUND, BTGreaterEqualStrategyNumber, place->score, place->member);
+		dp_kv_scan_bound(&scan, COUNTS_BOUND, BTLessEqualStrategyNumber, place->score, place->member);
+		while (!done && dp_kv_scan_next(&scan, ForwardScanDirection))
 		{
-			if (place->rows > 0 &&
-				(!same_bytes(place->score, dp_kv_column(r, KV_COUNTS_SCORE)) ||
-				 !same_bytes(place->member, dp_kv_column(r, KV_COUNTS_MEMBER))))
-				break;
 			place->rows++;
 
 			/* somebody writes to it, or has just made it */
-			if (TransactionIdIsValid(place->dirty.xmin) || TransactionIdIsValid(place->dirty.xmax))
-				continue;
-			place->amount = DatumGetInt64(dp_kv_column(r, KV_COUNTS_AMOUNT)) + delta;
-			if (dp_kv_update(call, KV_COUNTS, KV_COUNTS_AMOUNT, Int64GetDatum(place->amount), false, false))
-				return;
-		} while (dp_kv_scan_next(&place->scan, BackwardScanDirection));
+			if (!TransactionIdIsValid(dirty.xmin) && !TransactionIdIsValid(dirty.xmax))
+				done = slot_add(call, place, delta);
+		}
+		dp_kv_scan_end(&scan);
+		if (done)
+			return;
 	}
 	place->amount = delta;
 	insert_count(call, level, place->score, place->member,
-				 (int64) (pg_prng_uint64(&pg_global_prng_state) >> 1) | 1, delta);
+				 -1 - (int64) (pg_prng_uint64(&pg_global_prng_state) >> 1), delta);
+}
+
+/* Add to the slot in place->row, unless somebody has it or has changed it since it was read. */
+static bool
+slot_add(KvCall *call, Place *place, int delta)
+{
+	place->amount = DatumGetInt64(dp_kv_column(dp_kv_rel(call, KV_COUNTS), KV_COUNTS_AMOUNT)) + delta;
+	return dp_kv_update(call, KV_COUNTS, KV_COUNTS_AMOUNT, Int64GetDatum(place->amount), false, false);
 }
 
 static void
-place_end(KvCall *call, Place *place)
+place_end(Place *place)
 {
 	if (place->row == NULL)
 		return;
-	dp_kv_scan_end(&place->scan);
 	ExecDropSingleTupleTableSlot(place->row);
 	if (place->found)
 	{
@@ -287,7 +313,7 @@ insert_count(KvCall *call, int level, Datum score, Datum member, int64 slot, int
 {
 	Datum		values[KV_COUNTS_AMOUNT];
 
-	values[KV_KEY - 1] = call->key;
+	values[KV_KEY - 1] = Int64GetDatum(call->board);
 	values[KV_COUNTS_LEVEL - 1] = Int16GetDatum(level);
 	values[KV_COUNTS_SCORE - 1] = score;
 	values[KV_COUNTS_MEMBER - 1] = member;
@@ -562,6 +588,7 @@ divide(KvCall *call, int level, Datum score, Datum member, bool create)
 	Pieces		p = {.most = level == 1 ? BLOCK_PIECE : GROUP_PIECE};
 	int			children = 0;
 	int64		rest;
+	int64		slot;
 	KvScan		scan;
 	int			i;
 
@@ -614,17 +641,38 @@ divide(KvCall *call, int level, Datum score, Datum member, bool create)
 
 	/* what the slots say is kept: the first piece is all but the others */
 	rest = node.amount;
+	slot = !create && top_level(call, call->snapshot) > level ? SLOT_BELOW : SLOT_TOP;
 	if (!create)
 		node_remove(call, level, &node);
 	for (i = 1; i < p.n; i++)
 	{
-		insert_count(call, level, p.pieces[i].score, p.pieces[i].member, 0, p.pieces[i].amount);
+		insert_count(call, level, p.pieces[i].score, p.pieces[i].member, slot, p.pieces[i].amount);
 		rest -= p.pieces[i].amount;
 	}
-	insert_count(call, level, node.score, node.member, 0, rest);
+	insert_count(call, level, node.score, node.member, slot, rest);
 	dp_kv_refresh(call);
+	if (create)
+		mark_below(call, level - 1);
 	if (p.n > 1)
 		divide_above(call, level, node.score, node.member);
+}
+
+/* A level is no longer the highest one: the first slots of its nodes tell so. */
+static void
+mark_below(KvCall *call, int level)
+{
+	KvScan		scan;
+
+	dp_kv_scan(&scan, call, KV_COUNTS, false, call->snapshot);
+	dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
+	while (dp_kv_scan_next(&scan, ForwardScanDirection))
+	{
+		if (DatumGetInt64(dp_kv_column(scan.r, KV_COUNTS_SLOT)) == SLOT_TOP &&
+			!dp_kv_update(call, KV_COUNTS, KV_COUNTS_SLOT, Int64GetDatum(SLOT_BELOW), false, true))
+			dp_kv_lost();
+	}
+	dp_kv_scan_end(&scan);
+	dp_kv_refresh(call);
 }
 
 /* A level has got more nodes: those above it may have become too large. */
@@ -687,7 +735,8 @@ bound_remove(KvCall *call, Datum score, Datum member)
 			break;
 		node_remove(call, level, &node);
 		node_remove(call, level, &left);
-		insert_count(call, level, left.score, left.member, 0, left.amount + node.amount);
+		insert_count(call, level, left.score, left.member,
+					 top_level(call, call->snapshot) > level ? SLOT_BELOW : SLOT_TOP, left.amount + node.amount);
 		dp_kv_refresh(call);
 		if (level > 1)
 			divide_above(call, level - 1, left.score, left.member);
@@ -730,7 +779,7 @@ dp_kv_count_rebuild(KvCall *call)
 	while (dp_kv_scan_count(&scan))
 		n++;
 	dp_kv_scan_end(&scan);
-	insert_count(call, 1, dp_kv_lowest(), dp_kv_lowest(), 0, n);
+	insert_count(call, 1, dp_kv_lowest(), dp_kv_lowest(), SLOT_TOP, n);
 	dp_kv_refresh(call);
 	divide(call, 1, dp_kv_lowest(), dp_kv_lowest(), false);
 	return n;

@@ -9,6 +9,7 @@
 #include "access/xact.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
+#include "common/pg_prng.h"
 #include "funcapi.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
@@ -30,6 +31,7 @@ typedef struct KeyRow
 	KvTable		table;
 	TimestampTz expires;		/* 0: never */
 	Oid			kept;			/* a table of whose documents it is made */
+	int64		board;			/* of a sorted set */
 } KeyRow;
 
 static KeyRow key_row(KvCall *call, Snapshot snapshot);
@@ -37,6 +39,7 @@ static bool has_members(KvCall *call, KvTable table, Snapshot snapshot);
 static void check_kept(KvCall *call, const KeyRow *row);
 static void members_remove(KvCall *call, KvTable table);
 static void wrong_type(KvCall *call, KvTable found, KvTable wanted) pg_attribute_noreturn();
+static int64 new_board(void);
 static KvTable table_of_type(text *type);
 static bool expired(KvCall *call, const KeyRow *row);
 static int	text_order(const void *a, const void *b);
@@ -92,8 +95,8 @@ dp_kv_key_write(KvCall *call, KvTable table, bool create)
 		row = key_row(call, call->snapshot);
 		if (!row.found)
 		{
-			Datum		values[KV_KEYS_KEPT];
-			bool		nulls[KV_KEYS_KEPT] = {false, false, true, true};
+			Datum		values[KV_KEYS_BOARD];
+			bool		nulls[KV_KEYS_BOARD] = {false, false, true, true, true};
 
 			if (!create)
 				return false;
@@ -102,6 +105,9 @@ dp_kv_key_write(KvCall *call, KvTable table, bool create)
 			values[2] = (Datum) 0;
 			values[3] = ObjectIdGetDatum(call->keeper);
 			nulls[3] = !OidIsValid(call->keeper);
+			nulls[4] = table != KV_SCORES;
+			call->board = new_board();
+			values[4] = Int64GetDatum(call->board);
 			if (!dp_kv_insert_unless(call, KV_KEYS, values, nulls))
 				continue;
 			if (table == KV_SCORES)
@@ -235,6 +241,9 @@ key_row(KvCall *call, Snapshot snapshot)
 		row.table = table_of_type(DatumGetTextPP(dp_kv_column(r, KV_KEYS_TYPE)));
 		row.expires = DatumGetTimestampTz(dp_kv_column(r, KV_KEYS_EXPIRES));
 		row.kept = DatumGetObjectId(dp_kv_column(r, KV_KEYS_KEPT));
+
+		row.board = DatumGetInt64(dp_kv_column(r, KV_KEYS_BOARD));
+		call->board = row.board;
 
 		/* a table that was dropped keeps nothing */
 		if (OidIsValid(row.kept) && get_rel_name(row.kept) == NULL)
@@ -639,6 +648,13 @@ dp_kv_matches(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(glob(p, p + VARSIZE_ANY_EXHDR(pattern), s, s + VARSIZE_ANY_EXHDR(key)));
 }
 
+/* A number that no board has. */
+static int64
+new_board(void)
+{
+	return 1 + (int64) (pg_prng_uint64(&pg_global_prng_state) >> 2);
+}
+
 /* Whether a text matches a pattern, by characters of UTF-8.  Only the last star has to be gone back to. */
 static bool
 glob(const char *p, const char *pend, const char *s, const char *send)
@@ -766,14 +782,18 @@ dp_kv_repair_key(PG_FUNCTION_ARGS)
 	}
 	if (!row.found && table != KV_KEYS)
 	{
-		Datum		values[KV_KEYS_KEPT] = {call.key, CStringGetTextDatum(type_names[table]), (Datum) 0, (Datum) 0};
-		bool		nulls[KV_KEYS_KEPT] = {false, false, true, true};
+		Datum		values[KV_KEYS_BOARD] = {call.key, CStringGetTextDatum(type_names[table]), (Datum) 0, (Datum) 0, (Datum) 0};
+		bool		nulls[KV_KEYS_BOARD] = {false, false, true, true, table != KV_SCORES};
 
+		if (row.board != 0)
+			members_remove(&call, KV_COUNTS);
+		call.board = new_board();
+		values[KV_KEYS_BOARD - 1] = Int64GetDatum(call.board);
 		dp_kv_insert(&call, KV_KEYS, values, nulls);
 	}
 	if (table == KV_SCORES || (row.found && row.table == KV_SCORES))
 		(void) dp_kv_count_rebuild(&call);
-	else
+	else if (row.board != 0)
 		members_remove(&call, KV_COUNTS);
 	dp_kv_end(&call);
 	PG_RETURN_BOOL(true);

@@ -264,7 +264,7 @@ dp_kv_leaderboard_release(PG_FUNCTION_ARGS)
 	dp_kv_begin(&call, b->space, b->key, KV_SCORES, ACL_DELETE);
 	call.keeper = decl->target;
 	dp_kv_key_take(&call);
-	if (dp_kv_find(&call, KV_KEYS, (Datum) 0, call.snapshot))
+	if (dp_kv_key_type(&call, call.snapshot) == KV_SCORES || dp_kv_find(&call, KV_KEYS, (Datum) 0, call.snapshot))
 	{
 		n = dp_kv_count_all(&call, call.snapshot);
 		if (PG_GETARG_BOOL(2) && n > 0)

@@ -14,6 +14,7 @@
 #include "access/visibilitymap.h"
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
@@ -40,7 +41,7 @@
 static const char *const table_names[KV_TABLES] = {"keys", "hashes", "sets", "scores", "counts"};
 
 /* One letter for each column: text (t, x), bson_value, timestamptz, regclass, int2, int8 */
-static const char *const table_columns[KV_TABLES] = {"txer", "txv", "tv", "tvv", "tsvvii"};
+static const char *const table_columns[KV_TABLES] = {"txeri", "txv", "tv", "tvv", "isvvii"};
 
 /* Functions of the operators that scans use, found once */
 typedef struct KvOps
@@ -48,6 +49,7 @@ typedef struct KvOps
 	Oid			value;			/* the type that they are for; InvalidOid: not found yet */
 	FmgrInfo	text_eq;
 	FmgrInfo	int2_eq;
+	FmgrInfo	int8_eq;
 	FmgrInfo	value_eq;
 	FmgrInfo	value_cmp;
 } KvOps;
@@ -62,6 +64,7 @@ static void no_space(const char *name, const char *detail) pg_attribute_noreturn
 static void ops_find(Oid index);
 static void check_rights(Oid relid, AclMode rights);
 static void write_ready(KvCall *call, KvRel *r);
+static void indexes_ready(KvCall *call, KvRel *r, bool unless);
 static bool write_failed(TM_Result result);
 static void fill(KvRel *r, const Datum *values, const bool *nulls);
 
@@ -112,10 +115,15 @@ dp_kv_end(KvCall *call)
 
 		if (r->rel == NULL)
 			continue;
+		if (r->index_scan != NULL)
+			index_endscan(r->index_scan);
+		if (r->order_scan != NULL)
+			index_endscan(r->order_scan);
 		ExecDropSingleTupleTableSlot(r->row);
+		if (r->written != NULL)
+			ExecDropSingleTupleTableSlot(r->written);
 		if (r->estate != NULL)
 		{
-			ExecDropSingleTupleTableSlot(r->written);
 			ExecCloseIndices(r->info);
 			FreeExecutorState(r->estate);
 		}
@@ -160,7 +168,10 @@ dp_kv_rel(KvCall *call, KvTable table)
 		r->index = index_open(call->space->primary[table], mode);
 		r->order = table == KV_SCORES ? index_open(call->space->order, mode) : NULL;
 		r->row = table_slot_create(r->rel, NULL);
+		r->written = NULL;
 		r->estate = NULL;
+		r->index_scan = NULL;
+		r->order_scan = NULL;
 		MemoryContextSwitchTo(old);
 	}
 	return r;
@@ -176,8 +187,25 @@ dp_kv_scan(KvScan *scan, KvCall *call, KvTable table, bool order, Snapshot snaps
 	scan->nkeys = 0;
 	scan->nrows = 0;
 	scan->vmbuffer = InvalidBuffer;
-	scan->desc = dp_index_beginscan(scan->r->rel, scan->index, snapshot, lengthof(scan->keys));
-	dp_kv_scan_text(scan, 1, call->key);
+	scan->kept = order ? &scan->r->order_scan : &scan->r->index_scan;
+	scan->desc = *scan->kept;
+	if (scan->desc != NULL)
+	{
+		*scan->kept = NULL;
+		scan->desc->xs_snapshot = snapshot;
+	}
+	else
+	{
+		MemoryContext old = MemoryContextSwitchTo(call->context);
+
+		scan->desc = dp_index_beginscan(scan->r->rel, scan->index, snapshot, lengthof(scan->keys));
+		MemoryContextSwitchTo(old);
+	}
+	if (table == KV_COUNTS)
+		ScanKeyEntryInitializeWithInfo(&scan->keys[scan->nkeys++], 0, 1, BTEqualStrategyNumber, InvalidOid,
+									   InvalidOid, &ops.int8_eq, Int64GetDatum(call->board));
+	else
+		dp_kv_scan_text(scan, 1, call->key);
 }
 
 void
@@ -267,13 +295,21 @@ dp_kv_scan_count(KvScan *scan)
 void
 dp_kv_scan_end(KvScan *scan)
 {
-	index_endscan(scan->desc);
 	if (BufferIsValid(scan->vmbuffer))
 		ReleaseBuffer(scan->vmbuffer);
+	if (*scan->kept != NULL)
+	{
+		index_endscan(scan->desc);
+		return;
+	}
+
+	/* kept for the next one, without what it holds */
+	index_rescan(scan->desc, NULL, 0, NULL, 0);
+	*scan->kept = scan->desc;
 }
 
 /*
- * Columns are never null, but for two of keys: 0 is none.
+ * Columns are never null, but for some of keys: 0 is none.
  */
 Datum
 dp_kv_column(KvRel *r, int column)
@@ -283,8 +319,8 @@ dp_kv_column(KvRel *r, int column)
 
 	if (!isnull)
 		return value;
-	if (TupleDescAttr(r->row->tts_tupleDescriptor, column - 1)->atttypid == TIMESTAMPTZOID ||
-		TupleDescAttr(r->row->tts_tupleDescriptor, column - 1)->atttypid == REGCLASSOID)
+	if (TupleDescAttr(r->row->tts_tupleDescriptor, KV_KEYS_EXPIRES - 1)->atttypid == TIMESTAMPTZOID &&
+		column >= KV_KEYS_EXPIRES)
 		return (Datum) 0;
 	ereport(ERROR,
 			(errcode(ERRCODE_DATA_CORRUPTED),
@@ -343,6 +379,7 @@ dp_kv_insert_unless(KvCall *call, KvTable table, const Datum *values, const bool
 	List	   *arbiters;
 
 	write_ready(call, r);
+	indexes_ready(call, r, true);
 	arbiters = list_make1_oid(RelationGetRelid(r->index));
 	for (;;)
 	{
@@ -370,6 +407,7 @@ dp_kv_insert(KvCall *call, KvTable table, const Datum *values, const bool *nulls
 	KvRel	   *r = dp_kv_rel(call, table);
 
 	write_ready(call, r);
+	indexes_ready(call, r, false);
 	fill(r, values, nulls);
 	table_tuple_insert(r->rel, r->written, GetCurrentCommandId(true), 0, NULL);
 	(void) dp_insert_index_tuples(r->info, r->written, r->estate);
@@ -390,13 +428,17 @@ dp_kv_update(KvCall *call, KvTable table, int column, Datum value, bool isnull, 
 	fill(r, r->row->tts_values, r->row->tts_isnull);
 	r->written->tts_values[column - 1] = value;
 	r->written->tts_isnull[column - 1] = isnull;
-	*r->columns = bms_make_singleton(column - FirstLowInvalidHeapAttributeNumber);
 	result = table_tuple_update(r->rel, &tid, r->written, GetCurrentCommandId(true), call->snapshot,
 								IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : InvalidSnapshot,
 								wait, &failure, &mode, &indexes);
 	if (result != TM_Ok)
 		return write_failed(result);
-	(void) dp_update_index_tuples(r->info, r->written, r->estate, indexes);
+	if (dp_update_needs_indexes(indexes))
+	{
+		indexes_ready(call, r, false);
+		*r->columns = bms_make_singleton(column - FirstLowInvalidHeapAttributeNumber);
+		(void) dp_update_index_tuples(r->info, r->written, r->estate, indexes);
+	}
 	return true;
 }
 
@@ -443,37 +485,62 @@ write_failed(TM_Result result)
 	}
 }
 
-/* What the executor needs to make entries in indexes. */
+/* The slot of what is written. */
 static void
 write_ready(KvCall *call, KvRel *r)
 {
 	MemoryContext old;
-	RangeTblEntry *rte;
 
-	if (r->estate != NULL)
-	{
-		ResetPerTupleExprContext(r->estate);
+	if (r->written != NULL)
 		return;
-	}
 	if (XLogLogicalInfoActive())
 		CheckCmdReplicaIdentity(r->rel, CMD_UPDATE);
 	old = MemoryContextSwitchTo(call->context);
-	r->estate = CreateExecutorState();
-	MemoryContextSwitchTo(r->estate->es_query_cxt);
-	rte = makeNode(RangeTblEntry);
-	rte->rtekind = RTE_RELATION;
-	rte->relid = RelationGetRelid(r->rel);
-	rte->relkind = r->rel->rd_rel->relkind;
-	rte->rellockmode = RowExclusiveLock;
-	dp_init_range_table(r->estate, rte, r->columns);
-	r->info = makeNode(ResultRelInfo);
-	InitResultRelInfo(r->info, r->rel, 1, NULL, 0);
-	ExecOpenIndices(r->info, true);
 	r->written = MakeSingleTupleTableSlot(RelationGetDescr(r->rel), &TTSOpsVirtual);
 	MemoryContextSwitchTo(old);
 }
 
-/* The slot of what is written. */
+/* What the executor needs to make entries in indexes, and to find out whether there are some already. */
+static void
+indexes_ready(KvCall *call, KvRel *r, bool unless)
+{
+	MemoryContext old;
+	RangeTblEntry *rte;
+	int			i;
+
+	if (r->estate == NULL)
+	{
+		old = MemoryContextSwitchTo(call->context);
+		r->estate = CreateExecutorState();
+		MemoryContextSwitchTo(r->estate->es_query_cxt);
+		rte = makeNode(RangeTblEntry);
+		rte->rtekind = RTE_RELATION;
+		rte->relid = RelationGetRelid(r->rel);
+		rte->relkind = r->rel->rd_rel->relkind;
+		rte->rellockmode = RowExclusiveLock;
+		dp_init_range_table(r->estate, rte, r->columns);
+		r->info = makeNode(ResultRelInfo);
+		InitResultRelInfo(r->info, r->rel, 1, NULL, 0);
+		ExecOpenIndices(r->info, false);
+		r->speculative = false;
+		MemoryContextSwitchTo(old);
+	}
+	else
+		ResetPerTupleExprContext(r->estate);
+	if (unless && !r->speculative)
+	{
+		old = MemoryContextSwitchTo(r->estate->es_query_cxt);
+		for (i = 0; i < r->info->ri_NumIndices; i++)
+		{
+			if (r->info->ri_IndexRelationInfo[i]->ii_Unique)
+				BuildSpeculativeIndexInfo(r->info->ri_IndexRelationDescs[i], r->info->ri_IndexRelationInfo[i]);
+		}
+		r->speculative = true;
+		MemoryContextSwitchTo(old);
+	}
+}
+
+/* What is written, into its slot. */
 static void
 fill(KvRel *r, const Datum *values, const bool *nulls)
 {
@@ -636,6 +703,7 @@ ops_find(Oid index)
 	rel = index_open(index, AccessShareLock);
 	fmgr_info_cxt(F_TEXTEQ, &ops.text_eq, TopMemoryContext);
 	fmgr_info_cxt(F_INT2EQ, &ops.int2_eq, TopMemoryContext);
+	fmgr_info_cxt(F_INT8EQ, &ops.int8_eq, TopMemoryContext);
 	fmgr_info_cxt(get_opcode(get_opfamily_member(rel->rd_opfamily[1], value, value, BTEqualStrategyNumber)),
 				  &ops.value_eq, TopMemoryContext);
 	fmgr_info_cxt(get_opfamily_proc(rel->rd_opfamily[1], value, value, BTORDER_PROC), &ops.value_cmp, TopMemoryContext);
