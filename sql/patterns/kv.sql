@@ -220,7 +220,7 @@ DECLARE
   done bigint;
 BEGIN
   IF EXISTS (SELECT FROM @extschema@._pattern_declarations(NULL) d
-             WHERE d.pattern = 'kv_leaderboard' AND @extschema@.bson_get_text(d.options, 'space') = @extschema@._kv_place(rel)) THEN
+             WHERE d.pattern = 'kv_leaderboard' AND @extschema@.bson_get_text(d.options, 'space') = @extschema@._kv_place(_kv_disable.rel)) THEN
     RAISE EXCEPTION 'boards of the space are kept from tables' USING ERRCODE = 'dependent_objects_still_exist', HINT = 'pattern_list() shows them; disable them first.';
   END IF;
   EXECUTE format('LOCK TABLE %s.keys IN ACCESS EXCLUSIVE MODE', s);
