@@ -99,6 +99,8 @@ BEGIN
     PERFORM pg_temp.say('refused ' || op || ' on ' || k, kind = CASE WHEN op <= 3 THEN 'hash' WHEN op <= 5 THEN 'set' WHEN op IN (14, 15) THEN kind ELSE 'zset' END, false);
   END;
 END $f$;
+INSERT INTO m_zset SELECT 'z' || k, i, i * k % 40 FROM generate_series(1, 3) k, generate_series(1, 900) i;
+SELECT count(kv_zadd('rnd', key, score, member)) FROM m_zset \g /dev/null
 DO $$ BEGIN
   FOR i IN 1 .. 6000 LOOP
     PERFORM pg_temp.step();
