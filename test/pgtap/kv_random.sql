@@ -102,8 +102,9 @@ END $f$;
 INSERT INTO m_zset SELECT 'z' || k, i, i * k % 40 FROM generate_series(1, 3) k, generate_series(1, 900) i;
 SELECT count(kv_zadd('rnd', key, score, member)) FROM m_zset \g /dev/null
 DO $$ BEGIN
-  FOR i IN 1 .. 6000 LOOP
+  FOR i IN 1 .. 3000 LOOP
     PERFORM pg_temp.step();
+    IF i % 20 = 0 THEN COMMIT; END IF;
     IF i % 1000 = 0 THEN PERFORM kv_purge('rnd'); END IF;
   END LOOP;
 END $$;
