@@ -5,7 +5,7 @@
 # the same time, throughput is measured, and higher is better; the headings say what is what.
 #
 #   run.sh [PATTERN]     only operations whose name matches the shell pattern, and only throughput of the patterns (subset,
-#                        computed, approximation, preallocated) whose name does
+#                        computed, approximation, preallocated, versioning) whose name does
 #
 # SCALE=10 takes a tenth of the documents, ROUNDS (default 5) is how often each is measured, SECONDS_EACH (default 5, less with
 # a smaller scale) how long each run of several clients takes. The private cluster is stopped at the end.
@@ -53,4 +53,6 @@ script query_table timeout 2400 bench/query_table.sh "$cluster" "$seconds" 1
 script approximation sql approximation.sql "$((scale > 5 ? 5 : scale))"
 script approximation timeout 2400 bench/approximation.sh "$cluster" "$seconds" 8
 script preallocated timeout 2400 bench/preallocated.sh "$cluster" "$seconds" 8
+script versioning sql versioning.sql
+script versioning timeout 2400 bench/versioning.sh "$cluster" "$seconds" "$scale"
 for file in distinct tree tree_pattern graph; do sql "$file.sql"; done

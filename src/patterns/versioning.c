@@ -46,8 +46,7 @@
 
 /* Whole documents are kept at every so many revisions: more for large ones */
 #define LEAST_DISTANCE		4
-#define MOST_DISTANCE		32
-#define BYTES_PER_REVISION	128
+#define BYTES_PER_REVISION	64
 
 /* A document whose number is being put right */
 typedef struct Correction
@@ -648,7 +647,7 @@ dp_versioning_record(Versioning *v, const DpKey *key, int64 revision, char opera
 	{
 		int			distance = LEAST_DISTANCE;
 
-		while (distance < MOST_DISTANCE && DP_DOC_SIZE(before) >= 2 * distance * BYTES_PER_REVISION)
+		while (distance < DP_VERSION_DISTANCE && DP_DOC_SIZE(before) >= 2 * distance * BYTES_PER_REVISION)
 			distance *= 2;
 		if (revision % distance != 0)
 		{

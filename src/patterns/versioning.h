@@ -56,6 +56,9 @@ typedef enum DpVersionColumn
 
 #define DP_VERSION_COLUMNS 5
 
+/* Every so many revisions at the most one has the whole document before it. */
+#define DP_VERSION_DISTANCE	32
+
 #define DP_VERSION_INSERT	'i'
 #define DP_VERSION_UPDATE	'u'
 #define DP_VERSION_DELETE	'd'
@@ -132,14 +135,16 @@ typedef struct DpRevisionStore
 	Relation	changes_key;
 	TupleTableSlot *row;
 	TupleTableSlot *change_row;
-	IndexScanDesc scan;
-	ScanKeyData keys[INDEX_MAX_KEYS];
+	IndexScanDesc scan;			/* of all columns of the index, begun when needed */
+	IndexScanDesc change_scan;
 
 	/* the change that was looked up last */
 	bool		known;
 	bool		stamped;
 	int64		change;
 	TimestampTz since;
+
+	ScanKeyData keys[INDEX_MAX_KEYS + 1];	/* the key's, then the number from and up to */
 } DpRevisionStore;
 
 /* Opens the tables for reading; the snapshot is the caller's. */
@@ -150,10 +155,13 @@ extern void dp_revisions_close(DpRevisionStore *s);
 extern bool dp_revisions_find(DpRevisionStore *s, const DpKey *key, int64 revision, DpRevision *r);
 extern bool dp_revisions_last(DpRevisionStore *s, const DpKey *key, DpRevision *r);
 
-/* Revisions from one on, upwards; dp_revisions_end() before another key is looked for. */
-extern void dp_revisions_begin(DpRevisionStore *s, const DpKey *key, int64 from);
+/*
+ * Those from one number up to another, upwards or downwards.  PostgreSQL reads
+ * all on a page that are between the two, so a small range costs less.
+ */
+extern void dp_revisions_begin(DpRevisionStore *s, const DpKey *key, int64 from, int64 upto);
 extern bool dp_revisions_next(DpRevisionStore *s, DpRevision *r);
-extern void dp_revisions_end(DpRevisionStore *s);
+extern bool dp_revisions_before(DpRevisionStore *s, DpRevision *r);
 
 /* Since when the revisions of a change are valid: false while the transaction has not committed.  who and transaction may be NULL. */
 extern bool dp_revisions_since(DpRevisionStore *s, int64 change, TimestampTz *since,
@@ -202,9 +210,10 @@ extern DpVersionFound dp_revisions_document(DpRevisionStore *s, const DpKey *key
 
 /*
  * The revision that was valid at a time: false if there was none.  *until is
- * set if has_until.
+ * set if has_until.  newest_number is the number of the newest revision, 0 if
+ * it is not known.
  */
-extern bool dp_revisions_at(DpRevisionStore *s, const DpKey *key, TimestampTz at, DpRevision *r,
+extern bool dp_revisions_at(DpRevisionStore *s, const DpKey *key, int64 newest_number, TimestampTz at, DpRevision *r,
 						   TimestampTz *since, bool *has_since, TimestampTz *until, bool *has_until, bool *newest);
 
 /* ---------------------------------------------------------------- versioning.c */

@@ -217,7 +217,7 @@ dp_versioning_revisions(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	history_begin(&h, fcinfo, 2);
-	dp_revisions_begin(&h.store, &h.key, 0);
+	dp_revisions_begin(&h.store, &h.key, PG_INT64_MIN, PG_INT64_MAX);
 	while (h.visible && dp_revisions_next(&h.store, &r))
 	{
 		TimestampTz since = 0;
@@ -257,7 +257,6 @@ dp_versioning_revisions(PG_FUNCTION_ARGS)
 		nulls[2] = true;
 		tuplestore_putvalues(set->setResult, set->setDesc, values, nulls);
 	}
-	dp_revisions_end(&h.store);
 	history_end(&h);
 	return (Datum) 0;
 }
@@ -282,8 +281,9 @@ dp_versioning_as_of_one(PG_FUNCTION_ARGS)
 	bool		has_until;
 	bool		newest;
 	bool		visible = true;
+	int64		number = 0;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (PG_ARGISNULL(1) || PG_ARGISNULL(3))
 		return (Datum) 0;
 	dp_key_of_argument(v->decl, fcinfo, 1, &key);
@@ -301,7 +301,9 @@ dp_versioning_as_of_one(PG_FUNCTION_ARGS)
 		return (Datum) 0;
 
 	dp_revisions_open(&store, v, GetActiveSnapshot());
-	if (dp_revisions_at(&store, &key, PG_GETARG_TIMESTAMPTZ(3), &r, &since, &has_since, &until, &has_until, &newest) &&
+	if (live != NULL)
+		(void) dp_versioning_number(v, live, &number);
+	if (dp_revisions_at(&store, &key, number, PG_GETARG_TIMESTAMPTZ(3), &r, &since, &has_since, &until, &has_until, &newest) &&
 		r.operation != DP_VERSION_DELETE)
 	{
 		Datum		values[4] = {0};
@@ -572,7 +574,7 @@ dp_versioning_field_history(PG_FUNCTION_ARGS)
 	pathtext = PG_GETARG_TEXT_PP(2);
 	path = dp_path_parse(VARDATA_ANY(pathtext), VARSIZE_ANY_EXHDR(pathtext));
 	history_begin(&h, fcinfo, 3);
-	dp_revisions_begin(&h.store, &h.key, 0);
+	dp_revisions_begin(&h.store, &h.key, PG_INT64_MIN, PG_INT64_MAX);
 	while (h.visible && dp_revisions_next(&h.store, &r))
 	{
 		int64	   *copy = palloc(3 * sizeof(int64));
@@ -582,7 +584,6 @@ dp_versioning_field_history(PG_FUNCTION_ARGS)
 		copy[2] = r.operation;
 		numbers = lappend(numbers, copy);
 	}
-	dp_revisions_end(&h.store);
 	context = AllocSetContextCreate(CurrentMemoryContext, "revision", ALLOCSET_DEFAULT_SIZES);
 	foreach(lc, numbers)
 	{

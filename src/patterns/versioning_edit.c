@@ -308,7 +308,7 @@ read_rows(Versioning *v, const DpKey *key, Snapshot snapshot, int *n)
 
 	*n = 0;
 	dp_revisions_open(&store, v, snapshot);
-	dp_revisions_begin(&store, key, 0);
+	dp_revisions_begin(&store, key, PG_INT64_MIN, PG_INT64_MAX);
 	while (dp_revisions_next(&store, &r))
 	{
 		Row		   *row;

@@ -31,10 +31,19 @@ dp_revisions_document(DpRevisionStore *s, const DpKey *key, int64 revision,
 	DpVersionFound found = DP_VERSION_FOUND;
 	int64		expected = revision + 1;
 
-	dp_revisions_begin(s, key, revision + 1);
-	while (found == DP_VERSION_FOUND && base == NULL && dp_revisions_next(s, &r))
+	dp_revisions_begin(s, key, expected, expected + DP_VERSION_DISTANCE - 1);
+	while (found == DP_VERSION_FOUND && base == NULL)
 	{
 		CHECK_FOR_INTERRUPTS();
+		if (!dp_revisions_next(s, &r))
+		{
+			/* the newest, or a chain that is longer than those that are written now */
+			if ((expected - revision - 1) % DP_VERSION_DISTANCE != 0 || expected == revision + 1)
+				break;
+			dp_revisions_begin(s, key, expected, expected + DP_VERSION_DISTANCE - 1);
+			if (!dp_revisions_next(s, &r))
+				break;
+		}
 		if (r.revision != expected++)
 			found = DP_VERSION_UNKNOWN;
 		else if (r.previous != NULL)
@@ -57,7 +66,6 @@ dp_revisions_document(DpRevisionStore *s, const DpKey *key, int64 revision,
 			deltas[n++] = delta;
 		}
 	}
-	dp_revisions_end(s);
 	if (found != DP_VERSION_FOUND)
 		return found;
 	if (base == NULL)
@@ -89,31 +97,42 @@ dp_revisions_document(DpRevisionStore *s, const DpKey *key, int64 revision,
 	return DP_VERSION_FOUND;
 }
 
+/* Revisions before the newest that are looked at one by one */
+#define NEAR	4
+
 /*
- * Stamps rise with the revisions.  The newest is looked at first, then those
- * before it in steps that double, and between two of them by halves.
+ * Stamps rise with the revisions.  The newest are looked at first.  Of those
+ * before them the one is guessed that is as far between the oldest and these as
+ * the time is, or, every other time, that in the middle.
  */
 bool
-dp_revisions_at(DpRevisionStore *s, const DpKey *key, TimestampTz at, DpRevision *r,
-			   TimestampTz *since, bool *has_since, TimestampTz *until, bool *has_until, bool *newest)
+dp_revisions_at(DpRevisionStore *s, const DpKey *key, int64 newest_number, TimestampTz at, DpRevision *r,
+				TimestampTz *since, bool *has_since, TimestampTz *until, bool *has_until, bool *newest)
 {
-	int64		low;			/* was valid, or is not there */
+	int64		low;			/* was valid */
 	int64		high;			/* came later */
-	int64		step = 1;
+	TimestampTz low_time;
+	TimestampTz high_time = 0;
 	DpRevision	found;
 	TimestampTz t = 0;
 	bool		has;
-	bool		is_low = false; /* low was valid: r is that one */
+	bool		halve = false;
 
 	*has_until = false;
 	*newest = false;
-	if (!dp_revisions_last(s, key, r))
+	*has_since = true;
+	if (newest_number > 0)
+	{
+		dp_revisions_begin(s, key, newest_number - NEAR, newest_number);
+		if (!dp_revisions_before(s, r))
+			newest_number = 0;
+	}
+	if (newest_number <= 0 && !dp_revisions_last(s, key, r))
 		return false;
 	if (since_of(s, r, &t, &has) && t <= at)
 	{
 		*newest = true;
 		*since = t;
-		*has_since = true;
 		return true;
 	}
 	if (!has && TIMESTAMP_IS_NOEND(at))
@@ -122,54 +141,66 @@ dp_revisions_at(DpRevisionStore *s, const DpKey *key, TimestampTz at, DpRevision
 		*has_since = false;
 		return true;
 	}
-	high = r->revision;
-	*until = t;
-	*has_until = has;
 
-	for (;;)
+	/* those just before are read on the way */
+	high = r->revision;
+	for (int i = 0;; i++)
 	{
-		low = high - step;
-		if (low < 1 || !dp_revisions_find(s, key, low, &found))
+		*until = high_time = t;
+		*has_until = has;
+		if (i == NEAR || !dp_revisions_before(s, &found))
 			break;
 		if (since_of(s, &found, &t, &has) && t <= at)
 		{
-			is_low = true;
 			*r = found;
 			*since = t;
-			break;
+			return true;
 		}
-		high = low;
-		*until = t;
-		*has_until = has;
-		step *= 2;
+		high = found.revision;
 	}
-	low = Max(low, 0);
+
+	/* the oldest */
+	if (!dp_revisions_find(s, key, 1, &found))
+	{
+		dp_revisions_begin(s, key, PG_INT64_MIN, high);
+		if (!dp_revisions_next(s, &found))
+			return false;
+	}
+	if (!since_of(s, &found, &t, &has) || t > at)
+		return false;
+	*r = found;
+	*since = low_time = t;
+	low = found.revision;
 	while (high - low > 1)
 	{
 		int64		middle = low + (high - low) / 2;
 
 		CHECK_FOR_INTERRUPTS();
-		if (!dp_revisions_find(s, key, middle, &found))
+		if (!halve && *has_until && high_time > low_time)
 		{
-			low = middle;
-			is_low = false;
+			double		part = ((double) at - (double) low_time) / ((double) high_time - (double) low_time);
+
+			middle = low + (int64) (part * (double) (high - low));
+			middle = Max(Min(middle, high - 1), low + 1);
 		}
-		else if (since_of(s, &found, &t, &has) && t <= at)
+		halve = !halve;
+		if (!dp_revisions_find(s, key, middle, &found))
+			return false;		/* one is missing: pattern_check() tells */
+		if (since_of(s, &found, &t, &has) && t <= at)
 		{
 			low = middle;
-			is_low = true;
+			low_time = t;
 			*r = found;
 			*since = t;
 		}
 		else
 		{
 			high = middle;
-			*until = t;
+			*until = high_time = t;
 			*has_until = has;
 		}
 	}
-	*has_since = true;
-	return is_low;
+	return true;
 }
 
 /* Since when a revision is valid: false, and has false, where its transaction has not committed. */

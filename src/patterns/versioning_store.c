@@ -32,7 +32,6 @@
 #include "bson/catalog.h"
 #include "patterns/versioning.h"
 
-static void start_scan(DpRevisionStore *s, const DpKey *key, int nkeys);
 static bool read_row(DpRevisionStore *s, ScanDirection direction, DpRevision *r);
 static void open_changes(DpRevisionStore *s);
 static DpRevisionIndexes *indexes_of(Versioning *v, Relation rel, DpRevisionIndexes **kept);
@@ -66,13 +65,18 @@ dp_revisions_open(DpRevisionStore *s, Versioning *v, Snapshot snapshot)
 		ScanKeyInit(&s->keys[i], i + 1, BTEqualStrategyNumber, get_opcode(operator), (Datum) 0);
 		s->keys[i].sk_collation = s->revisions_key->rd_indcollation[i];
 	}
+	ScanKeyInit(&s->keys[v->decl->nkeys], v->decl->nkeys + 1, BTGreaterEqualStrategyNumber, F_INT8GE, (Datum) 0);
+	ScanKeyInit(&s->keys[v->decl->nkeys + 1], v->decl->nkeys + 1, BTLessEqualStrategyNumber, F_INT8LE, (Datum) 0);
 	s->row = table_slot_create(s->revisions, NULL);
 }
 
 void
 dp_revisions_close(DpRevisionStore *s)
 {
-	dp_revisions_end(s);
+	if (s->scan != NULL)
+		index_endscan(s->scan);
+	if (s->change_scan != NULL)
+		index_endscan(s->change_scan);
 	ExecDropSingleTupleTableSlot(s->row);
 	index_close(s->revisions_key, NoLock);
 	table_close(s->revisions, NoLock);
@@ -87,37 +91,32 @@ dp_revisions_close(DpRevisionStore *s)
 bool
 dp_revisions_find(DpRevisionStore *s, const DpKey *key, int64 revision, DpRevision *r)
 {
-	bool		found;
-
-	s->keys[key->n].sk_strategy = BTEqualStrategyNumber;
-	fmgr_info(F_INT8EQ, &s->keys[key->n].sk_func);
-	s->keys[key->n].sk_argument = Int64GetDatum(revision);
-	start_scan(s, key, key->n + 1);
-	found = read_row(s, ForwardScanDirection, r);
-	index_endscan(s->scan);
-	s->scan = NULL;
-	return found;
+	dp_revisions_begin(s, key, revision, revision);
+	return read_row(s, ForwardScanDirection, r);
 }
 
 bool
 dp_revisions_last(DpRevisionStore *s, const DpKey *key, DpRevision *r)
 {
-	bool		found;
-
-	start_scan(s, key, key->n);
-	found = read_row(s, BackwardScanDirection, r);
-	index_endscan(s->scan);
-	s->scan = NULL;
-	return found;
+	dp_revisions_begin(s, key, PG_INT64_MIN, PG_INT64_MAX);
+	return read_row(s, BackwardScanDirection, r);
 }
 
+/*
+ * The scan is begun once and then only told to look for something else.
+ */
 void
-dp_revisions_begin(DpRevisionStore *s, const DpKey *key, int64 from)
+dp_revisions_begin(DpRevisionStore *s, const DpKey *key, int64 from, int64 upto)
 {
-	s->keys[key->n].sk_strategy = BTGreaterEqualStrategyNumber;
-	fmgr_info(F_INT8GE, &s->keys[key->n].sk_func);
-	s->keys[key->n].sk_argument = Int64GetDatum(from);
-	start_scan(s, key, key->n + 1);
+	int			i;
+
+	for (i = 0; i < key->n; i++)
+		s->keys[i].sk_argument = key->values[i];
+	s->keys[i].sk_argument = Int64GetDatum(from);
+	s->keys[i + 1].sk_argument = Int64GetDatum(upto);
+	if (s->scan == NULL)
+		s->scan = dp_index_beginscan(s->revisions, s->revisions_key, s->snapshot, key->n + 2);
+	index_rescan(s->scan, s->keys, key->n + 2, NULL, 0);
 }
 
 bool
@@ -126,25 +125,10 @@ dp_revisions_next(DpRevisionStore *s, DpRevision *r)
 	return read_row(s, ForwardScanDirection, r);
 }
 
-void
-dp_revisions_end(DpRevisionStore *s)
+bool
+dp_revisions_before(DpRevisionStore *s, DpRevision *r)
 {
-	if (s->scan != NULL)
-		index_endscan(s->scan);
-	s->scan = NULL;
-}
-
-/* A scan of the revisions of a key by the first columns of the index. */
-static void
-start_scan(DpRevisionStore *s, const DpKey *key, int nkeys)
-{
-	int			i;
-
-	dp_revisions_end(s);
-	for (i = 0; i < key->n; i++)
-		s->keys[i].sk_argument = key->values[i];
-	s->scan = dp_index_beginscan(s->revisions, s->revisions_key, s->snapshot, nkeys);
-	index_rescan(s->scan, s->keys, nkeys, NULL, 0);
+	return read_row(s, BackwardScanDirection, r);
 }
 
 /* The next row of the scan. */
@@ -184,7 +168,6 @@ bool
 dp_revisions_since(DpRevisionStore *s, int64 change, TimestampTz *since, text **who, FullTransactionId *transaction)
 {
 	const AttrNumber *columns = s->v->change_columns;
-	IndexScanDesc scan;
 	ScanKeyData key;
 	bool		isnull;
 
@@ -196,11 +179,12 @@ dp_revisions_since(DpRevisionStore *s, int64 change, TimestampTz *since, text **
 	}
 	open_changes(s);
 	ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(change));
-	scan = dp_index_beginscan(s->changes, s->changes_key, s->snapshot, 1);
-	index_rescan(scan, &key, 1, NULL, 0);
+	if (s->change_scan == NULL)
+		s->change_scan = dp_index_beginscan(s->changes, s->changes_key, s->snapshot, 1);
+	index_rescan(s->change_scan, &key, 1, NULL, 0);
 	s->known = true;
 	s->change = change;
-	s->stamped = index_getnext_slot(scan, ForwardScanDirection, s->change_row);
+	s->stamped = index_getnext_slot(s->change_scan, ForwardScanDirection, s->change_row);
 	if (s->stamped)
 	{
 		*since = s->since = DatumGetTimestampTz(slot_getattr(s->change_row, columns[1], &isnull));
@@ -213,7 +197,6 @@ dp_revisions_since(DpRevisionStore *s, int64 change, TimestampTz *since, text **
 		if (transaction != NULL)
 			*transaction = DatumGetFullTransactionId(slot_getattr(s->change_row, columns[3], &isnull));
 	}
-	index_endscan(scan);
 	return s->stamped;
 }
 

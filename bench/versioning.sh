@@ -1,0 +1,99 @@
+#!/bin/bash
+# Single updates by two clients of a plain collection, of one with a history, and of one with the trigger that a person would write;
+# then reads of one document by its key, as it is and as it was, among a million revisions. Turn by turn; throughput is compared.
+#
+# versioning.sh CLUSTER SECONDS [SCALE]
+set -eu
+cluster=$1 seconds=$2 scale=${3:-100}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+ask() { "$cluster" psql -XqAt -v ON_ERROR_STOP=1 "$@"; }
+ask <<SQL
+SET client_min_messages = warning;
+DROP SCHEMA IF EXISTS versioning_bench CASCADE;
+CREATE SCHEMA versioning_bench;
+SET search_path = versioning_bench, public;
+SELECT collection_create('plain'), collection_create('ours'), collection_create('hand'), collection_create('many') \g /dev/null
+SELECT versioning_enable('ours'), versioning_enable('many') \g /dev/null
+CREATE TABLE hand_history (key bson_value, revision int, since timestamptz, until timestamptz, who name, doc bson, PRIMARY KEY (key, revision));
+CREATE FUNCTION hand() RETURNS trigger LANGUAGE plpgsql SET search_path = versioning_bench, public AS \$\$
+DECLARE
+  r int := coalesce((OLD.doc ->> 'revision')::int, 1);
+BEGIN
+  IF NEW.doc = OLD.doc THEN
+    RETURN NEW;
+  ELSIF (NEW.doc ->> 'revision')::int <> r THEN
+    RAISE EXCEPTION 'the document has been changed' USING ERRCODE = '40001';
+  END IF;
+  NEW.doc := bson_set(NEW.doc, 'revision', r + 1);
+  UPDATE hand_history h SET until = clock_timestamp() WHERE h.key = OLD._id AND h.revision = r;
+  INSERT INTO hand_history VALUES (OLD._id, r + 1, clock_timestamp(), NULL, current_user, NEW.doc);
+  RETURN NEW;
+END \$\$;
+CREATE TRIGGER hand BEFORE UPDATE ON hand FOR EACH ROW EXECUTE FUNCTION hand();
+CREATE TABLE source AS
+  SELECT bson_build('_id', i, 'holder', 'Ada Lovelace ' || i, 'cover', 1000, 'from', timestamptz '2026-01-01',
+                    'riders', (SELECT bson_agg(bson_build('name', md5(i || 'r' || j), 'premium', j * 1.5::float8, 'text', md5(j || 'x' || i))) FROM generate_series(1, 20) j),
+                    'terms', (SELECT string_agg(md5(i || 't' || j), '') FROM generate_series(1, 54) j)) AS doc
+  FROM generate_series(1, 2000) i;
+INSERT INTO plain (doc) SELECT doc FROM source;
+INSERT INTO ours (doc) SELECT doc FROM source;
+INSERT INTO hand (doc) SELECT doc FROM source;
+INSERT INTO hand_history SELECT _id, 1, clock_timestamp(), NULL, current_user, doc FROM hand;
+INSERT INTO many (doc) SELECT bson_build('_id', i, 'holder', 'Ada Lovelace ' || i, 'cover', 0, 'riders', ARRAY[md5(i || 'a'), md5(i || 'b'), md5(i || 'c')], 'terms', md5(i::text))
+  FROM generate_series(1, 950 * $scale) i;
+DO \$\$
+BEGIN
+  FOR r IN 2 .. 10 LOOP
+    UPDATE many SET doc = bson_set(doc, 'cover', r);
+    COMMIT;
+  END LOOP;
+  FOR r IN 1 .. 500 * $scale LOOP
+    UPDATE many SET doc = bson_set(doc, 'cover', r) WHERE _id = 1;
+    IF r % 10 = 0 THEN COMMIT; END IF;
+  END LOOP;
+END \$\$;
+VACUUM ANALYZE;
+SQL
+for table in plain ours hand; do
+  cat >"$dir/$table" <<SQL
+\\set id random(1, 2000)
+\\set cover random(1, 1000000)
+UPDATE versioning_bench.$table SET doc = public.bson_set(doc, 'cover', :cover::int) WHERE _id = :id::int;
+SQL
+done
+last=$((950 * scale))
+fifth=$(ask -c "SELECT since FROM versioning_bench.many_history WHERE key = 2 AND revision = 5")
+half=$(ask -c "SELECT since FROM versioning_bench.many_history WHERE key = 1 AND revision = $((250 * scale))")
+printf '%s\n' "\\set id random(2, $last)" 'SELECT doc FROM versioning_bench.many WHERE _id = :id::int;' >"$dir/read"
+printf '%s\n' "\\set id random(2, $last)" "SELECT doc FROM public.versioning_as_of('versioning_bench.many', '$fifth') WHERE key = :id::int;" >"$dir/fifth"
+printf '%s\n' "\\set id random(2, $last)" 'SELECT public.versioning_at('"'versioning_bench.many'"', :id::int, 5);' >"$dir/at"
+printf '%s\n' '\set id random(2, 3)' "SELECT doc FROM public.versioning_as_of('versioning_bench.many', '$half') WHERE key = 1;" >"$dir/one"
+chmod -R a+rX "$dir"
+
+# transactions per second: run SCRIPT CLIENTS
+run() {
+  "$cluster" run pgbench -n -M prepared -c "$2" -j "$2" -T "$seconds" -f "$dir/$1" 2>"$dir/errors" |
+    awk '/^tps/ { print $3; found = 1 } END { exit !found }' || { cat "$dir/errors" >&2; exit 1; }
+}
+median() { sort -g | awk '{ a[NR] = $1 } END { print a[int((NR + 1) / 2)] }'; }
+
+# compare NAME BAR BASE OURS CLIENTS: base and ours per second, ours beside base (with a bar above 1: base beside ours)
+compare() {
+  for ((round = 0; round < 5; round++)); do echo "$(run "$3" "$5") $(run "$4" "$5")"; done >"$dir/rates"
+  awk -v name="$1" -v bar="$2" -v b="$(awk '{ print $1 }' "$dir/rates" | median)" -v o="$(awk '{ print $2 }' "$dir/rates" | median)" '
+    { r = bar > 1 ? $1 / $2 : $2 / $1; if (!low || r < low) low = r; if (r > high) high = r }
+    END { r = bar > 1 ? b / o : o / b
+          printf "%-42s %8.0f %8.0f %7.3f   %.2f  %s   %.3f-%.3f\n", name, b, o, r, bar, (bar > 1 ? r > bar : r < bar) ? "MISSED" : "      ", low, high }' "$dir/rates"
+}
+echo 'throughput, documents of 4 KB                 base/s   ours/s   ratio   bar            spread'
+compare 'update, ours to plain' 0.6 plain ours 2
+for ((round = 0; round < 5; round++)); do echo "$(run ours 2) $(run hand 2)"; done >"$dir/rates"
+awk -v b="$(awk '{ print $1 }' "$dir/rates" | median)" -v o="$(awk '{ print $2 }' "$dir/rates" | median)" \
+  'BEGIN { printf "%-42s %8.0f %8.0f %7.3f   0.70  %s\n", "update, PL/pgSQL to ours", b, o, o / b, o / b > 0.7 ? "MISSED" : "" }'
+echo
+echo "time of a read among $(ask -c 'SELECT count(*) FROM versioning_bench.many_revisions') revisions         now/s   then/s   ratio   bar            spread"
+compare 'as of, five revisions ago' 3 read fifth 1
+compare 'versioning_at, five revisions ago' 3 read at 1
+compare "as of, in the middle of $((500 * scale)) revisions" 3 read one 1
+ask -c 'SET client_min_messages = warning' -c 'DROP SCHEMA versioning_bench CASCADE'
