@@ -112,7 +112,7 @@ version_before(SchemaVersioning *s, TriggerData *trigdata)
 		if (!old_null && datum_image_eq(old, doc, false, -1))
 			return tuple;
 	}
-	if (!dp_decl_maintained(s->decl) || dp_marked(s->decl->target, s->decl->name) == DP_MARK_INTERNAL)
+	if (!dp_decl_maintained(s->decl) || dp_schema_versioning_migrates(s->decl))
 		return tuple;
 
 	at = dp_versions_find(s->versions, dp_versions_of(s->versions, doc, &absent));

@@ -124,6 +124,9 @@ extern void dp_schema_versioning_check(const SchemaVersioning *s, struct varlena
 /* The functions that a trigger's condition refers to, and their versions, if it has any (palloc'd, or NULL). */
 extern int	dp_schema_versioning_refers(const Trigger *trigger, int32 **versions, Oid **functions);
 
+/* Whether the trigger of the declaration is called for what a migration writes. */
+extern bool dp_schema_versioning_migrates(const DpDecl *decl);
+
 /*
  * The functions that were generated for a table go with it: records that they
  * depend on it, as pg_dump does not.  Called when a trigger was created.

@@ -62,6 +62,16 @@ typedef struct Batch
 	Datum	   *failed;			/* the key of the one that could not be migrated */
 } Batch;
 
+/* The migration that is going on in this session */
+typedef struct Migration
+{
+	Oid			relid;
+	const char *name;
+	int			depth;			/* triggers that were running when it began */
+} Migration;
+
+static Migration migration;
+
 static void batch_run(Batch *b);
 static bool batch_try(Batch *b, MemoryContext context, ErrorData **error);
 static void key_note(Batch *b);
@@ -176,6 +186,7 @@ static bool
 batch_try(Batch *b, MemoryContext context, ErrorData **error)
 {
 	ResourceOwner owner = CurrentResourceOwner;
+	Migration	outer = migration;
 	volatile bool ok = false;
 
 	BeginInternalSubTransaction(NULL);
@@ -191,6 +202,7 @@ batch_try(Batch *b, MemoryContext context, ErrorData **error)
 		ErrorData  *caught;
 		int			category;
 
+		migration = outer;
 		MemoryContextSwitchTo(context);
 		caught = CopyErrorData();
 		key_note(b);
@@ -203,6 +215,7 @@ batch_try(Batch *b, MemoryContext context, ErrorData **error)
 		*error = caught;
 	}
 	PG_END_TRY();
+	migration = outer;
 	MemoryContextSwitchTo(context);
 	CurrentResourceOwner = owner;
 	return ok;
@@ -252,7 +265,7 @@ batch_run(Batch *b)
 
 		filter = dp_filter_compile(&spec, DP_FILTER_DOCUMENT, NULL);
 	}
-	w = dp_writer_open(b->rel, dp_decl_find(b->rel, DP_SCHEMA_VERSIONING, b->name)->doc_column, 0, b->name);
+	w = dp_writer_open(b->rel, dp_decl_find(b->rel, DP_SCHEMA_VERSIONING, b->name)->doc_column, DP_WRITE_ORDINARY, NULL);
 	/* now that it is locked the declaration stays as it is */
 	decl = dp_decl_find(b->leaf, DP_SCHEMA_VERSIONING, b->name);
 	s = dp_schema_versioning(decl);
@@ -264,6 +277,9 @@ batch_run(Batch *b)
 				 errdetail("It is not known, or newer than the current version %d.", s->current)));
 	dp_writer_skip(w, own_trigger);
 	dp_owner_begin(decl->owner, &self);
+	migration.relid = decl->target;
+	migration.name = b->name;
+	migration.depth = dp_trigger_depth();
 	place_set(&first, b->first);
 	place_set(&last, b->last);
 	dp_writer_scan(w, b->leaf, &first, &last);
@@ -288,6 +304,17 @@ batch_run(Batch *b)
 	dp_writer_close(w);
 	dp_owner_end(&self);
 	MemoryContextDelete(row);
+}
+
+/*
+ * Whether the trigger of the declaration is called for what a migration writes,
+ * which is in order; not for what other triggers write meanwhile.
+ */
+bool
+dp_schema_versioning_migrates(const DpDecl *decl)
+{
+	return unlikely(OidIsValid(migration.relid)) && migration.relid == decl->target &&
+		migration.depth == dp_trigger_depth() - 1 && strcmp(migration.name, decl->name) == 0;
 }
 
 /* The current row; whether it was written. */

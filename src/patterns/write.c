@@ -76,7 +76,7 @@ dp_writer_open(Oid relid, const char *column, int flags, const char *mark)
 	w->column = column != NULL ? pstrdup(column) : NULL;
 	w->flags = flags;
 	w->mark_name = mark != NULL ? pstrdup(mark) : NULL;
-	w->mark_kind = mark != NULL ? DP_MARK_INTERNAL : DP_MARK_DERIVED;
+	w->mark_kind = (flags & DP_WRITE_ORDINARY) ? DP_MARK_NONE : mark != NULL ? DP_MARK_INTERNAL : DP_MARK_DERIVED;
 	w->rel = table_open(relid, RowExclusiveLock);
 	if (w->rel->rd_rel->relkind != RELKIND_RELATION && w->rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		ereport(ERROR,
@@ -366,7 +366,7 @@ run_update(DpWriter *w, struct varlena *doc)
 
 	dp_act_as(w->root->facts->owner, &saved);
 	dp_mark_push(&mark, RelationGetRelid(w->rel), w->mark_name, w->mark_kind);
-	mark.doc = doc;
+	mark.doc = w->mark_kind != DP_MARK_NONE ? doc : NULL;
 	PG_TRY();
 	{
 		statement_begin(w, CMD_UPDATE);
@@ -394,7 +394,7 @@ run_insert(DpWriter *w, struct varlena *doc)
 
 	dp_act_as(w->root->facts->owner, &saved);
 	dp_mark_push(&mark, RelationGetRelid(w->rel), w->mark_name, w->mark_kind);
-	mark.doc = doc;
+	mark.doc = w->mark_kind != DP_MARK_NONE ? doc : NULL;
 	PG_TRY();
 	{
 		statement_begin(w, CMD_INSERT);
@@ -614,7 +614,7 @@ insert_statement(DpWriter *w, const Datum *values, const bool *nulls)
 	}
 	dp_act_as(w->root->facts->owner, &saved);
 	dp_mark_push(&mark, RelationGetRelid(w->rel), w->mark_name, w->mark_kind);
-	if (w->root->doc > 0 && !nulls[w->root->doc - 1])
+	if (w->mark_kind != DP_MARK_NONE && w->root->doc > 0 && !nulls[w->root->doc - 1])
 		mark.doc = PG_DETOAST_DATUM_PACKED(values[w->root->doc - 1]);
 	PG_TRY();
 	{

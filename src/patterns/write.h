@@ -73,6 +73,7 @@ extern DpLookup *dp_lookup_call(Oid relid, const char *column, const char *funct
 								MemoryContext context);
 
 /* Options of a writer */
+#define DP_WRITE_ORDINARY	0x02	/* not marked: for triggers it is a write as any other */
 #define DP_WRITE_LATEST		0x01	/* writes over what the transaction's snapshot does not show: for tables that are ours alone */
 
 /*
