@@ -4,7 +4,7 @@ SET client_min_messages = warning;
 SET timezone = 'UTC';
 \pset fieldsep '\n'
 \set seed 0.1415
-SELECT plan(95);
+SELECT plan(97);
 SELECT diag('seed ' || :seed);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 -- What happened since the last call.
@@ -132,6 +132,16 @@ SELECT hasnt_relation('t_keys');
 SELECT is(pattern_disable('t', 'feed', keep_data => true), 0::bigint, 'and leaves its table if it is told to');
 SELECT ok((SELECT count(*) > 1 FROM t_feed), 'which is an ordinary one');
 DROP TABLE t_feed; DROP TABLE t;
+
+-- A transaction that is prepared has not ended
+CREATE TABLE t (id int PRIMARY KEY, doc bson);
+SELECT change_feed_enable('t', notify => false) \g /dev/null
+BEGIN; INSERT INTO t VALUES (1, '{}'); PREPARE TRANSACTION 'dp_feed';
+INSERT INTO t VALUES (2, '{}');
+SELECT is((SELECT count(*) FROM change_feed_read('t')), 0::bigint, 'a prepared transaction holds readers back');
+COMMIT PREPARED 'dp_feed';
+SELECT results_eq($$SELECT key FROM change_feed_read('t')$$, $$VALUES ('1'::bson_value), ('2')$$, 'until it ends');
+DROP TABLE t CASCADE;
 
 -- Rights and hostile names
 CREATE ROLE dp_follower; CREATE ROLE dp_maker;
