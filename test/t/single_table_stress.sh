@@ -57,7 +57,7 @@ stress_run alone $(((seconds + 1) / 2))
 stress_run mixed $(((seconds + 1) / 2))
 ask "SELECT format('# %s items, %s increments', (SELECT count(*) FROM app), (SELECT count(*) FROM counted))"
 is "$(stress_count 40P01 alone)" 0 'no statement waited for one that waited for it'
-is "$(stress_others 'ERROR:  23514: the condition.*\|ERROR:  23505.*app_pkey.*\|ERROR:  55000: conflicting row is not visible.*')" '' 'errors are conditions, keys that are taken and serialization failures'
+is "$(stress_others 'ERROR:  23514: the condition.*\|ERROR:  23505.*app_pkey.*\|ERROR:  55000: conflicting row is not visible.*\|ERROR:  44000: new row violates check.*')" '' 'errors are conditions, keys that are taken and serialization failures'
 is "$(ask 'SELECT * FROM bad LIMIT 3')" '' 'the items were true at any moment'
 is "$(ask "SELECT single_table_purge('app') >= 0 AND (SELECT count(*) = 0 FROM pattern_check())")" t 'and are true afterwards'
 is "$(ask "SELECT string_agg(id || ':' || n, ' ' ORDER BY id) FROM (SELECT (doc -> 'id')::int AS id, (doc -> 'version')::int AS n FROM app_user) v")" \
