@@ -712,10 +712,20 @@ follow_write(Follow *f)
 		CHECK_FOR_INTERRUPTS();
 		(void) dp_query_put(q, f->w, &f->kept.images[i]);
 	}
-	for (i = 0; i < f->come.n; i++)
+	CHECK_FOR_INTERRUPTS();
+	if (f->come.n == 1)
+		dp_writer_insert_row(f->w, f->come.images[0].values, f->come.images[0].nulls);
+	else if (f->come.n > 1)
 	{
-		CHECK_FOR_INTERRUPTS();
-		dp_writer_insert_row(f->w, f->come.images[i].values, f->come.images[i].nulls);
+		Datum	  **values = palloc(sizeof(Datum *) * f->come.n);
+		bool	  **nulls = palloc(sizeof(bool *) * f->come.n);
+
+		for (i = 0; i < f->come.n; i++)
+		{
+			values[i] = f->come.images[i].values;
+			nulls[i] = f->come.images[i].nulls;
+		}
+		dp_writer_insert_rows(f->w, values, nulls, f->come.n);
 	}
 	memset(&f->gone, 0, sizeof(Rows));
 	memset(&f->kept, 0, sizeof(Rows));

@@ -23,6 +23,10 @@
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
 
+/* How the names of guards of query tables begin */
+#define GUARD	"zz_docpatterns_90_query_table"
+
+static bool is_guard(const Trigger *trigger);
 static bool source_image(QueryTable *q, const Datum *key, bool lock, QueryImage *image);
 static void image_of_row(const QueryTable *q, HeapTuple tuple, TupleDesc desc, QueryImage *image);
 static bool is_ours(const QueryTable *q, AttrNumber attnum);
@@ -32,7 +36,17 @@ static void column_sql(StringInfo sql, const QueryTable *q, const QueryColumn *c
 DpWriter *
 dp_query_writer(const QueryTable *q)
 {
-	return dp_writer_open(q->table, NULL, DP_WRITE_LATEST, q->decl->name);
+	DpWriter   *w = dp_writer_open(q->table, NULL, DP_WRITE_LATEST, q->decl->name);
+
+	dp_writer_skip(w, is_guard);
+	return w;
+}
+
+/* The table's guard lets everything pass that is written here. */
+static bool
+is_guard(const Trigger *trigger)
+{
+	return trigger->tgnargs == 3 && strncmp(trigger->tgname, GUARD, strlen(GUARD)) == 0;
 }
 
 /*

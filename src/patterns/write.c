@@ -40,6 +40,9 @@
 /* So many new rows are written one after the other before the entries of the next ones are kept together */
 #define FRESH_ROWS	64
 
+/* So many new rows are put into a table at once */
+#define MANY_ROWS	128
+
 static void leaf_arm(DpWriter *w, DpWriteLeaf *leaf);
 static void leaf_indexes(DpWriter *w, DpWriteLeaf *leaf);
 static bool leaf_batches(DpWriteLeaf *leaf);
@@ -51,6 +54,7 @@ static DpWriteResult write_delete(DpWriter *w, DpWriteLeaf *leaf);
 static void write_insert(DpWriter *w, DpWriteLeaf *leaf);
 static DpWriteResult run_update(DpWriter *w, struct varlena *doc);
 static void run_insert(DpWriter *w, struct varlena *doc);
+static void write_many(DpWriter *w, DpWriteLeaf *leaf, Datum *const *values, bool *const *nulls, int n);
 static void insert_statement(DpWriter *w, const Datum *values, const bool *nulls);
 static void check_row(DpWriter *w, DpWriteLeaf *leaf, TupleTableSlot *slot);
 static void all_columns(DpWriter *w);
@@ -118,6 +122,7 @@ dp_writer_close(DpWriter *w)
 {
 	int64		rows = w->rows;
 	ListCell   *lc;
+	int			i;
 
 	dp_write_clear(w);
 	dp_write_scan_end(w);
@@ -146,6 +151,8 @@ dp_writer_close(DpWriter *w)
 		if (leaf->written != NULL)
 			ExecDropSingleTupleTableSlot(leaf->written);
 	}
+	for (i = 0; w->many != NULL && i < MANY_ROWS && w->many[i] != NULL; i++)
+		ExecDropSingleTupleTableSlot(w->many[i]);
 	ExecResetTupleTable(w->estate->es_tupleTable, false);	/* slots of triggers */
 	ExecCloseResultRelations(w->estate);
 	foreach(lc, w->leaves)
@@ -355,6 +362,45 @@ dp_writer_insert_row(DpWriter *w, const Datum *values, const bool *nulls)
 	run_insert(w, NULL);
 }
 
+/*
+ * New rows, pages of them at a time.
+ */
+void
+dp_writer_insert_rows(DpWriter *w, Datum *const *values, bool *const *nulls, int n)
+{
+	DpWriteLeaf *leaf = w->root;
+	TriggerDesc *triggers = leaf->info->ri_TrigDesc;
+	MemoryContext old;
+	DpActing	saved;
+	DpMark		mark;
+	int			i;
+
+	if (n < 2 || w->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ||
+		(triggers != NULL && (triggers->trig_insert_before_row || triggers->trig_insert_after_row || triggers->trig_insert_new_table)))
+	{
+		for (i = 0; i < n; i++)
+			dp_writer_insert_row(w, values[i], nulls[i]);
+		return;
+	}
+	old = MemoryContextSwitchTo(w->context);
+	dp_act_as(leaf->facts->owner, &saved);
+	dp_mark_push(&mark, RelationGetRelid(w->rel), w->mark_name, w->mark_kind);
+	PG_TRY();
+	{
+		statement_begin(w, CMD_INSERT);
+		for (i = 0; i < n; i += MANY_ROWS)
+			write_many(w, leaf, values + i, nulls + i, Min(MANY_ROWS, n - i));
+	}
+	PG_FINALLY();
+	{
+		dp_mark_pop(&mark);
+		dp_act_end(&saved);
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(old);
+	ResetPerTupleExprContext(w->estate);
+}
+
 /* Update the current row to what is in the slot, as the owner and marked. */
 static DpWriteResult
 run_update(DpWriter *w, struct varlena *doc)
@@ -536,6 +582,37 @@ write_insert(DpWriter *w, DpWriteLeaf *leaf)
 		recheck = dp_insert_index_tuples(leaf->info, slot, w->estate);
 	if ((triggers != NULL && triggers->trig_insert_after_row) || w->capture[CMD_INSERT] != NULL)
 		ExecARInsertTriggers(w->estate, leaf->info, slot, recheck, w->capture[CMD_INSERT]);
+}
+
+/* Insert up to MANY_ROWS rows of a table without triggers for rows. */
+static void
+write_many(DpWriter *w, DpWriteLeaf *leaf, Datum *const *values, bool *const *nulls, int n)
+{
+	int			natts = RelationGetDescr(leaf->rel)->natts;
+	int			i;
+
+	if (w->many == NULL)
+		w->many = palloc0(sizeof(TupleTableSlot *) * MANY_ROWS);
+	for (i = 0; i < n; i++)
+	{
+		if (w->many[i] == NULL)
+			w->many[i] = MakeSingleTupleTableSlot(RelationGetDescr(leaf->rel), &TTSOpsVirtual);
+		else
+			ExecClearTuple(w->many[i]);
+		memcpy(w->many[i]->tts_values, values[i], sizeof(Datum) * natts);
+		memcpy(w->many[i]->tts_isnull, nulls[i], sizeof(bool) * natts);
+		ExecStoreVirtualTuple(w->many[i]);
+		w->many[i]->tts_tableOid = RelationGetRelid(leaf->rel);
+		check_row(w, leaf, w->many[i]);
+	}
+	table_multi_insert(leaf->rel, w->many, n, GetCurrentCommandId(true), 0, NULL);
+	w->rows += n;
+	leaf_indexes(w, leaf);
+	for (i = 0; i < n && leaf->info->ri_NumIndices > 0; i++)
+	{
+		(void) dp_insert_index_tuples(leaf->info, w->many[i], w->estate);
+		ResetPerTupleExprContext(w->estate);
+	}
 }
 
 /* Generated columns, constraints, and the bounds of the partition. */

@@ -85,8 +85,8 @@ extern DpLookup *dp_lookup_call(Oid relid, const char *column, const char *funct
 extern DpWriter *dp_writer_open(Oid relid, const char *column, int flags, const char *mark);
 
 /*
- * BEFORE ROW triggers for which skip() is true are not called where no others
- * are there: for those that would find nothing to do in what is written.  Right
+ * Triggers for which skip() is true are not called where no others of their
+ * kind are there: for those that would find nothing to do in what is written.  Right
  * after dp_writer_open().
  */
 extern void dp_writer_skip(DpWriter *w, bool (*skip) (const Trigger *trigger));
@@ -201,5 +201,8 @@ extern DpWriteResult dp_writer_update_row(DpWriter *w, const Datum *values, cons
  */
 extern void dp_writer_insert(DpWriter *w, struct varlena *doc);
 extern void dp_writer_insert_row(DpWriter *w, const Datum *values, const bool *nulls);
+
+/* Many new rows, all columns of each: less is done for each where no triggers for rows are there. */
+extern void dp_writer_insert_rows(DpWriter *w, Datum *const *values, bool *const *nulls, int n);
 
 #endif							/* DP_PATTERNS_WRITE_H */

@@ -90,8 +90,9 @@ struct DpWriter
 	bool		doubtful;		/* it may have become another row */
 	struct varlena *doc;
 
-	/* defaults of new rows */
+	/* new rows: defaults, and many of them */
 	ExprState **defaults;
+	TupleTableSlot **many;
 };
 
 /* write.c: a table or partition, opened for writing; the current context is the writer's. */
