@@ -20,8 +20,9 @@
  * partition; then the partition is locked as a group (derive.h), and what it
  * shows is read anew.
  *
- * query_table.c knows images and follows statements, query_table_write.c
- * settles single rows and partitions, query_table_calls.c has the SQL functions.
+ * query_table.c knows declarations and images, query_table_follow.c follows
+ * statements, query_table_write.c writes rows and partitions, query_table_calls.c
+ * has the SQL functions.
  */
 #ifndef DP_PATTERNS_QUERY_TABLE_H
 #define DP_PATTERNS_QUERY_TABLE_H
@@ -139,7 +140,7 @@ extern int64 dp_query_settle_partition(QueryTable *q, DpWriter *w, const Datum *
 /* Takes all rows away that do not follow from the source (any more).  Returns the number of rows written. */
 extern int64 dp_query_sweep(QueryTable *q);
 
-/* change.c: handles what statements do to sources */
+/* query_table_follow.c, for change.c: handles what statements do to sources */
 struct DpChanges;
 extern void dp_query_table_changed(struct DpChanges *changes);
 
