@@ -31,6 +31,10 @@ CREATE FUNCTION _attribute_is_wide(doc bson, options bson) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_attribute_is_wide_document' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
 COMMENT ON FUNCTION _attribute_is_wide(bson, bson) IS 'whether a document has fields that are not packed';
 
+CREATE FUNCTION _attribute_is_pending(doc bson, options bson) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_attribute_is_pending' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
+COMMENT ON FUNCTION _attribute_is_pending(bson, bson) IS 'whether a document has another shape than the options want';
+
 CREATE FUNCTION _attribute_meant(options bson, name text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_attribute_meant' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION _attribute_meant(bson, text) IS 'whether a field of that name is packed';
@@ -307,11 +311,11 @@ DECLARE
   p record;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._attribute_parts(rel, name) q;
-  RETURN format('SELECT %s AS key FROM %s AS b WHERE @extschema@._attribute_is_wide(%s, %L::@extschema@.bson) ORDER BY %s',
+  RETURN format('SELECT %s AS key FROM %s AS b WHERE @extschema@._attribute_is_pending(%s, %L::@extschema@.bson) ORDER BY %s',
                 p.key_row, p.base, p.doc, p.full_options::text, p.key_list);
 END
 $$;
-COMMENT ON FUNCTION _attribute_pending(regclass, text) IS 'SQL text: keys of rows with fields that are not packed';
+COMMENT ON FUNCTION _attribute_pending(regclass, text) IS 'SQL text: keys of rows that have not the shape that is wanted';
 
 CREATE FUNCTION _attribute_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -378,11 +382,11 @@ BEGIN
   SELECT q.* INTO p FROM @extschema@._attribute_parts(rel, name) q;
   options := p.options;
   FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
-    IF c.key NOT IN ('into_field', 'pattern', 'prefix', 'paths', 'name_field', 'value_field', 'qualifiers', 'qualifier_field', 'rename', 'is_unique') THEN
+    IF c.key NOT IN ('into_field', 'pattern', 'prefix', 'paths', 'name_field', 'value_field', 'qualifiers', 'qualifier_field', 'rename', 'is_unique', 'shape') THEN
       RAISE EXCEPTION 'option "%" of the attribute pattern cannot be changed', c.key
-        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are into_field, pattern, prefix, paths, name_field, value_field, qualifiers, qualifier_field, rename and is_unique.';
+        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are into_field, pattern, prefix, paths, name_field, value_field, qualifiers, qualifier_field, rename, is_unique and shape.';
     END IF;
-    IF c.key = 'is_unique' AND @extschema@.bson_typeof(c.value) <> 'bool' OR c.key IN ('into_field', 'value_field') AND @extschema@.bson_typeof(c.value) <> 'string' THEN
+    IF c.key = 'is_unique' AND @extschema@.bson_typeof(c.value) <> 'bool' OR c.key IN ('into_field', 'value_field', 'shape') AND @extschema@.bson_typeof(c.value) <> 'string' THEN
       RAISE EXCEPTION 'option "%" has a value of type %', c.key, @extschema@.bson_typeof(c.value) USING ERRCODE = 'invalid_parameter_value';
     END IF;
     IF @extschema@.bson_typeof(c.value) = 'null' THEN
@@ -399,9 +403,16 @@ BEGIN
     -- members get another shape, those that cannot become fields would keep the old one
     PERFORM @extschema@._attribute_require_fields(rel, name);
   END IF;
+  IF @extschema@.bson_unset(options, 'shape')::text = @extschema@.bson_unset(p.options, 'shape')::text THEN
+    PERFORM @extschema@._attribute_create_trigger(rel, options);
+    IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
+      RAISE NOTICE 'new writes to table % get the other shape', p.base USING HINT = format('CALL pattern_build(%L, %L) brings the documents that are there into it, in batches.', p.base, name);
+    END IF;
+    RETURN;
+  END IF;
   PERFORM @extschema@._attribute_drop_trigger(rel, name);
   PERFORM @extschema@._derive_drop_indexes(rel, 'attribute', name);
-  anew := format('@extschema@._attribute_pack(@extschema@._attribute_unpack(%1$s, %2$L::@extschema@.bson), %3$L::@extschema@.bson)', p.doc, p.full_options::text, full_options::text);
+  anew := CASE WHEN @extschema@.bson_get_text(options, 'shape') = 'wide' THEN format('@extschema@._attribute_unpack(%s, %L::@extschema@.bson)', p.doc, p.full_options::text) ELSE format('@extschema@._attribute_pack(@extschema@._attribute_unpack(%1$s, %2$L::@extschema@.bson), %3$L::@extschema@.bson)', p.doc, p.full_options::text, full_options::text) END;
   PERFORM @extschema@._pattern_convert(rel, name, p.doc_name, anew,
             format('CASE WHEN @extschema@.bson_exists(%1$s, %2$L) OR @extschema@._attribute_is_wide(%1$s, %3$L::@extschema@.bson) THEN %1$s::bytea OPERATOR(pg_catalog.<>) %4$s::bytea END',
                    p.doc, @extschema@.bson_get_text(p.options, 'into_field'), full_options::text, anew));

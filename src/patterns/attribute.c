@@ -6,6 +6,9 @@
  * document that the statement has not touched is not looked at, one without
  * such fields stays as it is.
  *
+ * With the shape "wide" it is the other way round, for tables that are on their
+ * way back: members become fields again.
+ *
  * The view shows the wide shape and takes it; what is written through it keeps
  * the order of the members, and those that no field can stand for.
  */
@@ -83,7 +86,7 @@ attribute_before(DpAttribute *a, TriggerData *trigdata)
 	if (!dp_decl_maintained(a->decl))
 		return tuple;
 	doc = PG_DETOAST_DATUM_PACKED(value);
-	packed = dp_attribute_pack(a->form, doc, NULL);
+	packed = dp_attribute_settled(a->form, doc);
 	if (a->form->is_unique)
 	{
 		DpKey		key;
@@ -192,7 +195,7 @@ attribute_settle(DpDecl *decl, const DpKey *key)
 		if (dp_writer_lock(w, LockTupleNoKeyExclusive) == DP_LOCK_GONE)
 			continue;
 		doc = dp_writer_document(w);
-		packed = doc == NULL ? NULL : dp_attribute_pack(a->form, doc, NULL);
+		packed = doc == NULL ? NULL : dp_attribute_settled(a->form, doc);
 		if (packed != NULL)
 		{
 			dp_attribute_check_unique(a, packed, key);
@@ -260,6 +263,8 @@ wide_store(List *decls, struct varlena *stored, struct varlena *old_shown, struc
 		if (strcmp(decl->pattern, PATTERN) != 0)
 			continue;
 		form = dp_attribute(decl)->form;
+		if (form->wide)
+			continue;
 		had = dp_path_find(DP_DOC_DATA(old_shown), DP_DOC_SIZE(old_shown), form->into, &before);
 		has = dp_path_find(DP_DOC_DATA(new_shown), DP_DOC_SIZE(new_shown), form->into, &after);
 		if (had != has || (has && !dp_value_identical(&before, &after)) ||

@@ -66,6 +66,7 @@ typedef struct DpAttributeQualifier
 typedef struct DpAttributeForm
 {
 	DpPath	   *into;
+	bool		wide;			/* documents are brought back into the wide shape */
 	bool		is_unique;
 	int			nfields;
 	DpAttributeField fields[DP_ATTRIBUTE_MAX_KEYS];
@@ -132,6 +133,9 @@ extern struct varlena *dp_attribute_pack(const DpAttributeForm *form, struct var
  * number of members that stay in the array because no field could stand for them.
  */
 extern struct varlena *dp_attribute_unpack(const DpAttributeForm *form, struct varlena *doc, int *left);
+
+/* The document in the shape that the form wants, or NULL if it has it. */
+extern struct varlena *dp_attribute_settled(const DpAttributeForm *form, struct varlena *doc);
 
 /* Whether a document has a field that is not packed; *name, if wanted, becomes the first one's. */
 extern bool dp_attribute_is_wide(const DpAttributeForm *form, struct varlena *doc, DpAttributeText *name);

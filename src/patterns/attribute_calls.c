@@ -75,6 +75,19 @@ dp_attribute_left(PG_FUNCTION_ARGS)
 }
 
 /*
+ * _attribute_is_pending(doc bson, options bson) -> bool: whether the document has another shape than the options want
+ */
+DP_FUNCTION(dp_attribute_is_pending);
+Datum
+dp_attribute_is_pending(PG_FUNCTION_ARGS)
+{
+	DpAttributeForm *form = dp_spec_arg(fcinfo, 1, compile, NULL);
+	struct varlena *doc = PG_GETARG_VARLENA_PP(0);
+
+	PG_RETURN_BOOL(form->wide ? dp_attribute_unpack(form, doc, NULL) != NULL : dp_attribute_is_wide(form, doc, NULL));
+}
+
+/*
  * _attribute_is_wide(doc bson, options bson) -> bool
  */
 DP_FUNCTION(dp_attribute_is_wide_document);
@@ -103,7 +116,12 @@ dp_attribute_faults(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	initStringInfo(&into);
 	dp_path_to_text(&into, form->into);
-	if (dp_attribute_is_wide(form, doc, &name))
+	if (form->wide)
+	{
+		if (dp_attribute_unpack(form, doc, NULL) != NULL)
+			put_fault(rsinfo, psprintf("members of \"%s\"", into.data), "fields", "packed");
+	}
+	else if (dp_attribute_is_wide(form, doc, &name))
 		put_fault(rsinfo, psprintf("field \"%s\"", pnstrdup(name.s, pg_mbcliplen(name.s, name.len, 100))),
 				  psprintf("packed into \"%s\"", into.data), "in the document");
 	if (form->is_unique && dp_attribute_twice(form, doc, &text))

@@ -97,6 +97,10 @@ dp_attribute_compile(const DpValue *options)
 		read_qualifiers(form, options, &value);
 	else if (option_text(options, "qualifier_field", NULL).s != NULL)
 		bad_option("qualifier_field", "is of no use without qualifiers");
+	text = option_text(options, "shape", "packed");
+	form->wide = text.len == 4 && memcmp(text.s, "wide", 4) == 0;
+	if (!form->wide && !(text.len == 6 && memcmp(text.s, "packed", 6) == 0))
+		bad_option("shape", "is neither \"packed\" nor \"wide\"");
 	if (dp_document_find(options->data, options->len, "is_unique", 9, &value) && value.type == DP_TYPE_BOOL)
 		form->is_unique = value.data[0] != 0;
 	if (form->npaths == 0)

@@ -846,6 +846,12 @@ dp_attribute_unpack(const DpAttributeForm *form, struct varlena *doc, int *left)
 	return result;
 }
 
+struct varlena *
+dp_attribute_settled(const DpAttributeForm *form, struct varlena *doc)
+{
+	return form->wide ? dp_attribute_unpack(form, doc, NULL) : dp_attribute_pack(form, doc, NULL);
+}
+
 bool
 dp_attribute_twice(const DpAttributeForm *form, struct varlena *doc, char **text)
 {

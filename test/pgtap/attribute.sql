@@ -2,7 +2,7 @@
 -- writes to the table and its wide view against plain documents.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(167);
+SELECT plan(179);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 
 -- Signatures
@@ -167,6 +167,30 @@ SELECT is(pattern_disable('t', 'r', keep_data => true), 0::bigint, 'and leaves t
 SELECT is((SELECT doc::text FROM t WHERE id = 1), '{"list": [{"name": "a", "value": 1, "more": 1}]}', 'as they are');
 SELECT is(to_regclass('t_wide'), NULL, 'the view is gone');
 SELECT is((SELECT count(*) FROM pg_index WHERE indrelid = 't'::regclass), 1::bigint, 'and the index');
+DROP TABLE t;
+
+-- Back in batches, beside writers
+CREATE TABLE t (id int PRIMARY KEY, doc bson);
+SELECT attribute_enable('t', 'r', pattern => 'x_{k}') \g /dev/null
+INSERT INTO t SELECT i, bson_build('x_a', i, 'b', i, 'x_c', i) FROM generate_series(1, 20) i;
+UPDATE t SET doc = bson_array_append(doc, 'r', bson '{k: "m", value: 1, more: 1}') WHERE id = 20;
+SELECT throws_ok($$SELECT pattern_alter('t', 'r', '{shape: "round"}')$$, '22023', NULL, 'a shape that there is not');
+SELECT lives_ok($$SELECT pattern_alter('t', 'r', '{shape: "wide"}')$$, 'the wide shape');
+SELECT is((SELECT count(*) FROM pattern_check('t')), 20::bigint, 'which documents do not have yet');
+INSERT INTO t VALUES (21, '{x_a: 1, r: [{k: "z", value: 2}]}');
+UPDATE t_wide SET doc = bson_set(doc, 'x_a', 0) WHERE id = 1;
+SELECT is((SELECT string_agg(doc::text, ' ' ORDER BY id) FROM t WHERE id IN (1, 21)), '{"x_a": 0, "x_c": 1, "b": 1} {"x_a": 1, "x_z": 2}', 'new writes get it');
+CALL pattern_build('t', 'r', 6);
+SELECT pg_temp.true_everywhere('on the way back');
+SELECT is((SELECT string_agg(doc::text, ' ' ORDER BY id) FROM t WHERE id IN (2, 20)), '{"x_a": 2, "x_c": 2, "b": 2} {"x_a": 20, "x_c": 20, "r": [{"k": "m", "value": 1, "more": 1}], "b": 20}', 'and those that were there');
+SELECT lives_ok($$SELECT pattern_alter('t', 'r', '{shape: "packed"}')$$, 'there and back');
+CALL pattern_build('t', 'r', NULL);
+SELECT is((SELECT doc::text FROM t WHERE id = 20), '{"r": [{"k": "m", "value": 1, "more": 1}, {"k": "a", "value": 20}, {"k": "c", "value": 20}], "b": 20}', 'packed again');
+DELETE FROM t WHERE id = 20;
+SELECT lives_ok($$SELECT pattern_alter('t', 'r', '{shape: "wide", value_field: "v"}')$$, 'with another form at once');
+SELECT is((SELECT doc::text FROM t WHERE id = 19), '{"x_a": 19, "x_c": 19, "b": 19}', 'all documents follow');
+SELECT pg_temp.true_everywhere('wide');
+SELECT is(pattern_disable('t', 'r'), 0::bigint, 'nothing is left to put back');
 DROP TABLE t;
 
 -- Hostile names, a composite key, partitions, somebody who only writes

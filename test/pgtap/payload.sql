@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'America/New_York';
 SET datestyle = 'SQL, DMY';
-SELECT plan(109);
+SELECT plan(110);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 SELECT function_returns('payload_enable', 'text');
 SELECT volatility_is('payload_pack', 'immutable');
@@ -17,6 +17,38 @@ SELECT is(payload_pack(payload_pack('"x"'))::text, payload_pack('"x"')::text, 'p
 SELECT is(payload_unpack('5')::text, '5', 'what is not packed stays');
 SELECT throws_ok(format('SELECT payload_unpack(%L)', format('{"$binary": {"base64": "%s", "subType": "81"}}', encode(b, 'base64'))), 'XX001', NULL, 'damaged: ' || b::text) FROM unnest(ARRAY[
   '\x', '\x010102', '\x0101020000', '\x02000202000000', '\x010002020000000000', '\x0102020600000000', '\x01010210000000ff', '\x010102ffffffff00', '\x01000206000000020000004142', '\x010077', '\x01007700000000']::bytea[]) b;
+
+\set seed 0.81
+SELECT diag('seed ' || :seed);
+SELECT setseed(:seed) \g /dev/null
+CREATE FUNCTION pg_temp.damage() RETURNS text LANGUAGE plpgsql AS $f$
+DECLARE
+  good bytea;
+  bad bytea;
+  at int;
+  refused int := 0;
+BEGIN
+  -- the Binary's data follow "value, {, type, v, NUL, length, subtype"
+  good := bson_build('v', payload_pack('{"a": [1, "text text text text text text text text", {"b": "text text text text"}], "c": "text text text"}'))::bytea;
+  good := substring(good FROM 13 FOR octet_length(good) - 13);
+  FOR i IN 1 .. 1500 LOOP
+    bad := good;
+    FOR j IN 1 .. 1 + (random() * 2)::int LOOP
+      at := (random() * (octet_length(bad) - 1))::int;
+      bad := set_byte(bad, at, (random() * 255)::int);
+    END LOOP;
+    IF random() < 0.2 THEN
+      bad := substring(bad FROM 1 FOR (random() * octet_length(bad))::int);
+    END IF;
+    BEGIN
+      EXECUTE format('SELECT payload_unpack(%L)', format('{"$binary": {"base64": "%s", "subType": "81"}}', replace(encode(bad, 'base64'), E'\n', '')));
+    EXCEPTION WHEN data_corrupted OR program_limit_exceeded THEN
+      refused := refused + 1;
+    END;
+  END LOOP;
+  RETURN cmp_ok(refused, '>', 300, 'random damage is refused, and nothing worse happens');
+END $f$;
+SELECT pg_temp.damage();
 
 -- Refused options
 CREATE TABLE t (id int PRIMARY KEY, doc bson, n int DEFAULT 7);
