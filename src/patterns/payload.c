@@ -305,8 +305,15 @@ Datum
 dp_payload_verify(PG_FUNCTION_ARGS)
 {
 	struct varlena *options = PG_GETARG_VARLENA_PP(1);
-	DpDecl	   *decl = dp_decl_of_table(PG_GETARG_OID(0), PATTERN, "new", NULL, CurrentMemoryContext);
+	char	   *doc_column = NULL;
+	DpDecl	   *decl;
+	DpValue		value;
 
+	dp_require_owner(PG_GETARG_OID(0));
+	if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "doc_column", 10, &value) &&
+		value.type == DP_TYPE_STRING)
+		doc_column = pnstrdup(DP_STRING_DATA(&value), DP_STRING_LEN(&value));
+	decl = dp_decl_of_table(PG_GETARG_OID(0), PATTERN, "new", doc_column, CurrentMemoryContext);
 	decl->options = options;
 	dp_payload_try(dp_payload_compile(decl));
 	PG_RETURN_VOID();

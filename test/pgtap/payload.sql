@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'America/New_York';
 SET datestyle = 'SQL, DMY';
-SELECT plan(110);
+SELECT plan(115);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 SELECT function_returns('payload_enable', 'text');
 SELECT volatility_is('payload_pack', 'immutable');
@@ -180,6 +180,21 @@ SELECT throws_ok($$UPDATE t SET doc = '{p: "a"}'$$, '42501', NULL, 'an owner who
 DROP TABLE t CASCADE;
 DROP ROLE payload_writer;
 DROP FUNCTION words(text), now_of(text), two(text, text), "Fun ct'ion"(bson_value);
+
+-- One of two document columns; triggers of the user's own
+CREATE TABLE t (id int PRIMARY KEY, a bson, b bson);
+SELECT throws_ok($$SELECT payload_enable('t', 'p')$$, '42702', NULL, 'which of two columns');
+SELECT payload_enable('t', 'p', '{n: "regex:[0-9]+::int"}', doc_column => 'b') \g /dev/null
+SELECT attribute_enable('t', 'r', prefix => 'x_', doc_column => 'b') \g /dev/null
+CREATE FUNCTION pg_temp.add_one() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.b := bson_set(bson_set(NEW.b, 'x_u', 1), 'p', (NEW.b ->> 'p') || '!'); RETURN NEW; END $$;
+CREATE TRIGGER mine BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION pg_temp.add_one();
+INSERT INTO t VALUES (1, '{p: "a1"}', '{p: "b2", x_a: 0}');
+SELECT is((SELECT a::text || bson_unset(b, 'p')::text FROM t), '{"p": "a1"}{"n": 2, "r": [{"name": "a", "value": 0}, {"name": "u", "value": 1}]}', 'only that column, and what users'' triggers do to it');
+SELECT is((SELECT b ->> 'p' FROM t_whole), 'b2!', 'the view shows that column whole');
+UPDATE t_whole SET b = bson_set(b, 'p', '7'), a = '{}';
+SELECT is((SELECT a::text || (b ->> 'n') FROM t), '{}7', 'and takes both');
+SELECT pg_temp.true_everywhere('one of two columns');
+DROP TABLE t CASCADE;
 
 -- Beside others: fields are extracted before references and shapes are looked at, and the payload is still plain then
 CREATE TABLE t (id int PRIMARY KEY, doc bson);
