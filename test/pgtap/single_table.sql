@@ -2,7 +2,7 @@
 -- their boundaries, who may do what, hostile names, and a seeded random run beside a plain model.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(168);
+SELECT plan(169);
 CREATE FUNCTION pg_temp.all_true(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE FUNCTION pg_temp.keys(rel regclass, pk text, b text DEFAULT NULL, btw text[] DEFAULT NULL, op text DEFAULT NULL, k text DEFAULT NULL, i int DEFAULT NULL, d bool DEFAULT false, n int DEFAULT NULL, a bson DEFAULT NULL) RETURNS text LANGUAGE sql AS
 $$ SELECT coalesce(string_agg(q ->> 'SK', ' '), '') FROM single_table_query(rel, pk, b, btw, op, k, i, d, n, a) q $$;
@@ -115,15 +115,17 @@ SELECT pg_temp.all_true('expiry');
 DELETE FROM t;
 
 -- Other patterns beside it, and its rows as a source
-SELECT query_table_create('t_shops', 't', '{shop}', fields => '{id: 1, n: 1}'), outlier_enable('t', field => 'tags', threshold => 2) \g /dev/null
+SELECT query_table_create('t_shops', 't', '{shop}', fields => '{id: 1, n: 1}'), outlier_enable('t', field => 'tags', threshold => 2), change_feed_enable('t') \g /dev/null
 SELECT single_table_put('t', 'order', '{id: 1, n: 1, shop: "s", tags: [1, 2, 3]}') IS NOT NULL AS put \gset
 SELECT is((SELECT concat_ws(' ', shop, id, n, source_key1, source_key2) FROM t_shops), '"s" 1 1 USER#1 ORDER#000001', 'a query table of a single table');
 SELECT ok((SELECT doc @@ '{tags: {$size: 2}}' FROM t), 'and an outlier');
 UPDATE t SET doc = bson_set(doc, 'n', 2);
 SELECT is((SELECT concat_ws(' ', n, source_key2) FROM t_shops), '2 ORDER#000002', 'a new key reaches both');
 SELECT is((SELECT outlier_count('t', ROW('USER#1', 'ORDER#000002'))), 3::bigint, 'none is lost');
+SELECT is((SELECT string_agg(concat_ws(' ', f.operation, f.key), ', ' ORDER BY f.position) FROM (SELECT operation, key, max(position) AS position FROM change_feed_read('t') GROUP BY 1, 2) f),
+  'insert ["USER#1", "ORDER#000001"], update ["USER#1", "ORDER#000001"], delete ["USER#1", "ORDER#000001"], insert ["USER#1", "ORDER#000002"]', 'its changes are in the feed');
 SELECT pg_temp.all_true('patterns together');
-SELECT pattern_disable('t', 't_shops'), pattern_disable('t', 'tags') \g /dev/null
+SELECT pattern_disable('t', 't_shops'), pattern_disable('t', 'tags'), pattern_disable('t', 'feed') \g /dev/null
 DELETE FROM t;
 
 -- Hostile names
