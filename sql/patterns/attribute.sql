@@ -151,15 +151,19 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION _attribute_kept_paths(bson) IS 'paths of the array and of the listed fields of a declaration';
 
--- The options together with what a pattern must leave alone: the fields that other declarations keep in the same documents.
+-- The options together with what a pattern must leave alone: the fields that other declarations of the table keep, or go by.
 CREATE FUNCTION _attribute_full_options(rel regclass, name text, options bson) RETURNS bson
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN @extschema@.bson_exists($3, 'paths') THEN $3 ELSE @extschema@.bson_set($3, 'except', @extschema@.to_bson(array(
     SELECT DISTINCT (SELECT k FROM @extschema@.bson_keys(@extschema@.bson_set('{}'::@extschema@.bson, p.path, 1)) k LIMIT 1)
-    FROM @extschema@._pattern_declarations($1) d CROSS JOIN LATERAL @extschema@._derive_kept_paths(d.pattern, d.options) AS p (path)
+    FROM @extschema@._pattern_declarations($1) d
+      CROSS JOIN LATERAL (SELECT q FROM @extschema@._derive_kept_paths(d.pattern, d.options) AS q
+                          UNION ALL
+                          SELECT @extschema@.bson_get_text(d.options, o) FROM unnest(ARRAY['by', 'on_field', 'target_field', 'revision_field', 'time_field', 'parent']) AS o
+                          WHERE @extschema@.bson_typeof(d.options, o) = 'string') AS p (path)
     WHERE NOT (d.pattern = 'attribute' AND d.name = $2) AND p.path <> '' ORDER BY 1))) END
 $$;
-COMMENT ON FUNCTION _attribute_full_options(regclass, text, bson) IS 'options of a declaration with the names of fields that other patterns of the table keep';
+COMMENT ON FUNCTION _attribute_full_options(regclass, text, bson) IS 'options of a declaration with the names of fields that other patterns of the table keep or go by';
 
 CREATE FUNCTION _attribute_create_trigger(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

@@ -2,7 +2,7 @@
 -- writes to the table and its wide view against plain documents.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(179);
+SELECT plan(184);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 
 -- Signatures
@@ -253,6 +253,23 @@ SELECT isnt(to_regclass('t_wide'), NULL, 'the view stays for the first');
 SELECT pg_temp.true_everywhere('one of several');
 DROP TABLE t CASCADE;
 SELECT is(to_regclass('t_wide'), NULL, 'with CASCADE nothing is left');
+
+-- A pattern that would match what others go by
+SELECT collection_create('items') \g /dev/null
+SELECT attribute_enable('items', 'specs', pattern => '{d}_{q}') \g /dev/null
+SELECT schema_versioning_enable('items', field => 'schema_version', current => 2, write => 'accept'),
+       schema_versioning_step('items', 1, 2, up_update => '{$rename: {phone: "mobile"}}', down_update => '{$rename: {mobile: "phone"}}') \g /dev/null
+SELECT polymorphic_enable('items', by => 'item_type'), polymorphic_variant('items', 'book', schema => '{"required": ["title", "specs"]}') \g /dev/null
+SELECT versioning_enable('items', revision_field => 'doc_revision', storage => 'delta') \g /dev/null
+INSERT INTO items (doc) VALUES ('{_id: 1, item_type: "book", title: "A", price_eur: 5, size_cm: 30, phone: "1"}');
+UPDATE items_wide SET doc = bson_set(doc, 'price_eur', 6);
+SELECT is((SELECT doc::text FROM items), '{"_id": 1, "item_type": "book", "title": "A", "specs": [{"d": "price", "q": "eur", "value": 6}, {"d": "size", "q": "cm", "value": 30}], "phone": "1", "doc_revision": 2}',
+          'leaves it alone, before and after these are declared');
+SELECT is((SELECT doc -> 'specs' -> 0 ->> 'value' FROM items_current), '6', 'other versions are of packed documents');
+SELECT is((SELECT string_agg(doc -> 'specs' -> 0 ->> 'value', ',' ORDER BY revision) FROM items_history), '5,6', 'and so is the history');
+SELECT throws_ok($$INSERT INTO items (doc) VALUES ('{_id: 2, item_type: "book", title: "B"}')$$, '23514', NULL, 'what is packed is what is validated');
+SELECT pg_temp.true_everywhere('four patterns');
+DROP TABLE items CASCADE;
 
 -- A random run: writes to the table and to the view, and plain documents beside them
 \set seed 0.41
