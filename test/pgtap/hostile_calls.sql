@@ -37,6 +37,7 @@ SELECT query_table_create('hostile_query', 'hostile_rows', '{in}', '{a: -1}', fi
 SELECT single_table_create('hostile_single', 1, 'ttl');
 SELECT single_table_entity('hostile_single', 'x', 'X#{a}', '{b}', gsi1_pk => 'G#{g}');
 SELECT single_table_put('hostile_single', 'x', '{a: 1, b: 2, g: 3}');
+SELECT attribute_enable('hostile_totals', 'attributes', prefix => 'x_', name => 'attributes'), payload_enable('hostile_totals', 'payload', '{first: "regex:(.)"}', name => 'payload');
 INSERT INTO hostile_totals (doc) VALUES ('{_id: "a", title: "A"}'), ('{_id: 1, title: "B"}');
 INSERT INTO hostile_rows (doc) SELECT bson_build('_id', i, 'in', CASE WHEN i % 2 = 0 THEN 'a' ELSE 'b' END, 'a', i, 'ref', 'a', 'at', now(), 'cold', i) FROM generate_series(1, 5) i;
 INSERT INTO hostile_counts (doc) VALUES ('{_id: 1}');
