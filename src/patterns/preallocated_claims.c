@@ -88,7 +88,7 @@ static void moves_subxact(SubXactEvent event, SubTransactionId mine, SubTransact
 static Oid
 claims_table(Preallocated *p)
 {
-	if (!OidIsValid(p->side))
+	if (!OidIsValid(p->side) && p->pair != NULL)
 	{
 		/* a restore may have made it since */
 		p->side = dp_pair_side(p->pair, p->decl->target);
@@ -657,9 +657,12 @@ static void
 drop_orphans(Preallocated *p)
 {
 	DpDecl	   *decl = p->decl;
-	Oid			table = claims_table(p);
+	Oid			table;
 	SPIPlanPtr	plan;
 
+	if (p->pair == NULL)
+		return;
+	table = claims_table(p);
 	SPI_connect();
 	plan = dp_plan(decl, &plan_orphans);
 	if (plan == NULL)

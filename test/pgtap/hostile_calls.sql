@@ -43,6 +43,10 @@ INSERT INTO hostile_rows (doc) SELECT bson_build('_id', i, 'in', CASE WHEN i % 2
 INSERT INTO hostile_counts (doc) VALUES ('{_id: 1}');
 SELECT fanout_enable('hostile_rows', walls => 'hostile_walls', author => 'in', followers => 'hostile_counts', follower => 'who', followee => 'whom', name => 'walls');
 INSERT INTO hostile_counts (doc) VALUES ('{_id: 2, who: "x", whom: "a"}');
+SELECT collection_create('hostile_slots');
+SELECT preallocated_enable('hostile_slots', 'a', preallocated_pool(3), available_field => 'n', name => 'a'), preallocated_enable('hostile_slots', 'b', preallocated_grid('{2,2}'), store => 'document', name => 'b'),
+       change_feed_enable('hostile_slots', name => 'feed');
+INSERT INTO hostile_slots (doc) VALUES ('{_id: 1}'), ('{_id: "a", a: ["x", 0, 0]}');
 SELECT bucket_create('hostile_measured', columns => 'id int, ts timestamptz, a float8', group_by => '{id}', time_field => 'ts');
 INSERT INTO hostile_measured VALUES (1, now(), 1), (1, now() - interval '1 h', 2);
 CREATE TABLE declared AS SELECT rel::text, pattern, name, options FROM pattern_list();
