@@ -105,6 +105,13 @@ dp_schema_versioning_batch(PG_FUNCTION_ARGS)
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
+	for (i = 0; i < 9; i++)
+	{
+		if (PG_ARGISNULL(i) && i != 4 && i != 7)
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("arguments other than filter and take must not be null")));
+	}
 	b.rel = PG_GETARG_OID(0);
 	b.leaf = PG_GETARG_OID(1);
 	b.name = text_to_cstring(PG_GETARG_TEXT_PP(2));
