@@ -72,6 +72,7 @@ typedef struct QueryTable
 	/* statements */
 	char		plan_top;
 	char		plan_partition;
+	char		plan_last;
 	char		plan_read[INDEX_MAX_KEYS + 1];
 } QueryTable;
 
@@ -133,6 +134,9 @@ extern bool dp_query_settle_gone(QueryTable *q, DpWriter *w, const QueryImage *o
 
 /* Brings the partition of an image in line, which is locked until the transaction ends.  Returns the number of rows written. */
 extern int64 dp_query_partition(QueryTable *q, DpWriter *w, const QueryImage *image);
+
+/* The same where one row of the source has come and nothing else has changed since the partition was in line: that is its image. */
+extern int64 dp_query_partition_add(QueryTable *q, DpWriter *w, const QueryImage *image);
 
 /* The same for the partition that a row of the source belongs to; that row is not locked. */
 extern int64 dp_query_settle_partition(QueryTable *q, DpWriter *w, const Datum *key);

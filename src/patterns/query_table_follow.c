@@ -74,7 +74,8 @@ static void follow_take(Follow *f, const DpChange *change, bool take_come);
 static void follow_write(Follow *f);
 static void follow_postpone(Follow *f);
 static void postponed_settle(Oid source);
-static void follow_partitions(Follow *f);
+static void follow_partitions(Follow *f, bool disturbed_source);
+static void image_copy(const QueryTable *q, const QueryImage *from, QueryImage *to);
 static void follow_empty(QueryTable *q);
 static void rows_add(Rows *rows, const QueryImage *image);
 static bool change_images(Follow *f, const DpChange *change, QueryImage *before, bool *has_before,
@@ -160,7 +161,7 @@ table_follow(QueryTable *q, DpChanges *changes, bool disturbed_source)
 	f.context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns query table", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(f.context);
 	if (q->limit > 0)
-		follow_partitions(&f);
+		follow_partitions(&f, disturbed_source);
 	else if (disturbed_source)
 		follow_postpone(&f);
 	else
@@ -406,12 +407,14 @@ postponed_settle(Oid source)
 
 /* With a limit: all partitions that rows went from or came to, in the order of their locks. */
 static void
-follow_partitions(Follow *f)
+follow_partitions(Follow *f, bool disturbed_source)
 {
 	QueryTable *q = f->q;
 	DpChange	change;
 	MemoryContext row = AllocSetContextCreate(f->context, "docpatterns row", ALLOCSET_DEFAULT_SIZES);
 	Rows	   *partitions = &f->come;
+	QueryImage	only;			/* the row that came, if one came and nothing else happened */
+	bool		one = false;
 	int			n = 0;
 	int			i;
 
@@ -431,11 +434,14 @@ follow_partitions(Follow *f)
 			if (!has[i])
 				continue;
 			copy.values = palloc0(sizeof(Datum) * q->natts);
-			copy.nulls = images[i].nulls;
+			copy.nulls = NULL;
 			for (j = 0; j < q->npartition; j++)
 				copy.values[q->columns[j].attnum - 1] =
 					datumCopy(images[i].values[q->columns[j].attnum - 1], q->columns[j].byval, q->columns[j].len);
 			rows_add(partitions, &copy);
+			one = partitions->n == 1 && i == 1;
+			if (one)
+				image_copy(q, &images[i], &only);
 		}
 		MemoryContextReset(row);
 
@@ -457,11 +463,36 @@ follow_partitions(Follow *f)
 		return;
 	qsort_arg(partitions->images, partitions->n, sizeof(QueryImage), partition_compare, q);
 	follow_open(f);
+	if (one && partitions->n == 1 && !disturbed_source)
+	{
+		(void) dp_query_partition_add(q, f->w, &only);
+		return;
+	}
 	dp_derive_lock_many(partitions->n);
 	for (i = 0; i < partitions->n; i++)
 	{
 		if (i == 0 || partition_compare(&partitions->images[i - 1], &partitions->images[i], q) != 0)
 			(void) dp_query_partition(q, f->w, &partitions->images[i]);
+	}
+}
+
+/* A copy in the current context. */
+static void
+image_copy(const QueryTable *q, const QueryImage *from, QueryImage *to)
+{
+	int			i;
+
+	to->values = palloc0(sizeof(Datum) * q->natts);
+	to->nulls = palloc(sizeof(bool) * q->natts);
+	memcpy(to->nulls, from->nulls, sizeof(bool) * q->natts);
+	to->abbreviated = from->abbreviated;
+	for (i = 0; i < q->ncolumns + q->nkeys; i++)
+	{
+		const QueryColumn *column = i < q->ncolumns ? &q->columns[i] : &q->keys[i - q->ncolumns];
+		int			a = column->attnum - 1;
+
+		if (!from->nulls[a])
+			to->values[a] = datumCopy(from->values[a], column->byval, column->len);
 	}
 }
 

@@ -30,6 +30,8 @@ static bool is_guard(const Trigger *trigger);
 static bool source_image(QueryTable *q, const Datum *key, bool lock, QueryImage *image);
 static void image_of_row(const QueryTable *q, HeapTuple tuple, TupleDesc desc, QueryImage *image);
 static bool is_ours(const QueryTable *q, AttrNumber attnum);
+static SPIPlanPtr last_plan(QueryTable *q);
+static int	clustering_compare(QueryTable *q, const QueryImage *a, const QueryImage *b);
 static SPIPlanPtr partition_plan(QueryTable *q, bool top);
 static void column_sql(StringInfo sql, const QueryTable *q, const QueryColumn *column);
 
@@ -264,6 +266,94 @@ image_of_row(const QueryTable *q, HeapTuple tuple, TupleDesc desc, QueryImage *i
 }
 
 /* ---------------------------------------------------------------- partitions */
+
+/*
+ * A row comes: it is shown if it comes before the last one, which then goes, or if there
+ * is room.
+ */
+int64
+dp_query_partition_add(QueryTable *q, DpWriter *w, const QueryImage *image)
+{
+	Datum		values[INDEX_MAX_KEYS];
+	QueryImage	last;
+	SPIPlanPtr	plan;
+	int64		written = 0;
+	bool		full;
+	int			i;
+
+	dp_derive_lock_group(q->group, dp_query_partition_hash(q, image), ExclusiveLock);
+	dp_writer_refresh(w);
+	for (i = 0; i < q->npartition; i++)
+		values[i] = image->values[q->columns[i].attnum - 1];
+	SPI_connect();
+	plan = dp_plan(q->decl, &q->plan_last);
+	if (plan == NULL)
+		plan = last_plan(q);
+	full = dp_run(q->decl, plan, values, NULL, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) > 0;
+	if (full)
+		image_of_row(q, SPI_tuptable->vals[0], SPI_tuptable->tupdesc, &last);
+	if (!full || clustering_compare(q, image, &last) < 0)
+	{
+		if (full)
+			written += dp_query_remove(q, w, &last) ? 1 : 0;
+		written += dp_query_put(q, w, image) ? 1 : 0;
+	}
+	SPI_finish();
+	return written;
+}
+
+/* The last row that a full partition shows. */
+static SPIPlanPtr
+last_plan(QueryTable *q)
+{
+	StringInfoData sql;
+	Oid			types[INDEX_MAX_KEYS];
+	bool		descending = false;
+	int			i;
+
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "SELECT s.* FROM ");
+	dp_sql_table(&sql, q->table);
+	appendStringInfoString(&sql, " AS s WHERE true");
+	for (i = 0; i < q->npartition; i++)
+	{
+		types[i] = q->columns[i].type;
+		appendStringInfo(&sql, " AND s.%s", quote_identifier(get_attname(q->table, q->columns[i].attnum, false)));
+		dp_sql_operator(&sql, lookup_type_cache(q->columns[i].type, TYPECACHE_EQ_OPR)->eq_opr);
+		appendStringInfo(&sql, "$%d", i + 1);
+	}
+	appendStringInfoString(&sql, " ORDER BY ");
+	for (i = q->npartition; i < q->nplace; i++)
+	{
+		descending = q->columns[i].descending;
+		appendStringInfo(&sql, "s.%s%s, ", quote_identifier(get_attname(q->table, q->columns[i].attnum, false)), descending ? " DESC" : "");
+	}
+	for (i = 0; i < q->nkeys; i++)
+		appendStringInfo(&sql, "%ss.%s%s", i > 0 ? ", " : "", quote_identifier(get_attname(q->table, q->keys[i].attnum, false)), descending ? " DESC" : "");
+	appendStringInfo(&sql, " OFFSET %d LIMIT 1", q->limit - 1);
+	return dp_plan_make(q->decl, &q->plan_last, sql.data, q->npartition, types);
+}
+
+/* Compares two rows of a partition in its order. */
+static int
+clustering_compare(QueryTable *q, const QueryImage *a, const QueryImage *b)
+{
+	bool		descending = false;
+	int			i;
+
+	for (i = q->npartition; i < q->nplace + q->nkeys; i++)
+	{
+		QueryColumn *column = i < q->nplace ? &q->columns[i] : &q->keys[i - q->nplace];
+		int			cmp = DatumGetInt32(FunctionCall2Coll(&column->cmp, column->collation,
+														  a->values[column->attnum - 1], b->values[column->attnum - 1]));
+
+		if (i < q->nplace)
+			descending = column->descending;
+		if (cmp != 0)
+			return descending ? -cmp : cmp;
+	}
+	return 0;
+}
 
 /*
  * The partition of a row of the source, as it is now.
