@@ -9,6 +9,8 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "access/xlog.h"
+#include "access/xlog_internal.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "funcapi.h"
@@ -33,6 +35,7 @@ static const char plan_read, plan_first, plan_purge, plan_mark, plan_last, plan_
 
 static DpChangeFeed *feed_argument(FunctionCallInfo fcinfo, int name, bool owner);
 static int64 feed_limit(DpChangeFeed *f);
+static void make_durable(void);
 static int64 sequence_last(DpChangeFeed *f);
 static int64 feed_purged(DpChangeFeed *f);
 static SPIPlanPtr feed_plan(DpChangeFeed *f, const void *id, const char *before, const char *after,
@@ -83,6 +86,8 @@ dp_change_feed_read(PG_FUNCTION_ARGS)
 						 " WHERE number OPERATOR(pg_catalog.>) $1 AND number OPERATOR(pg_catalog.<) $2"
 						 " AND operation OPERATOR(pg_catalog.<>) 'purged' ORDER BY number LIMIT $3", 3, types),
 			   values, PG_ARGISNULL(2) ? "  n" : NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT);
+	if (n > 0)
+		make_durable();
 	for (i = 0; i < n; i++)
 	{
 		Datum		row[7];
@@ -98,6 +103,22 @@ dp_change_feed_read(PG_FUNCTION_ARGS)
 }
 
 /*
+ * What a reader has seen must not be undone by a crash, and its numbers not be
+ * given again: transactions that did not wait for their commit to be flushed
+ * are flushed now.
+ */
+static void
+make_durable(void)
+{
+	XLogRecPtr	end = GetXLogInsertRecPtr();
+
+	/* at the beginning of a page nothing but its header may be there yet, which cannot be waited for */
+	if (end % XLOG_BLCKSZ <= SizeOfXLogLongPHD)
+		end -= end % XLOG_BLCKSZ;
+	XLogFlush(end);
+}
+
+/*
  * change_feed_position(rel, name) -> bigint: where somebody begins who wants to
  * read what comes from now on
  */
@@ -105,7 +126,10 @@ DP_FUNCTION(dp_change_feed_position);
 Datum
 dp_change_feed_position(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_INT64(feed_limit(feed_argument(fcinfo, 1, false)) - 1);
+	int64		limit = feed_limit(feed_argument(fcinfo, 1, false));
+
+	make_durable();
+	PG_RETURN_INT64(limit - 1);
 }
 
 /*
