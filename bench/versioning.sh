@@ -89,7 +89,7 @@ median() { sort -g | awk '{ a[NR] = $1 } END { print a[int((NR + 1) / 2)] }'; }
 
 # compare NAME BAR BASE OURS: turn by turn
 compare() {
-  local n=$((4000 * seconds))
+  local n=$((10000 * seconds))
   for ((round = 0; round < 5; round++)); do echo "$(run "$3" "$n") $(run "$4" "$n")"; done >"$dir/costs"
   awk -v name="$1" -v bar="$2" -v b="$(awk '{ print $1 }' "$dir/costs" | median)" -v o="$(awk '{ print $2 }' "$dir/costs" | median)" '
     { r = $2 / $1; if (!low || r < low) low = r; if (r > high) high = r }

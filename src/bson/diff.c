@@ -71,6 +71,7 @@ dp_diff_make(const uint8 *from, uint32 fromsize, const uint8 *to, uint32 tosize)
 	StringInfoData out;
 	pg_crc32c	crc;
 	uint8		crcbytes[4];
+	static const char header[VARHDRSZ] = {0};	/* filled in at the end */
 
 	if (dp_value_identical(&a, &b))
 		return NULL;
@@ -81,7 +82,7 @@ dp_diff_make(const uint8 *from, uint32 fromsize, const uint8 *to, uint32 tosize)
 	dp_put_int32(crcbytes, (int32) crc);
 
 	initStringInfo(&out);
-	appendStringInfoSpaces(&out, VARHDRSZ);
+	appendBinaryStringInfo(&out, header, VARHDRSZ);
 	appendStringInfoCharMacro(&out, DP_DIFF_VERSION);
 	appendBinaryStringInfo(&out, (char *) crcbytes, sizeof(crcbytes));
 	dp_pack_varint(&out, fromsize);
