@@ -19,6 +19,7 @@
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 
 #include "bson/catalog.h"
@@ -395,7 +396,8 @@ pop(FunctionCallInfo fcinfo, ScanDirection direction)
 		int64		i;
 		KvScan		scan;
 
-		dp_kv_scan(&scan, &call, KV_SCORES, true, call.snapshot);
+		/* the lowest that the transaction sees: if somebody else has taken them since, that is found below */
+		dp_kv_scan(&scan, &call, KV_SCORES, true, IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : call.snapshot);
 		while (n < take && dp_kv_scan_next(&scan, direction))
 		{
 			if (n == room)
