@@ -56,3 +56,5 @@ script preallocated timeout 2400 bench/preallocated.sh "$cluster" "$seconds" 8
 script versioning sql versioning.sql
 script versioning timeout 2400 bench/versioning.sh "$cluster" "$seconds" "$scale"
 for file in distinct tree tree_pattern graph; do sql "$file.sql"; done
+script kv sql kv.sql
+script kv timeout 2400 bench/kv.sh "$cluster" "$seconds" "$((scale * 10000))"

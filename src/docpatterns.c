@@ -13,6 +13,7 @@
 
 #include "dp.h"
 #include "patterns/approximation.h"
+#include "patterns/kv.h"
 
 PG_MODULE_MAGIC;
 
@@ -57,6 +58,17 @@ _PG_init(void)
 							PGC_USERSET,
 							0,
 							NULL, dp_approximation_seed_assign, NULL);
+
+	DefineCustomIntVariable("docpatterns.kv_block_size",
+							"The most members of a sorted set that are counted together.",
+							"Blocks that have more are divided when they are written to.",
+							&dp_kv_block_size,
+							2048,
+							DP_KV_BLOCK_SIZE_MIN,
+							DP_KV_BLOCK_SIZE_MAX,
+							PGC_USERSET,
+							0,
+							NULL, NULL, NULL);
 
 	MarkGUCPrefixReserved("docpatterns");
 }

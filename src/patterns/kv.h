@@ -247,6 +247,11 @@ extern Datum dp_kv_list_rows(FunctionCallInfo fcinfo, KvTable table, int column)
 
 /* kv_count.c ------------------------------------------------------------------------------------------------------------- */
 
+/* docpatterns.kv_block_size: the most members of a block */
+#define DP_KV_BLOCK_SIZE_MIN	16
+#define DP_KV_BLOCK_SIZE_MAX	65536
+extern int	dp_kv_block_size;
+
 /* The lowest (score, member). */
 extern Datum dp_kv_lowest(void);
 

@@ -37,12 +37,16 @@
 #include "patterns/declaration.h"
 #include "patterns/kv.h"
 
-#define BLOCK_MAX		256		/* members of a block */
-#define BLOCK_PIECE		128		/* of those that it is divided into */
-#define BLOCK_URGENT	1024
-#define GROUP_MAX		128		/* children of a node */
-#define GROUP_PIECE		64
-#define TOP_MAX			256		/* nodes of the highest level */
+/* docpatterns.kv_block_size, and what follows from it; read when blocks are divided, so it may change at any time */
+int			dp_kv_block_size = 2048;
+
+#define BLOCK_MAX		dp_kv_block_size	/* members of a block */
+#define BLOCK_PIECE		(dp_kv_block_size / 2)	/* of those that it is divided into */
+#define BLOCK_URGENT	(dp_kv_block_size * 2)
+#define BLOCK_SMALL		(dp_kv_block_size / 8)
+#define GROUP_MAX		Max(8, dp_kv_block_size / 16)	/* children of a node */
+#define GROUP_PIECE		(GROUP_MAX / 2)
+#define TOP_MAX			Max(8, dp_kv_block_size / 2)	/* nodes of the highest level */
 #define SLOTS_MAX		16		/* rows of a node before they are added up */
 
 /* The number of a node's first slot */
@@ -177,7 +181,7 @@ dp_kv_count_move(KvCall *call, Datum from_score, Datum to_score, Datum member)
 			{
 				large = to.found && (to.amount > BLOCK_MAX || to.rows > SLOTS_MAX);
 				urgently = to.found && to.amount > BLOCK_URGENT;
-				small = from.found && from.amount <= BLOCK_MAX / 8 && from.amount % 16 == 0;
+				small = from.found && from.amount <= BLOCK_SMALL && from.amount % Max(1, BLOCK_SMALL / 4) == 0;
 			}
 			else
 				large = large || (to.found && to.rows > SLOTS_MAX);
@@ -702,7 +706,7 @@ shrink(KvCall *call, Datum score, Datum member)
 	Block		node = node_read(call, 1, BTLessEqualStrategyNumber, score, member, call->snapshot);
 	Block		other;
 
-	if (!node.found || node.amount > BLOCK_MAX / 8)
+	if (!node.found || node.amount > BLOCK_SMALL)
 		return;
 	other = node_read(call, 1, BTGreaterStrategyNumber, node.score, node.member, call->snapshot);
 	if (other.found && node.amount + other.amount <= BLOCK_MAX / 2)

@@ -129,11 +129,12 @@ ALTER SCHEMA """o'x"".%s" RENAME TO renamed;
 SELECT is(kv_zscore('renamed', 'k''"%s\', 'm''"')::text, '1', 'a space that was renamed'); SELECT throws_ok($$SELECT kv_exists('"o''x".%s', 'a')$$, '3F000', NULL, 'not by its old name');
 
 -- Repair: what was done beneath the commands
+SET docpatterns.kv_block_size = 100;
 SELECT is((SELECT sum(kv_zadd('k', 'r', i % 50, i)) FROM generate_series(1, 700) i), 700::numeric, 'a board of several blocks');
 SET docpatterns.maintain = off;
 DELETE FROM k.scores WHERE key = 'r' AND score < to_bson(10); DELETE FROM k.keys WHERE key = 'in'; INSERT INTO k.sets VALUES ('h:*', to_bson(5)); DELETE FROM k.counts WHERE board = (SELECT board FROM k.keys WHERE key = 'u1');
 RESET docpatterns.maintain;
-SELECT is((SELECT string_agg(DISTINCT key::text || ' ' || what, ', ' ORDER BY key::text || ' ' || what) FROM pattern_check('k.keys')), 'in key, r members of a block of level 1, u1 blocks', 'is found');
+SELECT is((SELECT string_agg(DISTINCT key::text || ' ' || what, ', ' ORDER BY key::text || ' ' || what) FROM pattern_check('k.keys')), 'in key, r members of a block of level 1, u1 blocks', 'is found'); RESET docpatterns.kv_block_size;
 SELECT is(pattern_repair('k.keys'), 3::bigint, 'and repaired'); SELECT pg_temp.true_everywhere('repaired');
 SELECT is(kv_type_of('k', 'in'), 'set', 'with its type'), is(kv_zcard('k', 'r'), 560::bigint, 'counted'), is(kv_zrank('k', 'u1', 'b'), 1::bigint, 'ranked');
 SELECT throws_ok($$SELECT pattern_alter('k.keys', 'space', '{a: 1}')$$, '22023', NULL, 'there is nothing to alter');

@@ -5,12 +5,14 @@
 set -u
 plan 8
 stress_begin dp_kv_stress 20269
+# small blocks, so that there are several levels of them
+psql -Xq -c "ALTER DATABASE $PGDATABASE SET docpatterns.kv_block_size = 32"
 stress_setup <<'SQL'
 SELECT kv_create('s');
 CREATE TABLE players (id int PRIMARY KEY, doc bson);
 INSERT INTO players SELECT i, bson_build('score', i % 7) FROM generate_series(1, 50) i;
 SELECT kv_leaderboard('s', 'kept', 'players', 'score');
--- a large board, which has blocks of two levels
+-- a large board, with many of them
 CREATE TABLE large (id int PRIMARY KEY, doc bson);
 INSERT INTO large SELECT i, bson_build('score', hashint4(i)) FROM generate_series(1, 40000) i;
 SELECT kv_leaderboard('s', 'large', 'large', 'score'), pattern_disable('large', 'large', keep_data => true);
