@@ -40,6 +40,7 @@ echo "$("$cluster" run postgres --version), which nobody else uses."
 . demo/tables.sh
 . demo/attribute.sh
 . demo/schema_versioning.sh
+. demo/kv.sh
 
 title 'See for yourself'
 say "The cluster keeps running. To open psql there:"
