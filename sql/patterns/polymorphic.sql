@@ -44,7 +44,7 @@ COMMENT ON FUNCTION polymorphic_errors(regclass, bson, text) IS
   'Reads nothing but the declaration; error 42704 unless the table is polymorphic';
 
 -- The last part of a path, as it is, and the rest as it is written (NULL: there is none).
-CREATE FUNCTION _polymorphic_split_path(by text, OUT parent text, OUT field text)
+CREATE FUNCTION _polymorphic_split_path(by text, OUT parent text, OUT field text, OUT field_path text)
 LANGUAGE plpgsql IMMUTABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   probe @extschema@.bson := @extschema@.bson_set('{}'::@extschema@.bson, by, 1);
@@ -54,6 +54,8 @@ BEGIN
     SELECT q INTO k FROM @extschema@.bson_keys(probe) q;
     IF @extschema@.bson_typeof(probe, format('"%s"', replace(k, '"', '""'))) <> 'object' THEN
       field := k;
+      -- as paths are written, so that the same index serves it
+      field_path := (@extschema@._polymorphic_path_list(format('"%s"', replace(k, '"', '""'))))[1];
       RETURN;
     END IF;
     parent := concat_ws('.', parent, format('"%s"', replace(k, '"', '""')));
@@ -61,7 +63,7 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _polymorphic_split_path(text) IS 'the last name of a path, and the path to it or NULL; error 22023 for a bad path';
+COMMENT ON FUNCTION _polymorphic_split_path(text) IS 'the last name of a path, as it is and as a path, and the path to it or NULL; error 22023 for a bad path';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
@@ -93,7 +95,7 @@ BEGIN
   PERFORM @extschema@._polymorphic_create_view(rel, name, NULL, view);
   IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
     RAISE NOTICE 'table % has rows already', t.base
-      USING HINT = format('CALL pattern_build(%L, %L) looks at them when the variants are declared; new writes are looked at from now on.', t.base, name);
+      USING HINT = format('CALL pattern_build(%L, %L) looks at them, when the variants are declared; new writes are looked at from now on.', t.base, name);
   END IF;
   RETURN name;
 END
@@ -177,9 +179,8 @@ BEGIN
   PERFORM @extschema@._polymorphic_create_variant_trigger(rel, options);
   PERFORM @extschema@._polymorphic_create_view(rel, m.name, name, view);
   PERFORM @extschema@._polymorphic_create_indexes(rel, m.name, name);
-  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) AND schema IS NOT NULL THEN
-    RAISE NOTICE 'table % has rows already', m.base
-      USING HINT = format('CALL pattern_build(%L, %L) looks at those of the variant; new writes are looked at from now on.', m.base, name);
+  IF schema IS NOT NULL THEN
+    PERFORM @extschema@._polymorphic_tell(rel, name);
   END IF;
   RETURN name;
 END
@@ -192,7 +193,7 @@ COMMENT ON FUNCTION polymorphic_variant(regclass, text, bson, boolean, bson_valu
 
 -- The polymorphic declaration of a name, or the only one, and what is known of its table.
 CREATE FUNCTION _polymorphic_main(rel regclass, wanted text, OUT name text, OUT options bson, OUT base text, OUT schema_name text, OUT table_name text, OUT owner oid, OUT doc text,
-                                  OUT keys text[], OUT key_list text, OUT key_value text, OUT key_row text, OUT by_path text, OUT parent text, OUT field text)
+                                  OUT keys text[], OUT key_list text, OUT key_value text, OUT key_row text, OUT by_path text, OUT parent text, OUT field text, OUT field_path text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   n int;
@@ -215,7 +216,7 @@ BEGIN
   key_value := format(CASE WHEN cardinality(t.keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, key_list);
   key_row := format('ROW(%s)', key_list);
   by_path := @extschema@.bson_get_text(options, 'by');
-  SELECT s.parent, s.field INTO parent, field FROM @extschema@._polymorphic_split_path(by_path) s;
+  SELECT s.parent, s.field, s.field_path INTO parent, field, field_path FROM @extschema@._polymorphic_split_path(by_path) s;
 END
 $$;
 COMMENT ON FUNCTION _polymorphic_main(regclass, text) IS 'a polymorphic declaration, and pieces of SQL text about its table, of which t is a row; errors 42704, 22023 and those of _pattern_table()';
@@ -242,9 +243,9 @@ $$;
 COMMENT ON FUNCTION _polymorphic_expression(text, text, text, text, boolean) IS 'SQL text: a column of a view over the documents doc';
 
 -- What tells the documents of a variant from the others, in a WHERE clause.
-CREATE FUNCTION _polymorphic_predicate(doc text, field text, value bson_value) RETURNS text
+CREATE FUNCTION _polymorphic_predicate(doc text, path text, value bson_value) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT format('(%s OPERATOR(@extschema@.->) %L::text) OPERATOR(@extschema@.=) %L::@extschema@.bson_value', $1, format('"%s"', replace($2, '"', '""')), $3)
+  SELECT format('(%s OPERATOR(@extschema@.->) %L::text) OPERATOR(@extschema@.=) %L::@extschema@.bson_value', $1, $2, $3)
 $$;
 COMMENT ON FUNCTION _polymorphic_predicate(text, text, bson_value) IS 'SQL text: whether a document is of a variant';
 
@@ -305,7 +306,7 @@ BEGIN
     used := used || CASE WHEN 'place' = ANY (used) THEN '_place'::text ELSE 'place' END;
   END IF;
   FOR c IN
-    SELECT left(m.field, 63) AS name, format('"%s"', replace(m.field, '"', '""')) AS path, NULL::text AS type, NULL::text AS types, false AS many, 0 AS n WHERE m.field <> ''
+    SELECT left(m.field, 63) AS name, m.field_path AS path, NULL::text AS type, NULL::text AS types, false AS many, 0 AS n WHERE m.field <> ''
     UNION ALL
     SELECT q.name, q.path, q.type, q.types, q.many, q.n::int
     FROM @extschema@._polymorphic_columns(ARRAY[(m.options OPERATOR(@extschema@.->) 'common'::text)::@extschema@.bson, (v.options OPERATOR(@extschema@.->) 'schema'::text)::@extschema@.bson])
@@ -328,7 +329,7 @@ BEGIN
   END LOOP;
   query := format('SELECT %s%s AS %I FROM %s AS t%s%s', columns, doc, CASE WHEN m.parent IS NULL THEN m.doc ELSE 'doc' END, m.base,
                   CASE WHEN m.parent IS NULL THEN '' ELSE format(' CROSS JOIN LATERAL @extschema@._polymorphic_elements(t.%I, %L::text) AS e (place, doc)', m.doc, m.by_path) END,
-                  CASE WHEN variant IS NULL THEN '' ELSE ' WHERE ' || @extschema@._polymorphic_predicate(doc, m.field, v.value) END);
+                  CASE WHEN variant IS NULL THEN '' ELSE ' WHERE ' || @extschema@._polymorphic_predicate(doc, m.field_path, v.value) END);
   -- what is written to the view of a variant is of the variant
   query := format('VIEW %s WITH (security_invoker = true%s) AS %s', qualified, CASE WHEN variant IS NULL OR m.parent IS NOT NULL THEN '' ELSE ', check_option = local' END, query);
   IF existing IS NOT NULL THEN
@@ -375,7 +376,7 @@ BEGIN
       made := @extschema@._pattern_object_name(m.table_name, concat_ws('_', v.variant, i.paths[1]), CASE WHEN i.is_unique THEN 'key' ELSE 'idx' END || n);
     END LOOP;
     EXECUTE format('CREATE %sINDEX %I ON %s (%s) WHERE %s', CASE WHEN i.is_unique THEN 'UNIQUE ' ELSE '' END, made, rel, i.expressions,
-                   @extschema@._polymorphic_predicate(quote_ident(m.doc), m.field, v.value));
+                   @extschema@._polymorphic_predicate(quote_ident(m.doc), m.field_path, v.value));
     EXECUTE format('COMMENT ON INDEX %I.%I IS %L', m.schema_name, made, i.line);
   END LOOP;
 END

@@ -34,7 +34,7 @@ BEGIN
   SELECT q.* INTO m FROM @extschema@._polymorphic_main(rel, of) q;
   RETURN QUERY EXECUTE format(
     'SELECT q.key, e.variant, e.part, format(''%%s, rule "%%s"%%s'', CASE WHEN e.path = '''' THEN ''document'' ELSE format(''field "%%s"'', e.path) END, e.rule, '
-    '         coalesce(format('' of variant "%%s"'', e.variant), '''')), e.expected, e.found '
+    '         CASE WHEN e.variant IS NULL THEN '''' ELSE format('' of variant "%%s"'', e.variant) END), e.expected, e.found '
     'FROM (SELECT %s AS key, %s AS doc FROM %s AS t WHERE t.%I IS NOT NULL OFFSET 0) AS q '
     '  CROSS JOIN LATERAL @extschema@.polymorphic_errors(%3$L::regclass, q.doc, %5$L) AS e '
     'WHERE NOT @extschema@._polymorphic_valid(%3$L::regclass, %5$L, q.doc)',
@@ -109,9 +109,21 @@ BEGIN
   FOR v IN SELECT q.* FROM @extschema@._polymorphic_declared(rel, name) q LOOP
     PERFORM @extschema@._polymorphic_renew(rel, name, v.name);
   END LOOP;
+  PERFORM @extschema@._polymorphic_tell(rel, name);
 END
 $$;
 COMMENT ON FUNCTION _polymorphic_alter(regclass, text, bson) IS 'pattern_alter of a polymorphic declaration';
+
+CREATE FUNCTION _polymorphic_tell(rel regclass, name text) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
+    RAISE NOTICE 'table % has rows already', rel
+      USING HINT = format('CALL pattern_build(%L, %L) looks at them; new writes are looked at from now on.', rel, name);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _polymorphic_tell(regclass, text) IS 'a notice that rows which are there have not been looked at';
 
 -- The view and the indexes of a variant after a change of schemas.
 CREATE FUNCTION _polymorphic_renew(rel regclass, of text, variant text) RETURNS void
@@ -284,9 +296,14 @@ BEGIN
   PERFORM @extschema@._polymorphic_verify(o);
   PERFORM @extschema@._polymorphic_create_variant_trigger(rel, o);
   PERFORM @extschema@._polymorphic_renew(rel, p.of, name);
+  PERFORM @extschema@._polymorphic_tell(rel, name);
 END
 $$;
 COMMENT ON FUNCTION _polymorphic_variant_alter(regclass, text, bson) IS 'pattern_alter of a variant';
+
+CREATE FUNCTION _polymorphic_latest(query text) RETURNS text
+  AS 'MODULE_PATHNAME', 'dp_polymorphic_latest' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION _polymorphic_latest(text) IS 'the value that a query gives, read with the latest snapshot at every isolation level; runs with the rights of the caller';
 
 CREATE FUNCTION _polymorphic_variant_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -300,8 +317,9 @@ BEGIN
   SELECT q.* INTO m FROM @extschema@._polymorphic_main(rel, o.of) q;
   -- with unknown: error nobody could write them any more
   IF @extschema@.bson_get_text(m.options, 'unknown') = 'error' AND @extschema@.bson_get_text(how, 'keep_data') IS DISTINCT FROM 'true' THEN
-    EXECUTE format('SELECT array_agg(q.key::text) FROM (SELECT %s AS key FROM %s AS t WHERE EXISTS (SELECT FROM @extschema@._polymorphic_elements(t.%I, %L::text) AS e (place, doc) WHERE %s) LIMIT 21) AS q',
-                   m.key_value, m.base, m.doc, m.by_path, @extschema@._polymorphic_predicate('e.doc', m.field, o.options OPERATOR(@extschema@.->) 'value'::text)) INTO keys;
+    -- those too that others have written since the transaction's snapshot, before the table was locked
+    keys := @extschema@._polymorphic_latest(format('SELECT array_agg(q.key::text) FROM (SELECT %s AS key FROM %s AS t WHERE EXISTS (SELECT FROM @extschema@._polymorphic_elements(t.%I, %L::text) AS e (place, doc) WHERE %s) LIMIT 21) AS q',
+                   m.key_value, m.base, m.doc, m.by_path, @extschema@._polymorphic_predicate('e.doc', m.field_path, o.options OPERATOR(@extschema@.->) 'value'::text)))::text[];
     IF keys IS NOT NULL THEN
       RAISE EXCEPTION 'table % has documents of variant "%"', m.base, o.variant
         USING ERRCODE = 'check_violation',
@@ -331,7 +349,7 @@ BEGIN
     'FROM @extschema@._polymorphic_declared($1, $2) AS d '
     '  FULL JOIN (SELECT %s OPERATOR(@extschema@.->) %L::text AS value, count(*) AS n FROM %s AS t%s GROUP BY 1) AS f ON f.value OPERATOR(@extschema@.=) d.value '
     'ORDER BY d.variant IS NULL, coalesce(d.variant, f.value::pg_catalog.text)',
-    CASE WHEN m.parent IS NULL THEN format('t.%I', m.doc) ELSE 'e.doc' END, format('"%s"', replace(m.field, '"', '""')), m.base,
+    CASE WHEN m.parent IS NULL THEN format('t.%I', m.doc) ELSE 'e.doc' END, m.field_path, m.base,
     CASE WHEN m.parent IS NULL THEN format(' WHERE t.%I IS NOT NULL', m.doc) ELSE format(' CROSS JOIN LATERAL @extschema@._polymorphic_elements(t.%I, %L::text) AS e (place, doc)', m.doc, m.by_path) END)
     USING rel, m.name;
 END
@@ -386,7 +404,7 @@ BEGIN
     END IF;
   END IF;
   EXECUTE pg_catalog.format('UPDATE %s AS t SET %I = @extschema@.bson_set(%s, %L, $1) WHERE %s AND ($2 IS NULL OR t.%I OPERATOR(@extschema@.@@) $2)',
-    m.base, m.doc, changed, m.by_path, @extschema@._polymorphic_predicate(pg_catalog.format('t.%I', m.doc), m.field, old_value), m.doc)
+    m.base, m.doc, changed, m.by_path, @extschema@._polymorphic_predicate(pg_catalog.format('t.%I', m.doc), m.field_path, old_value), m.doc)
     USING new_value, filter, change_update;
   GET DIAGNOSTICS done = ROW_COUNT;
   RETURN done;
@@ -395,3 +413,71 @@ $$;
 COMMENT ON FUNCTION polymorphic_retype_all(regclass, text, text, bson, bson, regprocedure, text) IS
   'the same for all documents of a variant, or those that match a filter, in one statement; returns their number. Needs SELECT and UPDATE on the table, locks the rows; '
   'error 0A000 where variants are of sub-documents, 42704, 23514, 22023 and 42804 as for one';
+
+-- Proposals ---------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION _polymorphic_infer_transfn(internal, bson, text, int) RETURNS internal
+  AS 'MODULE_PATHNAME', 'dp_polymorphic_infer_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION _polymorphic_infer_transfn(internal, bson, text, int) IS 'takes a document in';
+CREATE FUNCTION _polymorphic_infer_finalfn(internal) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_polymorphic_infer_finalfn' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION _polymorphic_infer_finalfn(internal) IS 'the schemas that hold for the documents';
+CREATE AGGREGATE _polymorphic_infer_agg(doc bson, by text, enum_max int) (SFUNC = _polymorphic_infer_transfn, STYPE = internal, FINALFUNC = _polymorphic_infer_finalfn, FINALFUNC_MODIFY = READ_WRITE);
+COMMENT ON AGGREGATE _polymorphic_infer_agg(bson, text, int) IS 'schemas of the kinds of documents (told by the field by), and of all of them: {common, variants: [{value, documents, schema}, ...]}';
+
+CREATE FUNCTION polymorphic_infer(rel regclass, "by" text DEFAULT NULL, enum_max int DEFAULT 8, sample bigint DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL)
+  RETURNS TABLE (variant text, value bson_value, documents bigint, schema bson, command text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+  t record;
+  m record;
+  v record;
+  declared text;
+  by_path text := polymorphic_infer."by";
+  found @extschema@.bson;
+BEGIN
+  IF enum_max IS NULL OR enum_max NOT BETWEEN 0 AND 1000 THEN
+    RAISE EXCEPTION 'enum_max must be between 0 and 1000' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, polymorphic_infer.doc_column) p;
+  IF by_path IS NULL THEN
+    SELECT q.* INTO m FROM @extschema@._polymorphic_main(rel, polymorphic_infer.name) q;
+    by_path := m.by_path;
+    declared := m.name;
+    t.doc := m.doc;
+  END IF;
+  EXECUTE format('SELECT @extschema@._polymorphic_infer_agg(q.doc, $1, $2) FROM (SELECT t.%I AS doc FROM %s AS t%s) AS q', t.doc, t.base, CASE WHEN sample IS NOT NULL THEN ' LIMIT $3' ELSE '' END)
+    INTO found USING by_path, enum_max, sample;
+  IF declared IS NULL OR @extschema@.bson_exists(found, 'common') THEN
+    schema := (found OPERATOR(@extschema@.->) 'common'::text)::@extschema@.bson;
+    documents := CASE WHEN schema IS NOT NULL THEN (found OPERATOR(@extschema@.->) 'documents'::text)::bigint ELSE 0 END;
+    -- what is of no kind has to be accepted
+    command := CASE WHEN declared IS NULL THEN format('SELECT polymorphic_enable(%L, by => %L%s%s)', t.base, by_path,
+                                                      CASE WHEN EXISTS (SELECT FROM @extschema@.bson_elements(found OPERATOR(@extschema@.->) 'variants'::text) e WHERE coalesce(@extschema@.bson_typeof(e OPERATOR(@extschema@.->) 'value'::text), 'null') = 'null')
+                                                           THEN ', unknown => ''accept''' ELSE '' END,
+                                                      CASE WHEN schema IS NULL THEN '' ELSE format(', common => %L', schema) END)
+                    ELSE format('SELECT pattern_alter(%L, %L, %L)', t.base, declared, @extschema@.bson_build('common', schema)) END;
+    RETURN NEXT;
+  END IF;
+  FOR v IN SELECT (e OPERATOR(@extschema@.->) 'value'::text) AS kind, (e OPERATOR(@extschema@.->) 'documents'::text)::bigint AS n, (e OPERATOR(@extschema@.->) 'schema'::text)::@extschema@.bson AS proposal,
+                  (SELECT d.name FROM @extschema@._polymorphic_declared(rel, declared) d WHERE d.value OPERATOR(@extschema@.=) (e OPERATOR(@extschema@.->) 'value'::text)) AS variant_name,
+                  (SELECT d.variant FROM @extschema@._polymorphic_declared(rel, declared) d WHERE d.value OPERATOR(@extschema@.=) (e OPERATOR(@extschema@.->) 'value'::text)) AS variant_known
+           FROM @extschema@.bson_elements(found OPERATOR(@extschema@.->) 'variants'::text) e ORDER BY 1 NULLS LAST LOOP
+    variant := coalesce(v.variant_known, v.kind::pg_catalog.text);
+    value := v.kind;
+    documents := v.n;
+    schema := v.proposal;
+    command := CASE WHEN v.kind IS NULL OR @extschema@.bson_typeof(v.kind) = 'null' THEN NULL
+                    WHEN v.variant_name IS NOT NULL THEN format('SELECT pattern_alter(%L, %L, %L)', t.base, v.variant_name, @extschema@.bson_build('schema', v.proposal))
+                    ELSE format('SELECT polymorphic_variant(%L, %L, schema => %L%s)', t.base, variant, schema,
+                                CASE WHEN @extschema@.bson_typeof(v.kind) <> 'string' THEN format(', value => %L', v.kind) ELSE '' END
+                                || CASE WHEN declared IS NOT NULL THEN format(', of => %L', declared) ELSE '' END) END;
+    RETURN NEXT;
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION polymorphic_infer(regclass, text, int, bigint, text, text) IS
+  'schemas that hold for the documents of a table, proposed from them: one for all (variant NULL), one for each value of the field by (default: that of the declaration), and the commands that declare them. '
+  'Fields that are always there are required, types are those that occur, up to enum_max strings that occur again and again are an enum; sample: the number of rows to look at. '
+  'Reads the whole table, needs SELECT on it; errors 42704 if by is not given and the table is not polymorphic, 54000 for more than 200 kinds';

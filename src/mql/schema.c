@@ -41,6 +41,10 @@ typedef struct SchemaWalk
 	int			errors;
 } SchemaWalk;
 
+static bool match(const DpSchema *schema, const DpValue *value);
+static bool match_object(const SchemaObject *rules, const DpValue *value);
+static inline bool memo_fits(const SchemaMemo *memo, const DpIter *iter);
+static void memo_take(SchemaMemo *memo, const DpElement *field, int index);
 static bool check(const DpSchema *schema, const DpValue *value, const SchemaSpot *spot, SchemaWalk *walk);
 static bool check_number(const SchemaNumber *rules, const DpValue *value, const SchemaSpot *spot, SchemaWalk *walk);
 static bool check_string(const SchemaString *rules, const DpValue *value, const SchemaSpot *spot, SchemaWalk *walk);
@@ -72,7 +76,7 @@ static char *shown(const DpValue *value);
 bool
 dp_schema_match(DpSchema *schema, const DpValue *value)
 {
-	return check(schema, value, NULL, NULL);
+	return match(schema, value);
 }
 
 int
@@ -82,6 +86,102 @@ dp_schema_errors(DpSchema *schema, const DpValue *value, DpSchemaReport report, 
 
 	check(schema, value, NULL, &walk);
 	return walk.errors;
+}
+
+/*
+ * check() for a yes or no, short for what most schemas are made of: documents
+ * with fields of certain types, some of which are required.
+ */
+static bool
+match(const DpSchema *schema, const DpValue *value)
+{
+	if (schema->has_types && !dp_type_set_has(&schema->types, value->type))
+		return false;
+	if (schema->only_types)
+		return true;
+	if (value->type == DP_TYPE_DOCUMENT && schema->object != NULL && schema->object->plain && schema->logic == NULL)
+		return match_object(schema->object, value);
+	return check(schema, value, NULL, NULL);
+}
+
+static bool
+match_object(const SchemaObject *rules, const DpValue *value)
+{
+	uint64		seen = 0;
+	int			required = 0;
+	uint32		k = 0;
+	DpIter		iter;
+	DpElement	field;
+
+	check_stack_depth();
+	CHECK_FOR_INTERRUPTS();
+	dp_iter_init_value(&iter, value);
+	for (;; k++)
+	{
+		SchemaMemo *memo = &rules->memos[k];
+		const SchemaName *name;
+		int			i;
+
+		if (k < SCHEMA_MEMOS && memo_fits(memo, &iter))
+		{
+			const uint8 *p = iter.next + memo->len + 2;
+
+			field.value.type = *iter.next;
+			field.value.data = p;
+			field.value.len = dp_value_size(field.value.type, p, iter.end);
+			iter.next = p + field.value.len;
+			i = memo->index;
+		}
+		else
+		{
+			const uint8 *from = iter.next;
+
+			if (!dp_iter_next(&iter, &field))
+				break;
+			i = dp_schema_find_name(rules, field.name, field.namelen);
+			if (k < SCHEMA_MEMOS && field.namelen < sizeof(memo->name) && iter.end - from > sizeof(memo->name))
+				memo_take(memo, &field, i);
+		}
+		if (i < 0)
+			continue;
+		name = &rules->names[i];
+		if (name->required && (seen >> i & 1) == 0)
+		{
+			seen |= UINT64CONST(1) << i;
+			required++;
+		}
+		if (name->schema != NULL && !match(name->schema, &field.value))
+			return false;
+	}
+	return required == rules->nrequired;
+}
+
+/* Whether the next field has the name that the last document had there. */
+static inline bool
+memo_fits(const SchemaMemo *memo, const DpIter *iter)
+{
+	uint64		name[2];
+
+	/* sixteen bytes after the type have to be there */
+	if (iter->end - iter->next < (ptrdiff_t) sizeof(name) + 1)
+		return false;
+	memcpy(name, iter->next + 1, sizeof(name));
+	return (((name[0] & memo->mask[0]) ^ memo->name[0]) | ((name[1] & memo->mask[1]) ^ memo->name[1])) == 0 &&
+		memo->mask[0] != 0;
+}
+
+/* Takes note of a field with a name that fits. */
+static void
+memo_take(SchemaMemo *memo, const DpElement *field, int index)
+{
+	uint8		mask[sizeof(memo->mask)] = {0};
+
+	memset(memo, 0, sizeof(SchemaMemo));
+	memset(mask, 0xFF, field->namelen + 1);
+	memcpy(memo->mask, mask, sizeof(mask));
+	memcpy(memo->name, field->name, field->namelen);
+	memo->len = field->namelen;
+	memo->index = index;
 }
 
 /*
@@ -209,7 +309,6 @@ check_object(const SchemaObject *rules, const DpValue *value, const SchemaSpot *
 	DpElement	field;
 	int64		nfields = 0;
 	int			required = 0;
-	int			guess = 0;
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
@@ -220,19 +319,19 @@ check_object(const SchemaObject *rules, const DpValue *value, const SchemaSpot *
 	while (dp_iter_next(&iter, &field))
 	{
 		SchemaSpot	here = {spot, field.name, field.namelen, 0};
-		int			i = dp_schema_find_name(rules, field.name, field.namelen, guess);
+		int			i = dp_schema_find_name(rules, field.name, field.namelen);
 		bool		known = false;
 
 		nfields++;
 		if (i >= 0)
 		{
 			const SchemaName *name = &rules->names[i];
+			uint64		bit = UINT64CONST(1) << (i & 63);
 
-			guess = i + 1;
 			known = name->is_property;
-			if (!(seen[i / 64] >> (i % 64) & 1))
+			if ((seen[(uint32) i >> 6] & bit) == 0)
 			{
-				seen[i / 64] |= UINT64CONST(1) << (i % 64);
+				seen[(uint32) i >> 6] |= bit;
 				required += name->required;
 			}
 			if (name->schema != NULL)

@@ -84,7 +84,7 @@ static const struct
 };
 
 static DpSchema *compile(const DpValue *spec, const DpPlace *place);
-static void sort_names(SchemaObject *object);
+static void index_names(SchemaObject *object);
 
 /* ---------------------------------------------------------------- entry points */
 
@@ -148,7 +148,9 @@ compile(const DpValue *spec, const DpPlace *place)
 		keywords[i].parse(schema, &k);
 	}
 	if (schema->object != NULL)
-		sort_names(schema->object);
+		index_names(schema->object);
+	schema->only_types = schema->number == NULL && schema->string == NULL && schema->object == NULL &&
+		schema->array == NULL && schema->logic == NULL;
 	return schema;
 }
 
@@ -264,56 +266,33 @@ add_name(SchemaObject *object, const char *name, uint32 len)
 	return object->nnames++;
 }
 
-static inline int
-name_compare(const SchemaName *name, const char *other, uint32 len)
-{
-	if (name->len != len)
-		return name->len < len ? -1 : 1;
-	return memcmp(name->name, other, len);
-}
-
-static int
-sorted_compare(const void *a, const void *b, void *arg)
-{
-	const SchemaName *names = arg;
-	const SchemaName *other = &names[*(const int *) b];
-
-	return name_compare(&names[*(const int *) a], other->name, other->len);
-}
-
+/* Makes the table by which names are found, and counts those that are required. */
 static void
-sort_names(SchemaObject *object)
+index_names(SchemaObject *object)
 {
-	object->sorted = palloc(Max(1, object->nnames) * sizeof(int));
+	uint32		size = 4;
+
+	while (size < object->nnames * 2)
+		size *= 2;
+	object->mask = size - 1;
+	object->slots = palloc(sizeof(int) * size);
+	memset(object->slots, 0xFF, sizeof(int) * size);
 	for (int i = 0; i < object->nnames; i++)
 	{
-		object->sorted[i] = i;
-		object->nrequired += object->names[i].required;
+		SchemaName *name = &object->names[i];
+		uint32		slot;
+
+		name->words = dp_schema_name_words(name->name, name->len);
+		slot = dp_schema_words_hash(&name->words, name->len) & object->mask;
+		while (object->slots[slot] >= 0)
+			slot = (slot + 1) & object->mask;
+		object->slots[slot] = i;
+		object->nrequired += name->required;
 	}
-	qsort_arg(object->sorted, object->nnames, sizeof(int), sorted_compare, object->names);
-}
-
-int
-dp_schema_find_name(const SchemaObject *object, const char *name, uint32 len, int guess)
-{
-	int			low = 0;
-	int			high = object->nnames;
-
-	if (guess < high && name_compare(&object->names[guess], name, len) == 0)
-		return guess;
-	while (low < high)
-	{
-		int			middle = (low + high) / 2;
-		int			result = name_compare(&object->names[object->sorted[middle]], name, len);
-
-		if (result == 0)
-			return object->sorted[middle];
-		if (result > 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return -1;
+	object->plain = object->nnames <= 64 && object->npatterns == 0 && !object->closed && object->additional == NULL &&
+		!object->has_dependencies && object->min_properties < 0 && object->max_properties < 0;
+	if (object->plain)
+		object->memos = palloc0(sizeof(SchemaMemo) * SCHEMA_MEMOS);
 }
 
 /* ---------------------------------------------------------------- keywords */

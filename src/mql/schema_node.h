@@ -9,11 +9,22 @@
 #include "mql/schema.h"
 #include "mql/typeset.h"
 
+/*
+ * A name in two words: up to eight bytes from both ends.  Names of up to
+ * sixteen bytes are equal if their words and lengths are.
+ */
+typedef struct SchemaWords
+{
+	uint64		front;
+	uint64		back;
+} SchemaWords;
+
 /* A name of a field that some rule of an object speaks of. */
 typedef struct SchemaName
 {
 	const char *name;
 	uint32		len;
+	SchemaWords words;			/* of the name */
 	bool		required;
 	DpSchema   *schema;			/* of properties, or NULL */
 	bool		is_property;
@@ -21,6 +32,21 @@ typedef struct SchemaName
 	int		   *dependents;
 	DpSchema   *dependency;		/* what the object must be when this name is there, or NULL */
 } SchemaName;
+
+/*
+ * A field of the last document: documents of a kind have their fields in one
+ * order, so that the next one's are known without looking for the end of the
+ * name, or for the name.
+ */
+#define SCHEMA_MEMOS	32
+
+typedef struct SchemaMemo
+{
+	uint64		name[2];		/* the name and its NUL: up to 16 bytes */
+	uint64		mask[2];		/* of the bytes that count; 0: nothing is known */
+	uint32		len;
+	int			index;			/* of the name among those of the rules, or -1 */
+} SchemaMemo;
 
 typedef struct SchemaPattern
 {
@@ -33,7 +59,8 @@ typedef struct SchemaObject
 	int			nnames;
 	int			room;
 	SchemaName *names;			/* in the order in which they were met */
-	int		   *sorted;			/* the same by length and bytes */
+	uint32		mask;			/* of the table by which they are found; its size is a power of 2 */
+	int		   *slots;			/* positions, by the hash of the name; -1: free */
 	int			nrequired;
 	bool		has_dependencies;
 	int			npatterns;
@@ -42,6 +69,8 @@ typedef struct SchemaObject
 	DpSchema   *additional;		/* what others must be, or NULL */
 	int64		min_properties; /* -1: none */
 	int64		max_properties;
+	bool		plain;			/* properties and required are all there is, for up to 64 names */
+	SchemaMemo *memos;			/* SCHEMA_MEMOS; NULL: there are none yet */
 } SchemaObject;
 
 typedef struct SchemaArray
@@ -95,10 +124,62 @@ struct DpSchema
 	SchemaObject *object;
 	SchemaArray *array;
 	SchemaLogic *logic;
+	bool		only_types;		/* there are no other rules */
 };
 
-/* The position of a name among those of an object's rules, or -1.  guess is tried first. */
-extern int	dp_schema_find_name(const SchemaObject *object, const char *name, uint32 len, int guess);
+static inline SchemaWords
+dp_schema_name_words(const char *name, uint32 len)
+{
+	SchemaWords w = {0, 0};
+
+	if (len >= 8)
+	{
+		memcpy(&w.front, name, 8);
+		memcpy(&w.back, name + len - 8, 8);
+	}
+	else if (len >= 4)
+	{
+		uint32		front;
+		uint32		back;
+
+		memcpy(&front, name, 4);
+		memcpy(&back, name + len - 4, 4);
+		w.front = front;
+		w.back = back;
+	}
+	else if (len > 0)
+		w.front = (uint64) (uint8) name[0] << 16 | (uint64) (uint8) name[len / 2] << 8 | (uint8) name[len - 1];
+	return w;
+}
+
+static inline uint32
+dp_schema_words_hash(const SchemaWords *w, uint32 len)
+{
+	uint64		hash = (w->front ^ len) * UINT64CONST(0x9E3779B97F4A7C15) + w->back;
+
+	hash *= UINT64CONST(0xD6E8FEB86659FD93);
+	return (uint32) (hash >> 32) ^ (uint32) (hash >> 48);
+}
+
+/* The position of a name among those of an object's rules, or -1. */
+static inline int
+dp_schema_find_name(const SchemaObject *object, const char *name, uint32 len)
+{
+	SchemaWords words = dp_schema_name_words(name, len);
+	uint32		slot = dp_schema_words_hash(&words, len) & object->mask;
+	int			i;
+
+	while ((i = object->slots[slot]) >= 0)
+	{
+		const SchemaName *n = &object->names[i];
+
+		if (n->words.front == words.front && n->words.back == words.back && n->len == len &&
+			(len <= 16 || memcmp(n->name, name, len) == 0))
+			return i;
+		slot = (slot + 1) & object->mask;
+	}
+	return -1;
+}
 
 /* Whether two values are equal when the order of fields does not count, and a hash for that. */
 extern bool dp_value_equal_unordered(const DpValue *a, const DpValue *b);

@@ -25,6 +25,7 @@ static const DpDeriveMethods *const methods[] = {
 	&dp_subset_methods,
 	&dp_rollup_methods,
 	&dp_fanout_methods,
+	&dp_polymorphic_merge_methods,
 	NULL
 };
 

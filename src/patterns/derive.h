@@ -197,6 +197,7 @@ extern const DpDeriveMethods dp_computed_methods;
 extern const DpDeriveMethods dp_subset_methods;
 extern const DpDeriveMethods dp_rollup_methods;
 extern const DpDeriveMethods dp_fanout_methods;
+extern const DpDeriveMethods dp_polymorphic_merge_methods;
 
 /*
  * The trigger function of a pattern: "return dp_derive_trigger(fcinfo,

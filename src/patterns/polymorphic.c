@@ -36,7 +36,7 @@
 /* A look at the items of a document */
 typedef struct ItemWalk
 {
-	const Poly *p;
+	Poly	   *p;
 	PolyReport	report;			/* NULL: only yes or no is asked for */
 	void	   *arg;
 	/* of the item */
@@ -54,8 +54,9 @@ typedef struct Refusal
 	bool		has_variant;
 } Refusal;
 
-static HeapTuple poly_before(const Poly *p, TriggerData *trigdata);
+static HeapTuple poly_before(Poly *p, TriggerData *trigdata);
 static bool same_datum(Datum a, Datum b);
+static bool is_split(const Poly *p, struct varlena *doc);
 static struct varlena *whole_document(const Poly *p, struct varlena *doc, const DpKey *key);
 static void read_variants(Poly *p);
 static void read_schema(DpDecl *decl, struct varlena *options, const char *option, DpValue *spec, DpSchema **schema);
@@ -124,7 +125,7 @@ dp_polymorphic_variant_trigger(PG_FUNCTION_ARGS)
  * BEFORE INSERT or UPDATE of a row, which is returned as it is.
  */
 static HeapTuple
-poly_before(const Poly *p, TriggerData *trigdata)
+poly_before(Poly *p, TriggerData *trigdata)
 {
 	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
 	bool		is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
@@ -146,13 +147,15 @@ poly_before(const Poly *p, TriggerData *trigdata)
 	}
 	if (!dp_decl_maintained(p->decl))
 		return tuple;
-	doc = PG_DETOAST_DATUM_PACKED(datum);
+	doc = (struct varlena *) DatumGetPointer(datum);
+	if (VARATT_IS_COMPRESSED(doc) || VARATT_IS_EXTERNAL(doc))
+		doc = PG_DETOAST_DATUM_PACKED(datum);
 	if (p->splits && is_update)
 	{
 		DpMarkKind	mark = dp_marked(p->decl->relid, NULL);
 
 		/* the pattern that splits it moves parts of what was looked at before */
-		if (mark == DP_MARK_INTERNAL)
+		if (mark == DP_MARK_INTERNAL && is_split(p, doc))
 			return tuple;
 		if (mark == DP_MARK_NONE)
 		{
@@ -174,6 +177,23 @@ same_datum(Datum a, Datum b)
 {
 	return VARSIZE_ANY(DatumGetPointer(a)) == VARSIZE_ANY(DatumGetPointer(b)) &&
 		memcmp(DatumGetPointer(a), DatumGetPointer(b), VARSIZE_ANY(DatumGetPointer(a))) == 0;
+}
+
+/* Whether another pattern keeps a part of a document elsewhere. */
+static bool
+is_split(const Poly *p, struct varlena *doc)
+{
+	ListCell   *lc;
+
+	foreach(lc, dp_decls(p->decl->relid))
+	{
+		DpDecl	   *decl = lfirst(lc);
+		const DpPatternMethods *m = dp_pattern_methods(decl->pattern);
+
+		if (m != NULL && m->is_split != NULL && m->is_split(decl, doc))
+			return true;
+	}
+	return false;
 }
 
 /* The document with what other patterns keep elsewhere, in the current context. */
@@ -337,18 +357,25 @@ read_schema(DpDecl *decl, struct varlena *options, const char *option, DpValue *
 }
 
 const PolyVariant *
-dp_poly_variant(const Poly *p, const DpValue *value)
+dp_poly_variant(Poly *p, const DpValue *value)
 {
-	uint64		hash = dp_value_hash(value, 0);
-	uint32		slot = (uint32) hash & p->mask;
+	uint64		hash;
+	uint32		slot;
 	int			i;
 
+	if (p->last != NULL && dp_value_identical(&p->last->value, value))
+		return p->last;
+	hash = dp_value_hash(value, 0);
+	slot = (uint32) hash & p->mask;
 	while ((i = p->table[slot]) >= 0)
 	{
-		const PolyVariant *v = &p->variants[i];
+		PolyVariant *v = &p->variants[i];
 
 		if (v->hash == hash && dp_value_compare(&v->value, value) == 0)
+		{
+			p->last = v;
 			return v;
+		}
 		slot = (slot + 1) & p->mask;
 	}
 	return NULL;
@@ -440,7 +467,7 @@ dp_poly_place_text(StringInfo out, const PolyPlace *place)
 }
 
 bool
-dp_poly_valid(const Poly *p, const DpValue *doc)
+dp_poly_valid(Poly *p, const DpValue *doc)
 {
 	ItemWalk	walk = {p};
 
@@ -448,7 +475,7 @@ dp_poly_valid(const Poly *p, const DpValue *doc)
 }
 
 void
-dp_poly_errors(const Poly *p, const DpValue *doc, PolyReport report, void *arg)
+dp_poly_errors(Poly *p, const DpValue *doc, PolyReport report, void *arg)
 {
 	ItemWalk	walk = {p, report, arg};
 
@@ -462,7 +489,7 @@ static bool
 visit_item(const DpValue *item, bool is_item, const PolyPlace *place, void *arg)
 {
 	ItemWalk   *walk = arg;
-	const Poly *p = walk->p;
+	Poly	   *p = walk->p;
 	const PolyVariant *v = NULL;
 	DpValue		kind;
 	bool		has_kind;
@@ -647,7 +674,7 @@ note_error(const char *variant, const char *part, const char *path, const char *
  * The document is refused.
  */
 void
-dp_poly_refuse(const Poly *p, const DpValue *doc)
+dp_poly_refuse(Poly *p, const DpValue *doc)
 {
 	Refusal		r = {0};
 
@@ -691,7 +718,7 @@ shown_value(const DpValue *value)
 static bool
 poly_settle(DpDecl *decl, const DpKey *key)
 {
-	const Poly *p = dp_poly(decl);
+	Poly	   *p = dp_poly(decl);
 	struct varlena *doc = NULL;
 	DpValue		value;
 	DpKey		copy = *key;

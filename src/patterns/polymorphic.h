@@ -75,6 +75,7 @@ typedef struct Poly
 	PolyVariant *variants;
 	uint32		mask;			/* of the table of variants by the hash of their value */
 	int16	   *table;			/* -1: free */
+	PolyVariant *last;			/* that was found; NULL: none yet */
 	bool		splits;			/* other patterns split documents of the table */
 } Poly;
 
@@ -82,7 +83,7 @@ typedef struct Poly
 extern Poly *dp_poly(DpDecl *decl);
 
 /* The variant with that value of the field, or NULL. */
-extern const PolyVariant *dp_poly_variant(const Poly *p, const DpValue *value);
+extern const PolyVariant *dp_poly_variant(Poly *p, const DpValue *value);
 
 /* Where an item is in its document: from the last step up. */
 typedef struct PolyPlace
@@ -105,7 +106,7 @@ typedef bool (*PolyVisit) (const DpValue *item, bool is_item, const PolyPlace *p
 extern bool dp_poly_each(const DpPath *parent, const DpValue *doc, PolyVisit visit, void *arg);
 
 /* Whether a document may be stored. */
-extern bool dp_poly_valid(const Poly *p, const DpValue *doc);
+extern bool dp_poly_valid(Poly *p, const DpValue *doc);
 
 /*
  * What is wrong with a document: the item's variant (NULL: none), what says so
@@ -114,10 +115,10 @@ extern bool dp_poly_valid(const Poly *p, const DpValue *doc);
  */
 typedef void (*PolyReport) (const char *variant, const char *part, const char *path, const char *rule,
 							const char *expected, const char *found, void *arg);
-extern void dp_poly_errors(const Poly *p, const DpValue *doc, PolyReport report, void *arg);
+extern void dp_poly_errors(Poly *p, const DpValue *doc, PolyReport report, void *arg);
 
 /* Raises CHECK_VIOLATION with what is wrong with a document. */
-extern void dp_poly_refuse(const Poly *p, const DpValue *doc) pg_attribute_noreturn();
+extern void dp_poly_refuse(Poly *p, const DpValue *doc) pg_attribute_noreturn();
 
 /* polymorphic_schema.c */
 
