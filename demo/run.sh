@@ -27,7 +27,7 @@ started=1
 "$cluster" start
 echo "$("$cluster" run postgres --version), which nobody else uses."
 "$cluster" psql -q -v ON_ERROR_STOP=1 -c 'SET client_min_messages = warning' -c 'DROP EXTENSION IF EXISTS docpatterns CASCADE' \
-  -c 'DROP TABLE IF EXISTS packages, plain_processes, directories, maintainers, sections, packages_by_section, pages, screenings, app, tagged, received, people, athletes, crm, billing, support, customers_360 CASCADE' -c 'CREATE EXTENSION docpatterns'
+  -c 'DROP TABLE IF EXISTS packages, plain_processes, directories, maintainers, sections, packages_by_section, pages, screenings, app, tagged, received, people, athletes, crm, billing, support, customers_360, policies CASCADE' -c 'CREATE EXTENSION docpatterns'
 
 . demo/load.sh
 . demo/outlier.sh
@@ -42,6 +42,7 @@ echo "$("$cluster" run postgres --version), which nobody else uses."
 . demo/schema_versioning.sh
 . demo/kv.sh
 . demo/polymorphic.sh
+. demo/versioning.sh
 
 title 'See for yourself'
 say "The cluster keeps running. To open psql there:"
