@@ -382,7 +382,8 @@ DECLARE
   full_options @extschema@.bson;
   anew text;
 BEGIN
-  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
+  -- the trigger is dropped and made anew where documents are written, which nobody may see
+  EXECUTE format('LOCK TABLE %s IN %s MODE', rel, CASE WHEN EXISTS (SELECT FROM @extschema@.bson_keys(changes) k WHERE k <> 'shape') THEN 'ACCESS EXCLUSIVE' ELSE 'SHARE ROW EXCLUSIVE' END);
   SELECT q.* INTO p FROM @extschema@._attribute_parts(rel, name) q;
   options := p.options;
   FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
