@@ -301,8 +301,9 @@ COMMENT ON PROCEDURE pattern_build(regclass, text, int) IS
   'brings the rows of a table that was full when the pattern was declared in line: those that are not, in batches with a commit after each '
   '(NULL: all in the caller''s transaction). Locks the rows of a batch; can be stopped and called again; error 42501 unless the caller owns the table';
 
--- Writes documents anew, some pages of the table at a time, saying how far it has come.
-CREATE FUNCTION _pattern_convert(rel regclass, name text, doc_name text, expression text, condition text) RETURNS bigint
+-- Writes documents anew, some pages of the table at a time, saying how far it has come. A document that was written may be met
+-- again further on, so that the condition must not hold for it then; where that cannot be, all is done at once.
+CREATE FUNCTION _pattern_convert(rel regclass, name text, doc_name text, expression text, condition text, at_once boolean DEFAULT false) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   leaf regclass;
@@ -310,13 +311,15 @@ DECLARE
   page bigint;
   n bigint;
   done bigint := 0;
-  step constant bigint := 4096;
+  step bigint := 4096;
 BEGIN
   FOR leaf IN SELECT l.oid::regclass FROM (SELECT pt.relid FROM pg_partition_tree(rel) pt WHERE pt.isleaf UNION SELECT rel) AS r JOIN pg_class l ON l.oid = r.relid
               WHERE l.relkind = 'r' ORDER BY l.oid LOOP
     pages := pg_relation_size(leaf) / current_setting('block_size')::bigint;
     page := 0;
-    -- what was written anew lies behind, and is left alone there
+    IF at_once THEN
+      step := greatest(pages, 1);
+    END IF;
     WHILE page < pages LOOP
       EXECUTE format('UPDATE %s AS b SET %I = %s WHERE b.ctid >= %L::tid AND b.ctid < %L::tid AND (%s)', leaf, doc_name, expression,
                      format('(%s,0)', page), format('(%s,0)', page + step), condition);
@@ -331,7 +334,7 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION _pattern_convert(regclass, text, text, text, text) IS 'writes the documents of a table (rows b) that fulfil a condition anew; returns how many';
+COMMENT ON FUNCTION _pattern_convert(regclass, text, text, text, text, boolean) IS 'writes the documents of a table (rows b) that fulfil a condition anew; returns how many';
 
 -- Shared triggers and views -----------------------------------------------------------------------------------------------
 

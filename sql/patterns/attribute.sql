@@ -420,7 +420,7 @@ BEGIN
   anew := CASE WHEN @extschema@.bson_get_text(options, 'shape') = 'wide' THEN format('@extschema@._attribute_unpack(%s, %L::@extschema@.bson)', p.doc, p.full_options::text) ELSE format('@extschema@._attribute_pack(@extschema@._attribute_unpack(%1$s, %2$L::@extschema@.bson), %3$L::@extschema@.bson)', p.doc, p.full_options::text, full_options::text) END;
   PERFORM @extschema@._pattern_convert(rel, name, p.doc_name, anew,
             format('CASE WHEN @extschema@.bson_exists(%1$s, %2$L) OR @extschema@._attribute_is_wide(%1$s, %3$L::@extschema@.bson) THEN %1$s::bytea OPERATOR(pg_catalog.<>) %4$s::bytea END',
-                   p.doc, @extschema@.bson_get_text(p.options, 'into_field'), full_options::text, anew));
+                   p.doc, @extschema@.bson_get_text(p.options, 'into_field'), full_options::text, anew), true);
   PERFORM @extschema@._attribute_create_trigger(rel, options);
   PERFORM @extschema@._attribute_create_index(rel, options);
 END

@@ -2,7 +2,7 @@
 -- writes to the table and its wide view against plain documents.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(184);
+SELECT plan(185);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 
 -- Signatures
@@ -190,6 +190,9 @@ DELETE FROM t WHERE id = 20;
 SELECT lives_ok($$SELECT pattern_alter('t', 'r', '{shape: "wide", value_field: "v"}')$$, 'with another form at once');
 SELECT is((SELECT doc::text FROM t WHERE id = 19), '{"x_a": 19, "x_c": 19, "b": 19}', 'all documents follow');
 SELECT pg_temp.true_everywhere('wide');
+SELECT pattern_alter('t', 'r', '{shape: "packed"}'), pattern_alter('t', 'r', '{rename: {a: "c", c: "a"}}') \g /dev/null
+SELECT is((SELECT doc::text FROM t WHERE id = 19), '{"r": [{"k": "c", "v": 19}, {"k": "a", "v": 19}], "b": 19}', 'names that are exchanged');
+SELECT pattern_alter('t', 'r', '{rename: null, shape: "wide"}') \g /dev/null
 SELECT is(pattern_disable('t', 'r'), 0::bigint, 'nothing is left to put back');
 DROP TABLE t;
 
