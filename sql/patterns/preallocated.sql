@@ -22,19 +22,10 @@ CREATE FUNCTION _preallocated_shape(shape bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_preallocated_shape' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION _preallocated_shape(bson) IS 'the shape itself; error 22023 unless it is one';
 
-CREATE FUNCTION preallocated_grid(rows int[], accessible text[] DEFAULT NULL, fill bson_value DEFAULT '0') RETURNS bson
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  shape @extschema@.bson := @extschema@.bson_build('kind', 'grid'::text, 'rows', rows, 'fill', fill);
-BEGIN
-  IF accessible IS NOT NULL THEN
-    shape := @extschema@.bson_set(shape, 'accessible', accessible);
-  END IF;
-  RETURN @extschema@._preallocated_shape(shape);
-END
-$$;
-COMMENT ON FUNCTION preallocated_grid(int[], text[], bson_value) IS
-  'a shape for preallocated_enable: rows of seats, {12,12,14} being A1 to A12, B1 to B12 and C1 to C14; the field "accessible" beside them names some. fill is what a free cell holds. '
+CREATE FUNCTION preallocated_grid(rows int[], accessible text[] DEFAULT NULL, fill "any" DEFAULT NULL) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_preallocated_grid' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION preallocated_grid(int[], text[], "any") IS
+  'a shape for preallocated_enable: rows of seats, {12,12,14} being A1 to A12, B1 to B12 and C1 to C14; the field "accessible" beside them names some. fill is what a free cell holds (default 0). '
   'Error 22023 for rows without cells, more than 100000 cells, accessible slots that do not exist';
 
 CREATE FUNCTION preallocated_calendar(weekdays_only boolean DEFAULT false, month_field text DEFAULT 'month', year_field text DEFAULT 'year') RETURNS bson
@@ -45,31 +36,15 @@ COMMENT ON FUNCTION preallocated_calendar(boolean, text, text) IS
   'a shape for preallocated_enable: a cell for each day of the document''s month (Monday to Friday with weekdays_only), which holds its number while it is free. '
   'The month is an English name or a number, the year a number or its digits. Error 22023 for paths that are none';
 
-CREATE FUNCTION preallocated_pool(n int, fill bson_value DEFAULT '0') RETURNS bson
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._preallocated_shape(@extschema@.bson_build('kind', 'pool'::text, 'n', $1, 'fill', $2))
-$$;
-COMMENT ON FUNCTION preallocated_pool(int, bson_value) IS 'a shape for preallocated_enable: n slots, 1 to n; fill is what a free cell holds. Error 22023 unless there are 1 to 100000';
+CREATE FUNCTION preallocated_pool(n int, fill "any" DEFAULT NULL) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_preallocated_pool' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION preallocated_pool(int, "any") IS 'a shape for preallocated_enable: n slots, 1 to n; fill is what a free cell holds (default 0). Error 22023 unless there are 1 to 100000';
 
-CREATE FUNCTION _preallocated_clock(units text[], fill bson_value) RETURNS bson
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._preallocated_shape(@extschema@.bson_build('kind', 'clock'::text, 'units', $1, 'fill', $2))
-$$;
-COMMENT ON FUNCTION _preallocated_clock(text[], bson_value) IS 'preallocated_clock with a bson_value';
-
-CREATE FUNCTION preallocated_clock(units text[], fill anyelement) RETURNS bson
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._preallocated_clock($1, @extschema@.to_bson($2))
-$$;
-COMMENT ON FUNCTION preallocated_clock(text[], anyelement) IS
+CREATE FUNCTION preallocated_clock(units text[], fill "any" DEFAULT NULL) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_preallocated_clock' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION preallocated_clock(text[], "any") IS
   'a shape for preallocated_enable: counters that are then filled by updates ($inc), named by the units, {hour,minute} being 0.0 to 23.59. '
   'fill is what they begin with (default 0). Error 22023 unless the units are hour, minute and second, each the part of the one before it';
-
-CREATE FUNCTION preallocated_clock(units text[]) RETURNS bson
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._preallocated_clock($1, '0'::@extschema@.bson_value)
-$$;
-COMMENT ON FUNCTION preallocated_clock(text[]) IS 'preallocated_clock with counters that begin with 0';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 \pset fieldsep '\n'
-SELECT plan(300);
+SELECT plan(302);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE TABLE t (id int PRIMARY KEY, doc bson);
 
@@ -15,12 +15,14 @@ SELECT volatility_is(f, v, f || ' is ' || v) FROM (VALUES ('preallocated_claim',
 -- Shapes
 SELECT is(preallocated_grid('{2,3}', '{A1,B3}'), '{kind: "grid", rows: [2, 3], fill: 0, accessible: ["A1", "B3"]}'::bson, 'a grid');
 SELECT is(preallocated_calendar(), '{kind: "calendar", weekdays_only: false, month_field: "month", year_field: "year"}'::bson, 'a calendar');
-SELECT is(preallocated_pool(3, '"-"'), '{kind: "pool", n: 3, fill: "-"}'::bson, 'a pool');
+SELECT is(preallocated_pool(3, '-'), '{kind: "pool", n: 3, fill: "-"}'::bson, 'a pool');
+SELECT is(preallocated_pool(3, fill => bson_value 'null'), '{kind: "pool", n: 3, fill: null}'::bson, 'with null in free cells');
+SELECT is(preallocated_grid('{1}', fill => 7::bigint), '{kind: "grid", rows: [1], fill: NumberLong(7)}'::bson, 'fill is any SQL value');
 SELECT is(preallocated_clock('{hour,minute}'), '{kind: "clock", units: ["hour", "minute"], fill: 0}'::bson, 'a clock');
 SELECT is(preallocated_clock('{minute}', fill => 1.5::float8), '{kind: "clock", units: ["minute"], fill: 1.5}'::bson, 'with another fill');
 SELECT throws_ok('SELECT ' || call, '22023', NULL, call) FROM unnest(ARRAY['preallocated_grid(''{}'')', 'preallocated_grid(''{2,0}'')', 'preallocated_grid(''{-1}'')', 'preallocated_grid(''{2,NULL}'')', 'preallocated_grid(''{100001}'')',
   'preallocated_grid(''{60000,60000}'')', 'preallocated_grid(''{2}'', ''{A3}'')', 'preallocated_grid(''{2}'', ''{B1}'')', 'preallocated_grid(''{2}'', ''{A01}'')', 'preallocated_grid(''{2}'', ''{1}'')', 'preallocated_grid(''{2}'', ''{""}'')',
-  'preallocated_grid(''{2}'', fill => ''[]'')', 'preallocated_grid(NULL)', 'preallocated_pool(0)', 'preallocated_pool(100001)', 'preallocated_pool(NULL)', 'preallocated_clock(''{}'')', 'preallocated_clock(''{hour,second}'')',
+  'preallocated_grid(''{2}'', fill => ''[]''::bson_value)', 'preallocated_grid(NULL)', 'preallocated_pool(0)', 'preallocated_pool(100001)', 'preallocated_pool(NULL)', 'preallocated_clock(''{}'')', 'preallocated_clock(''{hour,second}'')',
   'preallocated_clock(''{day}'')', 'preallocated_clock(''{week}'')', 'preallocated_clock(''{minute,hour}'')', 'preallocated_calendar(month_field => ''a..b'')', 'preallocated_calendar(year_field => NULL)']) AS call;
 
 -- Refused options
