@@ -55,6 +55,8 @@ script approximation timeout 2400 bench/approximation.sh "$cluster" "$seconds" 8
 script preallocated timeout 2400 bench/preallocated.sh "$cluster" "$seconds" 8
 script versioning sql versioning.sql
 script versioning timeout 2400 bench/versioning.sh "$cluster" "$seconds" "$scale"
+sql single_collection.sql
+script single_collection timeout 2400 bench/single_collection.sh "$cluster" "$seconds" "$rounds"
 for file in distinct tree tree_pattern graph; do sql "$file.sql"; done
 script kv sql kv.sql
 script kv timeout 2400 bench/kv.sh "$cluster" "$seconds" "$((scale * 10000))"

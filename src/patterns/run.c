@@ -21,6 +21,7 @@ static Oid	acting_user = InvalidOid;
 static List *collections = NIL; /* of DpCollected, in TopTransactionContext */
 static bool callbacks_registered = false;
 
+static SPIPlanPtr plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes, int options);
 static int	execute(SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxrows);
 static int	execute_as(Oid owner, SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxrows);
 static DpMark *mark_find(Oid relid, const char *name);
@@ -59,6 +60,22 @@ dp_plan(DpDecl *decl, const void *id)
 SPIPlanPtr
 dp_plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes)
 {
+	return plan_make(decl, id, sql, nargs, argtypes, 0);
+}
+
+/*
+ * The same for one that is planned once and not for each set of values.
+ */
+SPIPlanPtr
+dp_plan_make_generic(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes)
+{
+	return plan_make(decl, id, sql, nargs, argtypes, CURSOR_OPT_GENERIC_PLAN);
+}
+
+/* Both, with options of cursors. */
+static SPIPlanPtr
+plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes, int options)
+{
 	SPIPlanPtr	plan;
 	DpPlan	   *p;
 	Oid			user;
@@ -71,7 +88,7 @@ dp_plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argt
 	 */
 	GetUserIdAndSecContext(&user, &sec);
 	SetUserIdAndSecContext(decl->owner, sec | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
-	plan = SPI_prepare(sql, nargs, argtypes);
+	plan = SPI_prepare_cursor(sql, nargs, argtypes, options);
 	SetUserIdAndSecContext(user, sec);
 	if (plan == NULL)
 		elog(ERROR, "SPI_prepare failed: %s: %s", SPI_result_code_string(SPI_result), sql);

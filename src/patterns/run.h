@@ -22,6 +22,9 @@
 extern SPIPlanPtr dp_plan(DpDecl *decl, const void *id);
 extern SPIPlanPtr dp_plan_make(DpDecl *decl, const void *id, const char *sql,
 							   int nargs, Oid *argtypes);
+/* One that is planned once, whatever the values: where it is always the same index that serves it. */
+extern SPIPlanPtr dp_plan_make_generic(DpDecl *decl, const void *id, const char *sql,
+									   int nargs, Oid *argtypes);
 
 /*
  * Runs a plan inside SPI_connect().  The result is in SPI_tuptable.  expected

@@ -271,7 +271,15 @@ dp_single_key(const DpValue *key, const char *separator, uint32 len, DpValue *id
 	out = palloc(n + 5);
 	while (from < n)
 	{
-		if (from + len <= n && memcmp(s + from, separator, len) == 0)
+		const char *next = memchr(s + from, separator[0], n - from);
+		uint32		plain = next != NULL ? next - (s + from) : n - from;
+
+		memcpy(out + to, s + from, plain);
+		to += plain;
+		from += plain;
+		if (next == NULL)
+			break;
+		if (len == 1 || (from + len <= n && memcmp(s + from, separator, len) == 0))
 		{
 			out[to++] = 0;
 			from += len;

@@ -7,10 +7,12 @@
 
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "executor/tstoreReceiver.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/tuplestore.h"
 
@@ -24,6 +26,8 @@
 #include "patterns/single_collection.h"
 
 static const char plan_get, plan_get_type;
+
+static void run_into(SPIPlanPtr plan, const Datum *values, int nvalues, bool keyed, Tuplestorestate *result);
 
 /* What the arguments of single_collection_id() mean, kept while they are constants */
 typedef struct IdsCache
@@ -132,8 +136,6 @@ dp_single_collection_get(PG_FUNCTION_ARGS)
 	bool		with_type = !PG_ARGISNULL(2);
 	Oid			argtype = dp_argument_type(fcinfo, 1);
 	struct varlena *given;
-	uint64		rows;
-	uint64		i;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (PG_ARGISNULL(0))
@@ -165,7 +167,7 @@ dp_single_collection_get(PG_FUNCTION_ARGS)
 		Oid			related[1] = {dp_types()->bson};
 		Oid			keyed[3] = {dp_types()->bson_value, dp_types()->bson_value, dp_types()->bson};
 
-		plan = dp_plan_make(decl, with_type ? &plan_get_type : &plan_get, dp_single_sql(s, with_type),
+		plan = dp_plan_make_generic(decl, with_type ? &plan_get_type : &plan_get, dp_single_sql(s, with_type),
 							s->key_field == NULL ? 1 : with_type ? 3 : 2, s->key_field == NULL ? related : keyed);
 	}
 	if (s->key_field == NULL)
@@ -189,11 +191,42 @@ dp_single_collection_get(PG_FUNCTION_ARGS)
 		if (with_type)
 			values[2] = PointerGetDatum(dp_single_filter(s, NULL, 0, &type));
 	}
-	rows = dp_run(decl, plan, values, NULL, DP_RUN_SNAPSHOT, 0, SPI_OK_SELECT);
-	for (i = 0; i < rows; i++)
-		tuplestore_puttuple(rsinfo->setResult, SPI_tuptable->vals[i]);
+	run_into(plan, values, s->key_field == NULL ? 1 : with_type ? 3 : 2, s->key_field != NULL, rsinfo->setResult);
 	SPI_finish();
 	return (Datum) 0;
+}
+
+/*
+ * Run a statement with the caller's snapshot and rights, its rows going where
+ * the function returns them from: without a copy of each in between.
+ */
+static void
+run_into(SPIPlanPtr plan, const Datum *values, int nvalues, bool keyed, Tuplestorestate *result)
+{
+	SPIExecuteOptions options;
+	int			nestlevel;
+	int			i;
+
+	memset(&options, 0, sizeof(options));
+	options.params = makeParamList(nvalues);
+	for (i = 0; i < nvalues; i++)
+	{
+		options.params->params[i].value = values[i];
+		options.params->params[i].isnull = false;
+		options.params->params[i].pflags = PARAM_FLAG_CONST;
+		options.params->params[i].ptype = keyed && i < 2 ? dp_types()->bson_value : dp_types()->bson;
+	}
+	options.read_only = true;
+	options.dest = CreateTuplestoreDestReceiver();
+	SetTuplestoreDestReceiverParams(options.dest, result, CurrentMemoryContext, false, NULL, NULL);
+
+	/* the index gives keys in their order; the planner thinks that a bitmap and a sort cost less, because it thinks of disks that seek */
+	nestlevel = NewGUCNestLevel();
+	if (keyed)
+		(void) set_config_option("enable_bitmapscan", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	if (SPI_execute_plan_extended(plan, &options) != SPI_OK_SELECT)
+		elog(ERROR, "a single collection could not be read: %s", SPI_result_code_string(SPI_result));
+	AtEOXact_GUC(false, nestlevel);
 }
 
 /*
