@@ -27,7 +27,7 @@ started=1
 "$cluster" start
 echo "$("$cluster" run postgres --version), which nobody else uses."
 "$cluster" psql -q -v ON_ERROR_STOP=1 -c 'SET client_min_messages = warning' -c 'DROP EXTENSION IF EXISTS docpatterns CASCADE' \
-  -c 'DROP TABLE IF EXISTS packages, plain_processes, directories, maintainers, sections, packages_by_section, pages, screenings, app, tagged, received, people, athletes, crm, billing, support, customers_360, policies CASCADE' -c 'CREATE EXTENSION docpatterns'
+  -c 'DROP TABLE IF EXISTS packages, plain_processes, directories, maintainers, sections, packages_by_section, pages, screenings, app, tagged, received, people, athletes, crm, billing, support, customers_360, policies, catalog, books, readers, reviews, patients, doctors CASCADE' -c 'CREATE EXTENSION docpatterns'
 
 . demo/load.sh
 . demo/outlier.sh
@@ -43,6 +43,7 @@ echo "$("$cluster" run postgres --version), which nobody else uses."
 . demo/kv.sh
 . demo/polymorphic.sh
 . demo/versioning.sh
+. demo/relations.sh
 
 title 'See for yourself'
 say "The cluster keeps running. To open psql there:"
