@@ -625,6 +625,19 @@ END
 $$;
 COMMENT ON FUNCTION _schema_versioning_check(regclass, text) IS 'violated invariants of a schema versioning pattern';
 
+-- Keys of documents that are older than they would be if they were written now.
+CREATE FUNCTION _schema_versioning_pending(rel regclass, name text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._schema_versioning_parts(rel, name) q;
+  RETURN format('SELECT %s AS key FROM %s AS b WHERE %s AND @extschema@._schema_versioning_version(b.%I, %L) = ANY (%L::pg_catalog.int4[]) ORDER BY %s',
+                p.key_row, p.base, (@extschema@.bson_get_text(p.options, 'write') = 'upgrade')::text, p.doc, p.field, ARRAY(SELECT v FROM unnest(p.versions) v WHERE v < p.current), p.key_list);
+END
+$$;
+COMMENT ON FUNCTION _schema_versioning_pending(regclass, text) IS 'SQL text: keys of documents of older versions, where what is written is upgraded';
+
 CREATE FUNCTION _schema_versioning_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

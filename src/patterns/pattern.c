@@ -55,6 +55,7 @@ static const DpPatternMethods *const methods[] = {
 	&dp_polymorphic_methods,
 	&dp_polymorphic_variant_methods,
 	&dp_attribute_methods,
+	&dp_schema_versioning_methods,
 	&dp_payload_methods,
 	&dp_single_collection_methods,
 	&dp_versioning_methods,

@@ -47,6 +47,7 @@ extern const DpPatternMethods dp_query_table_build;
 extern const DpPatternMethods dp_polymorphic_methods;
 extern const DpPatternMethods dp_polymorphic_variant_methods;
 extern const DpPatternMethods dp_attribute_methods;
+extern const DpPatternMethods dp_schema_versioning_methods;
 extern const DpPatternMethods dp_payload_methods;
 extern const DpPatternMethods dp_single_collection_methods;
 extern const DpPatternMethods dp_versioning_methods;

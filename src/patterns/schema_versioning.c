@@ -166,11 +166,22 @@ dp_schema_versioning(DpDecl *decl)
 
 	nfunctions = declared_functions(decl, &functions);
 	spec = dp_value_of_document(decl->options);
-	s->versions = dp_versions_make(&spec, s->current, functions, nfunctions, decl->owner, decl->context);
+	s->versions = dp_versions_make(&spec, s->current, functions, nfunctions, decl->owner, false, decl->context);
 	s->at = dp_versions_find(s->versions, s->current);
 	schemas_read(s);
 	decl->state = s;
 	return s;
+}
+
+/* The chain of a declaration for one statement. */
+DpVersions *
+dp_schema_versioning_brief(const SchemaVersioning *s)
+{
+	Oid		   *functions;
+	int			nfunctions = declared_functions(s->decl, &functions);
+	DpValue		spec = dp_value_of_document(s->decl->options);
+
+	return dp_versions_make(&spec, s->current, functions, nfunctions, s->decl->owner, true, CurrentMemoryContext);
 }
 
 /* The schemas of versions. */
@@ -552,7 +563,7 @@ dp_schema_versioning_valid(PG_FUNCTION_ARGS)
 		oids[i] = DatumGetObjectId(functions[i]);
 	spec = dp_value_of_document(decl.options);
 	versions = dp_versions_make(&spec, (int32) dp_decl_int(&decl, "current", 1), oids, n,
-								GetUserId(), CurrentMemoryContext);
+								GetUserId(), false, CurrentMemoryContext);
 	s.decl = &decl;
 	s.versions = versions;
 	schemas_read(&s);

@@ -33,6 +33,8 @@
 #ifndef DP_PATTERNS_SCHEMA_VERSIONING_H
 #define DP_PATTERNS_SCHEMA_VERSIONING_H
 
+#include "nodes/execnodes.h"
+
 #include "bson/path.h"
 #include "mql/schema.h"
 #include "mql/update.h"
@@ -50,6 +52,8 @@ typedef struct DpVersionMove
 	bool		leaves_field;	/* the update does not reach the field with the version */
 	Oid			function;
 	FmgrInfo	flinfo;
+	ExprState  *body;			/* what the function consists of, if it is an expression */
+	ExprContext *context;		/* with the document as its parameter */
 	char	   *search_path;	/* that the function is called with; NULL: any */
 } DpVersionMove;
 
@@ -75,12 +79,13 @@ typedef struct DpVersions
 /*
  * The chain that a version belongs to.  Lives in the context, and so must the
  * bytes of spec.  functions are those of the steps, in order; as is who must be
- * allowed to call them.  Raises INVALID_PARAMETER_VALUE for what is no chain,
+ * allowed to call them; brief: it is used by one statement only, so that
+ * functions can be taken for what they consist of.  Raises INVALID_PARAMETER_VALUE for what is no chain,
  * INVALID_OBJECT_DEFINITION for a function that cannot be a step,
  * INSUFFICIENT_PRIVILEGE, and what is wrong with an update.
  */
 extern DpVersions *dp_versions_make(const DpValue *spec, int32 version, const Oid *functions, int nfunctions,
-									Oid as, MemoryContext context);
+									Oid as, bool brief, MemoryContext context);
 
 /*
  * The version of a document as it is stored, DP_VERSION_NONE for what is none;
@@ -117,6 +122,9 @@ typedef struct SchemaVersioning
 } SchemaVersioning;
 
 extern SchemaVersioning *dp_schema_versioning(DpDecl *decl);
+
+/* Its chain, made anew for one statement, in the current context. */
+extern DpVersions *dp_schema_versioning_brief(const SchemaVersioning *s);
 
 /* Raises CHECK_VIOLATION unless the document satisfies the schema of versions[at], if there is one. */
 extern void dp_schema_versioning_check(const SchemaVersioning *s, struct varlena *doc, int at);

@@ -19,15 +19,18 @@
 
 #include "bson/catalog.h"
 #include "bson/reader.h"
+#include "patterns/pattern.h"
 #include "patterns/rowkey.h"
 #include "patterns/run.h"
 #include "patterns/schema_versioning.h"
 #include "patterns/sqlgen.h"
+#include "patterns/write.h"
 
 static const char plan_read, plan_lock, plan_write;
 
 static struct varlena *read_document(SchemaVersioning *s, const DpKey *key, bool lock);
 static bool upgrade_document(SchemaVersioning *s, struct varlena **doc);
+static bool methods_settle(DpDecl *decl, const DpKey *key);
 static void write_document(SchemaVersioning *s, const DpKey *key, struct varlena *doc);
 static bool same_values(const DpValue *a, const DpValue *b, const DpPath *except, int step);
 static Oid	runs_owner(void);
@@ -144,6 +147,38 @@ write_document(SchemaVersioning *s, const DpKey *key, struct varlena *doc)
 	values[s->decl->nkeys] = PointerGetDatum(doc);
 	(void) dp_run(s->decl, plan, values, NULL, 0, 0, SPI_OK_UPDATE);
 }
+
+/*
+ * What pattern_build() needs: a document that is older than it would be if it
+ * were written now.
+ */
+static bool
+methods_settle(DpDecl *decl, const DpKey *key)
+{
+	SchemaVersioning *s = dp_schema_versioning(decl);
+	DpWriter   *w = dp_writer_open(decl->target, decl->doc_column, DP_WRITE_ORDINARY, NULL);
+	DpLookup   *lookup = dp_lookup_primary(decl->target, CurrentMemoryContext);
+	DpWriteResult result = DP_WRITE_SAME;
+
+	while (dp_writer_find(w, lookup, key->values))
+	{
+		struct varlena *doc;
+
+		if (dp_writer_lock(w, LockTupleNoKeyExclusive) == DP_LOCK_GONE)
+			continue;
+		doc = dp_writer_document(w);
+		if (s->upgrade && doc != NULL && upgrade_document(s, &doc))
+			result = dp_writer_update(w, doc);
+		break;
+	}
+	dp_writer_close(w);
+	return result == DP_WRITE_DONE;
+}
+
+const DpPatternMethods dp_schema_versioning_methods = {
+	.pattern = DP_SCHEMA_VERSIONING,
+	.settle = methods_settle
+};
 
 /*
  * _schema_versioning_same(a, b, field) -> boolean

@@ -14,11 +14,17 @@
 
 #include <math.h>
 
+#include "access/htup_details.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "executor/executor.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/params.h"
+#include "optimizer/optimizer.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -61,12 +67,16 @@ static int	steps_read(const DpValue *spec, StepSpec **steps, int nfunctions);
 static int32 spec_int(const DpValue *spec, const char *name);
 static bool spec_value(const DpValue *spec, const char *name, DpValue *value);
 static void move_make(const DpVersions *v, DpVersionMove *move, const DpValue *update, int function,
-					  const Oid *functions, Oid as, MemoryContext context);
+					  const Oid *functions, Oid as, bool brief, MemoryContext context);
 static bool update_reaches(const DpValue *update, const DpPathStep *step);
 static bool path_begins(const char *path, uint32 len, const DpPathStep *step);
 static bool update_asks_clock(const DpValue *value, bool stages);
 static void function_make(DpVersionMove *move, Oid function, Oid as, MemoryContext context);
 static char *function_path(Form_pg_proc form, ArrayType *config);
+static void body_make(DpVersionMove *move);
+static Expr *returned_expression(Oid function);
+static bool calls_languages(Node *node, void *context);
+static bool is_language(Oid function, void *context);
 static uint8 type_read(const DpValue *spec);
 static void written_make(DpVersions *v);
 static int32 version_of_value(const DpValue *value);
@@ -81,7 +91,7 @@ static AsCache *as_cached(FunctionCallInfo fcinfo);
  */
 DpVersions *
 dp_versions_make(const DpValue *spec, int32 version, const Oid *functions, int nfunctions,
-				 Oid as, MemoryContext context)
+				 Oid as, bool brief, MemoryContext context)
 {
 	MemoryContext old = MemoryContextSwitchTo(context);
 	DpVersions *v = palloc0(sizeof(DpVersions));
@@ -118,8 +128,8 @@ dp_versions_make(const DpValue *spec, int32 version, const Oid *functions, int n
 	for (i = low; i < high; i++)
 	{
 		v->versions[i - low + 1] = steps[i].until;
-		move_make(v, &v->steps[i - low].up, &steps[i].up_update, steps[i].up_function, functions, as, context);
-		move_make(v, &v->steps[i - low].down, &steps[i].down_update, steps[i].down_function, functions, as, context);
+		move_make(v, &v->steps[i - low].up, &steps[i].up_update, steps[i].up_function, functions, as, brief, context);
+		move_make(v, &v->steps[i - low].down, &steps[i].down_update, steps[i].down_function, functions, as, brief, context);
 	}
 	written_make(v);
 	MemoryContextSwitchTo(old);
@@ -194,10 +204,14 @@ spec_value(const DpValue *spec, const char *name, DpValue *value)
 /* One direction of a step; the current context is the chain's. */
 static void
 move_make(const DpVersions *v, DpVersionMove *move, const DpValue *update, int function,
-		  const Oid *functions, Oid as, MemoryContext context)
+		  const Oid *functions, Oid as, bool brief, MemoryContext context)
 {
 	if (function >= 0)
+	{
 		function_make(move, functions[function], as, context);
+		if (brief)
+			body_make(move);
+	}
 	else if (update->type != DP_TYPE_EOD)
 	{
 		if (update->type != DP_TYPE_DOCUMENT && update->type != DP_TYPE_ARRAY)
@@ -351,6 +365,107 @@ function_path(Form_pg_proc form, ArrayType *config)
 		appendStringInfo(&path, "%s, ", quote_identifier(get_namespace_name(form->pronamespace)));
 	appendStringInfo(&path, "%s, pg_temp", quote_identifier(get_namespace_name(own)));
 	return path.data;
+}
+
+/*
+ * A function that consists of one expression is evaluated as that: calling it
+ * costs many times as much.  That is so for RETURN expr, and for what the planner
+ * would put in a call's place.  The expression may not outlive the statement, as
+ * nobody would hear when the function is replaced.
+ */
+static void
+body_make(DpVersionMove *move)
+{
+	Expr	   *expr;
+	ParamListInfo params;
+	int			nestlevel;
+
+	if (move->search_path == NULL)
+		return;					/* in C, or with settings of its own */
+	expr = returned_expression(move->function);
+	if (expr == NULL)
+	{
+		Param	   *param = makeNode(Param);
+
+		param->paramkind = PARAM_EXTERN;
+		param->paramid = 1;
+		param->paramtype = dp_types()->bson;
+		param->paramtypmod = -1;
+		param->location = -1;
+		expr = (Expr *) makeFuncExpr(move->function, param->paramtype, list_make1(param), InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+	}
+	nestlevel = NewGUCNestLevel();
+	(void) set_config_option("search_path", move->search_path, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	expr = expression_planner(expr);
+	AtEOXact_GUC(true, nestlevel);
+	if (IsA(expr, FuncExpr) && ((FuncExpr *) expr)->funcid == move->function)
+		return;
+
+	params = makeParamList(1);
+	params->params[0].ptype = dp_types()->bson;
+	move->body = ExecInitExprWithParams(expr, params);
+	move->context = CreateStandaloneExprContext();
+	move->context->ecxt_param_list_info = params;
+	/* what is in C looks for nothing */
+	if (!calls_languages((Node *) expr, NULL))
+		move->search_path = NULL;
+}
+
+/* The expression that a function returns, if it is written as RETURN expr, without queries in it; else NULL. */
+static Expr *
+returned_expression(Oid function)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Expr	   *expr = NULL;
+	Datum		body;
+	bool		isnull;
+
+	if (!HeapTupleIsValid(tuple))
+		return NULL;
+	body = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosqlbody, &isnull);
+	if (!isnull && ((Form_pg_proc) GETSTRUCT(tuple))->prolang == SQLlanguageId &&
+		!((Form_pg_proc) GETSTRUCT(tuple))->prosecdef && !((Form_pg_proc) GETSTRUCT(tuple))->proisstrict &&
+		heap_attisnull(tuple, Anum_pg_proc_proconfig, NULL))
+	{
+		Query	   *query = (Query *) stringToNode(TextDatumGetCString(body));
+
+		if (IsA(query, Query) && query->commandType == CMD_SELECT && query->rtable == NIL && query->cteList == NIL &&
+			!query->hasSubLinks && !query->hasAggs && !query->hasWindowFuncs && !query->hasTargetSRFs &&
+			query->jointree->fromlist == NIL && query->jointree->quals == NULL && query->limitCount == NULL &&
+			query->limitOffset == NULL && list_length(query->targetList) == 1)
+			expr = ((TargetEntry *) linitial(query->targetList))->expr;
+		if (expr != NULL && exprType((Node *) expr) != dp_types()->bson)
+			expr = NULL;
+	}
+	ReleaseSysCache(tuple);
+	return expr;
+}
+
+/* Whether an expression calls a function that may look for something by name. */
+static bool
+calls_languages(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (check_functions_in_node(node, is_language, NULL))
+		return true;
+	return expression_tree_walker(node, calls_languages, context);
+}
+
+/* Whether a function is neither built in nor in C. */
+static bool
+is_language(Oid function, void *context)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Oid			language = InvalidOid;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		language = ((Form_pg_proc) GETSTRUCT(tuple))->prolang;
+		ReleaseSysCache(tuple);
+	}
+	return language != INTERNALlanguageId && language != ClanguageId;
 }
 
 /* The type that the field is written in. */
@@ -531,6 +646,7 @@ move_apply(const DpVersionMove *move, struct varlena *doc, bool *own)
 	struct varlena *result;
 	Datum		d;
 	int			nestlevel = 0;
+	bool		isnull;
 	bool		sets;
 
 	if (move->update != NULL)
@@ -550,13 +666,23 @@ move_apply(const DpVersionMove *move, struct varlena *doc, bool *own)
 		(void) set_config_option("search_path", move->search_path, PGC_USERSET, PGC_S_SESSION,
 								 GUC_ACTION_SAVE, true, 0, false);
 	}
-	InitFunctionCallInfoData(*fcinfo, unconstify(FmgrInfo *, &move->flinfo), 1, InvalidOid, NULL, NULL);
-	fcinfo->args[0].value = PointerGetDatum(doc);
-	fcinfo->args[0].isnull = false;
-	d = FunctionCallInvoke(fcinfo);
+	if (move->body != NULL)
+	{
+		move->context->ecxt_param_list_info->params[0].value = PointerGetDatum(doc);
+		move->context->ecxt_param_list_info->params[0].isnull = false;
+		d = ExecEvalExpr(move->body, move->context, &isnull);
+	}
+	else
+	{
+		InitFunctionCallInfoData(*fcinfo, unconstify(FmgrInfo *, &move->flinfo), 1, InvalidOid, NULL, NULL);
+		fcinfo->args[0].value = PointerGetDatum(doc);
+		fcinfo->args[0].isnull = false;
+		d = FunctionCallInvoke(fcinfo);
+		isnull = fcinfo->isnull;
+	}
 	if (sets)
 		AtEOXact_GUC(true, nestlevel);
-	if (fcinfo->isnull)
+	if (isnull)
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("step %s returned null", format_procedure(move->function))));
@@ -734,7 +860,7 @@ as_cached(FunctionCallInfo fcinfo)
 	version = spec_int(&spec, "version");
 	if (version < 1)
 		bad_chain("It has no version.");
-	cache->versions = dp_versions_make(&spec, version, oids, n, GetUserId(), context);
+	cache->versions = dp_versions_make(&spec, version, oids, n, GetUserId(), true, context);
 	cache->at = dp_versions_find(cache->versions, version);
 	MemoryContextSwitchTo(old);
 	MemoryContextSetParent(context, fcinfo->flinfo->fn_mcxt);

@@ -256,6 +256,7 @@ batch_run(Batch *b)
 	DpFilter   *filter = NULL;
 	DpDecl	   *decl;
 	SchemaVersioning *s;
+	SchemaVersioning mine;
 	DpWriter   *w;
 	DpActor		self;
 	ItemPointerData first;
@@ -284,6 +285,8 @@ batch_run(Batch *b)
 				 errdetail("It is not known, or newer than the current version %d.", s->current)));
 	dp_writer_skip(w, own_trigger);
 	dp_owner_begin(decl->owner, &self);
+	mine = *s;
+	mine.versions = dp_schema_versioning_brief(s);
 	migration.relid = decl->target;
 	migration.name = b->name;
 	migration.depth = dp_trigger_depth();
@@ -296,7 +299,7 @@ batch_run(Batch *b)
 
 		CHECK_FOR_INTERRUPTS();
 		MemoryContextSwitchTo(row);
-		if (row_migrate(b, s, w, filter, to))
+		if (row_migrate(b, &mine, w, filter, to))
 			b->done++;
 		MemoryContextSwitchTo(outer);
 		MemoryContextReset(row);

@@ -40,6 +40,11 @@ SELECT single_table_put('hostile_single', 'x', '{a: 1, b: 2, g: 3}');
 SELECT attribute_enable('hostile_totals', 'attributes', prefix => 'x_', name => 'attributes'), payload_enable('hostile_totals', 'payload', '{first: "regex:(.)"}', name => 'payload');
 SELECT collection_create('hostile_kinds'), polymorphic_merge('hostile_merged', 'in', '{hostile_rows}', into_fields => '{hostile}', arrays => '{hostile}');
 SELECT polymorphic_enable('hostile_kinds', by => 'a', unknown => 'accept', name => 'hostile'), polymorphic_variant('hostile_kinds', 'first', schema => '{properties: {"a.0": {}, b: {bsonType: "int"}}}', indexes => '{b}');
+CREATE TABLE hostile_versions (id int PRIMARY KEY, doc bson);
+CREATE FUNCTION hostile_step(bson) RETURNS bson IMMUTABLE RETURN $1;
+SELECT schema_versioning_enable('hostile_versions', current => 3, write => 'accept'), schema_versioning_step('hostile_versions', 1, 2, up_update => '{$rename: {a: "b"}}', down_update => '{$rename: {b: "a"}}'),
+       schema_versioning_step('hostile_versions', 2, 3, up => 'hostile_step(bson)', down => 'hostile_step(bson)');
+INSERT INTO hostile_versions VALUES (1, '{a: 1}'), (2, '{schema_version: 2, b: 2}');
 INSERT INTO hostile_totals (doc) VALUES ('{_id: "a", title: "A"}'), ('{_id: 1, title: "B"}');
 INSERT INTO hostile_rows (doc) SELECT bson_build('_id', i, 'in', CASE WHEN i % 2 = 0 THEN 'a' ELSE 'b' END, 'a', i, 'ref', 'a', 'at', now(), 'cold', i) FROM generate_series(1, 5) i;
 INSERT INTO hostile_counts (doc) VALUES ('{_id: 1}');
@@ -92,8 +97,11 @@ INSERT INTO pool
     ('timestamp without time zone', '{infinity, -infinity, 294276-12-31, 2020-01-01}'),
     ('date', '{infinity, -infinity, 5874897-12-31, 4713-01-01 BC, 2020-01-01}'),
     ('uuid', '{00000000-0000-0000-0000-000000000000, ffffffff-ffff-ffff-ffff-ffffffffffff}'),
-    ('regclass', '{0, 4294967295, hostile, hostile, hostile_keys, hostile_collection, hostile_tree, hostile_rows, hostile_totals, hostile_days, hostile_counts, hostile_walls, hostile_kinds, hostile_merged, hostile_measured, hostile_view, hostile_a_extras, hostile_kept, hostile_whole, pg_class, hostile_pkey}'),
+    ('regclass', '{0, 4294967295, hostile, hostile, hostile_keys, hostile_collection, hostile_tree, hostile_rows, hostile_totals, hostile_days, hostile_counts, hostile_walls, hostile_kinds, hostile_merged, hostile_measured, hostile_versions, hostile_view, hostile_a_extras, hostile_kept, hostile_whole, pg_class, hostile_pkey}'),
     ('oid', ARRAY['0', '1', '4294967295']),
+    ('regprocedure', ARRAY['0', '4294967295', 'hostile_step(bson)', 'pg_sleep(double precision)', 'hostile_versions_as_v2(bson)']),
+    ('regprocedure[]', ARRAY['{}', '{NULL}', '{0}', '{hostile_step(bson)}', '{hostile_step(bson),hostile_step(bson)}', '{pg_sleep(double precision)}']),
+    ('regclass[]', ARRAY['{}', '{NULL}', '{0}', '{hostile}', '{hostile_versions_v1,hostile_versions_v2}']),
     ('text[]', ARRAY['{}', '{NULL}', '{a,a.b,a.b.c}', '{a,NULL,""}', '{{a,b},{c,d}}', '[5:6]={a,b}']),
     ('bytea', ARRAY['', '\x00', '\x0500000000', '\x0500000001', '\xffffffff00', '\x7fffffff', '\x000000000000000000000000',
       '\x0c0000001061000100000000', '\x0d000000046100050000000000', '\x10000000026100ffffffff7800000000']),

@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 \pset fieldsep '\n'
-SELECT plan(252);
+SELECT plan(260);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE SCHEMA sv;
 SET search_path = sv, public;
@@ -181,6 +181,32 @@ INSERT INTO f VALUES (1, '{_id: 5}');
 SELECT throws_ok('SELECT * FROM f_current', '22004', NULL, 'a step that returns null');
 SELECT schema_versioning_step('f', 1, 2, up => 'id_up(bson)');
 SELECT throws_ok($$CALL schema_versioning_migrate('f', batch => NULL)$$, '23514', NULL, 'a step that changes _id');
+DROP TABLE f CASCADE;
+
+-- A function that returns an expression is evaluated as that, unless it has settings of its own
+CREATE FUNCTION return_up(d bson) RETURNS bson IMMUTABLE RETURN bson_set(d - 'a', 'b', d -> 'a');
+CREATE FUNCTION set_up(d bson) RETURNS bson IMMUTABLE SET timezone = 'Asia/Tokyo' RETURN bson_set(d, 'zone', current_setting('timezone'));
+CREATE FUNCTION null_down(d bson) RETURNS bson IMMUTABLE RETURN CASE WHEN d ? 'b' THEN d - 'b' END;
+CREATE TABLE f (id int PRIMARY KEY, doc bson);
+SELECT schema_versioning_enable('f', current => 3), schema_versioning_step('f', 1, 2, up => 'return_up(bson)', down => 'null_down(bson)'), schema_versioning_step('f', 2, 3, up => 'set_up(bson)', down_update => '{$unset: {zone: 1}}');
+INSERT INTO f VALUES (1, '{a: 1}');
+SELECT is((SELECT doc::text FROM f), '{"schema_version": 3, "b": 1, "zone": "Asia/Tokyo"}', 'in the trigger');
+SELECT is(f_as_v3('{a: 2}')::text, '{"schema_version": 3, "b": 2, "zone": "Asia/Tokyo"}', 'and in the function');
+SELECT throws_ok($$SELECT f_as_v1('{schema_version: 2}')$$, '22004', NULL, 'null is an error there, too');
+SELECT pattern_alter('f', NULL, '{write: "accept"}');
+UPDATE f SET doc = '{a: 3}';
+CALL schema_versioning_migrate('f');
+SELECT is((SELECT doc::text FROM f), '{"schema_version": 3, "b": 3, "zone": "Asia/Tokyo"}', 'and in a migration');
+CREATE OR REPLACE FUNCTION return_up(d bson) RETURNS bson IMMUTABLE RETURN bson_set(d - 'a', 'b', 'new');
+SELECT is(f_as_v3('{a: 2}') ->> 'b', 'new', 'what a user replaces is what is called');
+-- pattern_build brings what is there in line, if older documents that are written are upgraded
+UPDATE f SET doc = '{a: 4}';
+CALL pattern_build('f', 'schema_version');
+SELECT is((SELECT doc::text FROM f), '{"a": 4}', 'there is nothing to build where they are accepted');
+SELECT pattern_alter('f', NULL, '{write: "upgrade"}');
+CALL pattern_build('f', 'schema_version', 1);
+SELECT is((SELECT doc ->> 'schema_version' FROM f), '3', 'and pattern_build upgrades them where they are not');
+SELECT pg_temp.true_everywhere('expressions');
 DROP TABLE f CASCADE;
 
 -- The functions of steps are called with a search_path of their own, so indexes can be made with any
