@@ -43,6 +43,7 @@ typedef struct SchemaWalk
 
 static bool match(const DpSchema *schema, const DpValue *value);
 static bool match_object(const SchemaObject *rules, const DpValue *value);
+static inline uint32 string_size(const uint8 *p, const uint8 *end);
 static inline bool memo_fits(const SchemaMemo *memo, const DpIter *iter);
 static void memo_take(SchemaMemo *memo, const DpElement *field, int index);
 static bool check(const DpSchema *schema, const DpValue *value, const SchemaSpot *spot, SchemaWalk *walk);
@@ -128,7 +129,8 @@ match_object(const SchemaObject *rules, const DpValue *value)
 
 			field.value.type = *iter.next;
 			field.value.data = p;
-			field.value.len = dp_value_size(field.value.type, p, iter.end);
+			field.value.len = field.value.type == DP_TYPE_STRING ? string_size(p, iter.end) :
+				dp_value_size(field.value.type, p, iter.end);
 			iter.next = p + field.value.len;
 			i = memo->index;
 		}
@@ -154,6 +156,20 @@ match_object(const SchemaObject *rules, const DpValue *value)
 			return false;
 	}
 	return required == rules->nrequired;
+}
+
+/* dp_value_size() of a string, without a call where it is in order. */
+static inline uint32
+string_size(const uint8 *p, const uint8 *end)
+{
+	if (likely(end - p >= 5))
+	{
+		int32		len = dp_get_int32(p);
+
+		if (likely(len >= 1 && len <= end - p - 4 && p[len + 3] == 0))
+			return (uint32) len + 4;
+	}
+	return dp_value_size(DP_TYPE_STRING, p, end);
 }
 
 /* Whether the next field has the name that the last document had there. */
@@ -462,8 +478,12 @@ is_among(const DpValue *values, const DpValue *value)
 
 	dp_iter_init_value(&iter, values);
 	while (dp_iter_next_value(&iter, &one))
-		if (dp_value_equal_unordered(&one, value))
+	{
+		/* strings are equal if their bytes are */
+		if (one.type == DP_TYPE_STRING && value->type == DP_TYPE_STRING ?
+			dp_value_identical(&one, value) : dp_value_equal_unordered(&one, value))
 			return true;
+	}
 	return false;
 }
 

@@ -362,9 +362,10 @@ dp_poly_variant(Poly *p, const DpValue *value)
 	uint64		hash;
 	uint32		slot;
 	int			i;
+	PolyVariant **recent = &p->recent[(value->len * 5 + (value->len > 4 ? value->data[4] * 3 + value->data[value->len / 2] : 0)) % POLY_RECENT];
 
-	if (p->last != NULL && dp_value_identical(&p->last->value, value))
-		return p->last;
+	if (likely(*recent != NULL && dp_value_identical(&(*recent)->value, value)))
+		return *recent;
 	hash = dp_value_hash(value, 0);
 	slot = (uint32) hash & p->mask;
 	while ((i = p->table[slot]) >= 0)
@@ -373,7 +374,7 @@ dp_poly_variant(Poly *p, const DpValue *value)
 
 		if (v->hash == hash && dp_value_compare(&v->value, value) == 0)
 		{
-			p->last = v;
+			*recent = v;
 			return v;
 		}
 		slot = (slot + 1) & p->mask;

@@ -61,6 +61,9 @@ typedef struct PolyVariant
 	PolyNames  *foreign;		/* what belongs to other variants only; NULL: nothing is refused */
 } PolyVariant;
 
+/* Variants that were found lately; a power of 2 */
+#define POLY_RECENT		32
+
 typedef struct Poly
 {
 	DpDecl	   *decl;
@@ -75,7 +78,7 @@ typedef struct Poly
 	PolyVariant *variants;
 	uint32		mask;			/* of the table of variants by the hash of their value */
 	int16	   *table;			/* -1: free */
-	PolyVariant *last;			/* that was found; NULL: none yet */
+	PolyVariant *recent[POLY_RECENT];	/* found before, by a part of the value's bytes; NULL: none yet */
 	bool		splits;			/* other patterns split documents of the table */
 } Poly;
 
