@@ -2,7 +2,7 @@
 -- may do what, hostile names, other patterns on the table, and a seeded random run against bson_validate.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(163);
+SELECT plan(170);
 CREATE FUNCTION pg_temp.all_true(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 -- What a view's columns are.
 CREATE FUNCTION pg_temp.columns(rel regclass) RETURNS text LANGUAGE sql AS
@@ -222,6 +222,22 @@ SELECT throws_ok($$UPDATE m SET doc = bson_unset(doc, 'title') WHERE _id = 1$$, 
 SELECT throws_ok($$UPDATE m_whole SET doc = bson_unset(doc, 'specs') WHERE _id = 1$$, '23514', NULL, 'so is a whole document');
 SELECT throws_ok($$UPDATE m SET doc = bson_set(doc, 'cast', '[1]'::bson_value) WHERE _id = 1$$, '23514', NULL, 'and what would lie aside');
 SELECT pg_temp.all_true('other patterns');
+
+-- Polymorphic, versioned in its shape and in its history, with fields that are packed: each sees what the ones before it made
+SELECT collection_create('all_at_once');
+SELECT polymorphic_enable('all_at_once', by => 'kind', common => '{required: ["name", "version"]}'), polymorphic_variant('all_at_once', 'film', schema => '{required: ["releases"], properties: {releases: {bsonType: "array", items: {required: ["location", "date"]}}}}');
+SELECT schema_versioning_enable('all_at_once', field => 'version', current => 2, write => 'upgrade'), schema_versioning_step('all_at_once', 1, 2, up_update => '[{"$set": {"name": "$title"}}]', down_update => '[{"$unset": "name"}]');
+SELECT versioning_enable('all_at_once', revision_field => 'revision', storage => 'delta'), attribute_enable('all_at_once', into_field => 'releases', pattern => 'release_{location}', value_field => 'date');
+INSERT INTO all_at_once (doc) VALUES ('{_id: 1, kind: "film", title: "Star Wars", release_US: 1977, release_DK: 1978}');
+SELECT is((SELECT bson_unset(doc, 'revision')::text FROM all_at_once), '{"_id": 1, "version": 2, "kind": "film", "title": "Star Wars", "releases": [{"location": "US", "date": 1977}, {"location": "DK", "date": 1978}], "name": "Star Wars"}', 'upgraded, packed, looked at');
+SELECT throws_ok($$INSERT INTO all_at_once (doc) VALUES ('{_id: 2, kind: "film", title: "x"}')$$, '23514', NULL, 'nothing to pack');
+SELECT throws_ok($$INSERT INTO all_at_once (doc) VALUES ('{_id: 2, kind: "film", release_US: 1}')$$, '23514', NULL, 'nothing to upgrade from');
+UPDATE all_at_once SET doc = bson_set(doc, 'release_SE', 1979) WHERE _id = 1;
+SELECT throws_ok($$UPDATE all_at_once SET doc = bson_set(doc, 'kind', 'song'::text)$$, '23514', NULL, 'a refused update makes no revision');
+SELECT is((SELECT doc -> 'revision' FROM all_at_once), '2'::bson_value, 'two revisions');
+SELECT is((SELECT bson_array_length(versioning_at('all_at_once', 1, 1) -> 'releases')), 2, 'the first one as it was');
+SELECT pg_temp.all_true('all at once');
+DROP TABLE all_at_once CASCADE;
 
 -- Who may do what
 CREATE ROLE poly_writer; CREATE ROLE poly_owner;
