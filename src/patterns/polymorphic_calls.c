@@ -345,7 +345,9 @@ dp_polymorphic_latest(PG_FUNCTION_ARGS)
 	if (plan == NULL)
 		elog(ERROR, "SPI_prepare returned %s", SPI_result_code_string(SPI_result));
 	if (SPI_execute_snapshot(plan, NULL, NULL, GetLatestSnapshot(), InvalidSnapshot, true, false, 1) != SPI_OK_SELECT)
-		elog(ERROR, "the query is none");
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a query is expected")));
 	if (SPI_processed == 1)
 		value = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
 	if (value != NULL)
