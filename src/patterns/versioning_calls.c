@@ -621,7 +621,7 @@ dp_versioning_field_history(PG_FUNCTION_ARGS)
 			tuplestore_putvalues(set->setResult, set->setDesc, values, nulls);
 			if (before != NULL)
 				pfree(before);
-			before = value == NULL ? NULL : (struct varlena *) DatumGetPointer(PG_DETOAST_DATUM_COPY(PointerGetDatum(value)));
+			before = value == NULL ? NULL : (struct varlena *) PG_DETOAST_DATUM_COPY(PointerGetDatum(value));
 			any = true;
 		}
 	}
