@@ -40,6 +40,7 @@
 #include "bson/reader.h"
 #include "patterns/change.h"
 #include "patterns/declaration.h"
+#include "patterns/kv.h"
 #include "patterns/run.h"
 #include "patterns/schema_versioning.h"
 #include "patterns/sqlgen.h"
@@ -112,6 +113,7 @@ trigger_created(CreateTrigStmt *stmt)
 	depend_main(relid);
 	depend_side(relid);
 	dp_schema_versioning_depend(relid);
+	dp_kv_leaderboard_depend(relid);
 }
 
 /*

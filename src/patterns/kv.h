@@ -283,6 +283,9 @@ struct DpDecl;
 /* Makes the board of a declaration anew, as the owner of the table; how many members it has. */
 extern int64 dp_kv_leaderboard_make(struct DpDecl *decl);
 
+/* Records that the triggers of a table's boards go with their spaces. */
+extern void dp_kv_leaderboard_depend(Oid relid);
+
 /* kv_sorted.c ------------------------------------------------------------------------------------------------------------ */
 
 typedef enum KvAddFlags

@@ -14,10 +14,17 @@
 #include <math.h>
 
 #include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "executor/spi.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -278,6 +285,59 @@ dp_kv_leaderboard_release(PG_FUNCTION_ARGS)
 	}
 	dp_kv_end(&call);
 	PG_RETURN_INT64(n);
+}
+
+/*
+ * The triggers of boards of a table are of no use without their space, and
+ * would refuse all writes: they go with it.  Recorded whenever a trigger of ours
+ * is created, be it by kv_leaderboard or by a restore.  Must not raise.
+ */
+void
+dp_kv_leaderboard_depend(Oid relid)
+{
+	Relation	rel = table_open(relid, AccessShareLock);
+	int			i;
+
+	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		const Trigger *trigger = &rel->trigdesc->triggers[i];
+		char	   *function;
+		struct varlena *options;
+		DpValue		space;
+		Oid			schema;
+		Oid			keys;
+		Oid			scores;
+		ObjectAddress depender;
+		ObjectAddress referenced;
+
+		if (trigger->tgnargs != 1 || trigger->tgisclone ||
+			strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0)
+			continue;
+		function = get_func_name(trigger->tgfoid);
+		if (function == NULL || strcmp(function, "kv_leaderboard_trigger") != 0 ||
+			get_func_namespace(trigger->tgfoid) != dp_types()->schema)
+			continue;
+		options = dp_declared_options(trigger->tgargs[0]);
+		if (options == NULL || !dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "space", 5, &space) ||
+			space.type != DP_TYPE_STRING)
+			continue;
+		schema = get_namespace_oid(DP_STRING_DATA(&space), true);
+		if (!OidIsValid(schema))
+			continue;
+		keys = get_relname_relid("keys", schema);
+		scores = get_relname_relid("scores", schema);
+
+		/* not of a space of somebody else, who could not drop it then */
+		if (!OidIsValid(keys) || !OidIsValid(scores) ||
+			pg_class_aclcheck(scores, rel->rd_rel->relowner, ACL_INSERT) != ACLCHECK_OK)
+			continue;
+		ObjectAddressSet(depender, TriggerRelationId, trigger->tgoid);
+		ObjectAddressSet(referenced, RelationRelationId, keys);
+		(void) deleteDependencyRecordsForSpecific(TriggerRelationId, trigger->tgoid, DEPENDENCY_NORMAL, RelationRelationId, keys);
+		recordDependencyOn(&depender, &referenced, DEPENDENCY_NORMAL);
+		CommandCounterIncrement();
+	}
+	table_close(rel, NoLock);
 }
 
 /*

@@ -165,6 +165,14 @@ dp_kv_rel(KvCall *call, KvTable table)
 		MemoryContext old = MemoryContextSwitchTo(call->context);
 
 		r->rel = table_open(call->space->tables[table], mode);
+
+		/* the lock may have brought news of it */
+		if (unlikely(dp_schema_generation() != call->space->generation))
+		{
+			space_table(call->space, table);
+			if (call->space->tables[table] != RelationGetRelid(r->rel))
+				no_space(call->space->name, table_names[table]);
+		}
 		r->index = index_open(call->space->primary[table], mode);
 		r->order = table == KV_SCORES ? index_open(call->space->order, mode) : NULL;
 		r->row = table_slot_create(r->rel, NULL);

@@ -2,7 +2,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 \pset fieldsep '\n'
-SELECT plan(368);
+SELECT plan(373);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE FUNCTION pg_temp.members(key text) RETURNS text LANGUAGE sql AS $$ SELECT string_agg(concat(member::text, '=', score::text), ' ' ORDER BY o) FROM kv_zrange('k', key, 0, -1) WITH ORDINALITY AS z(member, score, o) $$;
 
@@ -163,6 +163,11 @@ SELECT is(kv_zadd('k', 'b', 1, 'x'), 1::bigint, 'the board of a table that was d
 CREATE TABLE parted (id int PRIMARY KEY, doc bson) PARTITION BY RANGE (id); CREATE TABLE parted1 PARTITION OF parted FOR VALUES FROM (0) TO (100); CREATE TABLE parted2 PARTITION OF parted FOR VALUES FROM (100) TO (200);
 SELECT is(kv_leaderboard('k', 'parted', 'parted', 'score'), 'parted', 'of a partitioned table'); INSERT INTO parted SELECT i, bson_build('score', i) FROM generate_series(1, 150) i; UPDATE parted SET id = id + 180 WHERE id < 20; DELETE FROM parted2 WHERE id > 140;
 SELECT pg_temp.true_everywhere('partitions'), is(kv_zcard('k', 'parted'), (SELECT count(*) FROM parted), 'all are on it');
+
+-- a board goes with its space, and the table goes on
+CREATE TABLE alone (id int PRIMARY KEY, doc bson); SELECT is(kv_create('gone'), 'gone', 'another space'), is(kv_leaderboard('gone', 'a', 'alone', 'score'), 'a', 'a board of it');
+SELECT throws_ok('DROP TABLE gone.keys', '2BP01', NULL, 'the board needs it'); DROP SCHEMA gone CASCADE; INSERT INTO alone VALUES (1, '{score: 1}');
+SELECT is((SELECT count(*) FROM pattern_list('alone')), 0::bigint, 'it is gone with its space'), is((SELECT count(*) FROM pg_trigger WHERE tgrelid = 'alone'::regclass), 0::bigint, 'with all triggers'); DROP TABLE alone;
 
 -- Rights
 CREATE ROLE dp_kv_reader; CREATE ROLE dp_kv_player;
