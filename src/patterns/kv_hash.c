@@ -44,6 +44,12 @@ field_set(KvCall *call, Datum field, Datum value)
 
 		if (dp_kv_find(call, KV_HASHES, field, call->snapshot))
 		{
+			struct varlena *old = (struct varlena *) DatumGetPointer(dp_kv_column(dp_kv_rel(call, KV_HASHES), KV_HASHES_VALUE));
+
+			/* what is the same is not written; values that are stored aside are not fetched to find out */
+			if (!VARATT_IS_EXTERNAL(old) && !VARATT_IS_COMPRESSED(old) && VARSIZE_ANY_EXHDR(old) == VARSIZE_ANY_EXHDR(value) &&
+				memcmp(VARDATA_ANY(old), VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)) == 0)
+				return false;
 			if (dp_kv_update(call, KV_HASHES, KV_HASHES_VALUE, value, false, true))
 				return false;
 		}

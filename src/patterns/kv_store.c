@@ -312,6 +312,7 @@ dp_kv_scan_end(KvScan *scan)
 	}
 
 	/* kept for the next one, without what it holds */
+	scan->desc->numberOfKeys = 0;
 	index_rescan(scan->desc, NULL, 0, NULL, 0);
 	*scan->kept = scan->desc;
 }

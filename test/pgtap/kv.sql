@@ -2,7 +2,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 \pset fieldsep '\n'
-SELECT plan(373);
+SELECT plan(379);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE FUNCTION pg_temp.members(key text) RETURNS text LANGUAGE sql AS $$ SELECT string_agg(concat(member::text, '=', score::text), ' ' ORDER BY o) FROM kv_zrange('k', key, 0, -1) WITH ORDINALITY AS z(member, score, o) $$;
 
@@ -48,6 +48,10 @@ SELECT throws_ok($$SELECT kv_hincrby('k', 'h', 'n', 9223372036854775807)$$, '220
 SELECT is(kv_hdel('k', 'h', 'no'), 0::bigint, 'HDEL of nothing'), is(kv_hdel('k', 'h', 'a', 'a', 'b'), 2::bigint, 'each once'), is(kv_hdel('k', 'no', 'a'), 0::bigint, 'of no key');
 SELECT is(kv_hdel('k', 'h', VARIADIC array(SELECT kv_hkeys('k', 'h'))), 7::bigint, 'all'); SELECT is(kv_type_of('k', 'h'), 'none', 'and the key with them'), is_empty('SELECT * FROM k.keys WHERE key = ''h''', 'without a trace');
 SELECT throws_ok($$SELECT kv_hset('k', 'big', 'a', repeat('x', 16 * 1024 * 1024)); SELECT kv_hgetall('k', 'big')$$, '54000', NULL, 'HGETALL beyond the size of a document');
+
+SELECT is(kv_hset('k', 'same', 'a', 'v'), 1::bigint, 'a value'); SELECT ctid AS at, xmin AS by FROM k.hashes WHERE key = 'same' \gset
+SELECT is(kv_hset('k', 'same', 'a', 'v'), 0::bigint, 'the same again'), is(kv_zadd('k', 'same:z', 5, 'a'), 1::bigint, 'a score'); SELECT ctid AS zat FROM k.scores WHERE key = 'same:z' \gset
+SELECT is(kv_zadd('k', 'same:z', 'ch', 5.0::float8, 'a'), 0::bigint, 'the same again'); SELECT is((SELECT ctid FROM k.hashes WHERE key = 'same'), :'at'::tid, 'what is the same is not written'), is((SELECT ctid FROM k.scores WHERE key = 'same:z'), :'zat'::tid, 'nor a score');
 
 -- Sets
 SELECT is(kv_sadd('k', 's', 5, 5.0::float8, 5::bigint, '5', 5.0), 2::bigint, 'equal numbers are one member, a string is another');
