@@ -26,7 +26,7 @@ END
 $$;
 COMMENT ON FUNCTION _polymorphic_check(regclass, text) IS 'violated invariants of a polymorphic declaration: documents of unknown variants, and those that break the common schema';
 
-CREATE FUNCTION _polymorphic_violations(rel regclass, of text) RETURNS TABLE (key bson_value, variant text, part text, what text, expected text, found text)
+CREATE FUNCTION _polymorphic_violations(rel regclass, of text, only_value bson_value DEFAULT NULL) RETURNS TABLE (key bson_value, variant text, part text, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
@@ -37,11 +37,13 @@ BEGIN
     '         CASE WHEN e.variant IS NULL THEN '''' ELSE format('' of variant "%%s"'', e.variant) END), e.expected, e.found '
     'FROM (SELECT %s AS key, %s AS doc FROM %s AS t WHERE t.%I IS NOT NULL OFFSET 0) AS q '
     '  CROSS JOIN LATERAL @extschema@.polymorphic_errors(%3$L::regclass, q.doc, %5$L) AS e '
-    'WHERE NOT @extschema@._polymorphic_valid(%3$L::regclass, %5$L, q.doc)',
-    m.key_value, @extschema@._polymorphic_whole(m.base, m.doc, m.keys), m.base, m.doc, of);
+    'WHERE %6$s AND NOT @extschema@._polymorphic_valid(%3$L::regclass, %5$L, q.doc)',
+    m.key_value, @extschema@._polymorphic_whole(m.base, m.doc, m.keys), m.base, m.doc, of,
+    -- those of one variant are told apart before they are looked at
+    CASE WHEN only_value IS NULL OR m.parent IS NOT NULL THEN 'true' ELSE @extschema@._polymorphic_predicate('q.doc', m.field_path, only_value) END);
 END
 $$;
-COMMENT ON FUNCTION _polymorphic_violations(regclass, text) IS 'what is wrong with the documents of a polymorphic table';
+COMMENT ON FUNCTION _polymorphic_violations(regclass, text, bson_value) IS 'what is wrong with the documents of a polymorphic table; only_value: with those of one variant at least';
 
 CREATE FUNCTION _polymorphic_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -241,7 +243,7 @@ BEGIN
   END IF;
   RETURN QUERY SELECT NULL::@extschema@.bson_value, format('%sindex on %s', CASE WHEN i.is_unique THEN 'unique ' END, array_to_string(i.paths, ', ')), 'present'::text, 'missing'::text
     FROM @extschema@._polymorphic_indexes(rel, o.of, name) i WHERE i.index IS NULL;
-  RETURN QUERY SELECT v.key, v.what, v.expected, v.found FROM @extschema@._polymorphic_violations(rel, o.of) v WHERE v.variant = o.variant AND v.part IN ('variant', 'closed');
+  RETURN QUERY SELECT v.key, v.what, v.expected, v.found FROM @extschema@._polymorphic_violations(rel, o.of, o.options OPERATOR(@extschema@.->) 'value'::text) v WHERE v.variant = o.variant AND v.part IN ('variant', 'closed');
 END
 $$;
 COMMENT ON FUNCTION _polymorphic_variant_check(regclass, text) IS 'violated invariants of a variant: documents that break its schema, its view and its indexes';
