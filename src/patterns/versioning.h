@@ -94,6 +94,7 @@ typedef struct Versioning
 	AttrNumber	change_columns[4];	/* change, since, who, transaction */
 	DpRevisionIndexes *revision_indexes;	/* NULL: not looked at yet */
 	DpRevisionIndexes *change_indexes;
+	ScanKeyData *scan_keys;		/* of the primary key of the revisions */
 } Versioning;
 
 /* The pattern's view of a declaration.  Raises INVALID_PARAMETER_VALUE. */

@@ -33,6 +33,7 @@
 #include "patterns/versioning.h"
 
 static bool read_row(DpRevisionStore *s, ScanDirection direction, DpRevision *r);
+static ScanKeyData *make_scan_keys(Versioning *v, Relation revisions, Relation index);
 static void open_changes(DpRevisionStore *s);
 static DpRevisionIndexes *indexes_of(Versioning *v, Relation rel, DpRevisionIndexes **kept);
 static bool is_of_deletions(Versioning *v, Relation rel, IndexInfo *info);
@@ -51,23 +52,43 @@ dp_revisions_open(DpRevisionStore *s, Versioning *v, Snapshot snapshot)
 	s->v = v;
 	s->snapshot = snapshot;
 	s->revisions = table_open(v->revisions, AccessShareLock);
-	list_free(RelationGetIndexList(s->revisions));
+	if (!s->revisions->rd_indexvalid)
+		list_free(RelationGetIndexList(s->revisions));
 	if (!OidIsValid(s->revisions->rd_pkindex))
 		no_primary_key(s->revisions);
 	s->revisions_key = index_open(s->revisions->rd_pkindex, AccessShareLock);
-	if (IndexRelationGetNumberOfKeyAttributes(s->revisions_key) != v->decl->nkeys + 1)
-		no_primary_key(s->revisions);
-	for (i = 0; i <= v->decl->nkeys; i++)
-	{
-		Oid			type = s->revisions_key->rd_opcintype[i];
-		Oid			operator = get_opfamily_member(s->revisions_key->rd_opfamily[i], type, type, BTEqualStrategyNumber);
-
-		ScanKeyInit(&s->keys[i], i + 1, BTEqualStrategyNumber, get_opcode(operator), (Datum) 0);
-		s->keys[i].sk_collation = s->revisions_key->rd_indcollation[i];
-	}
-	ScanKeyInit(&s->keys[v->decl->nkeys], v->decl->nkeys + 1, BTGreaterEqualStrategyNumber, F_INT8GE, (Datum) 0);
-	ScanKeyInit(&s->keys[v->decl->nkeys + 1], v->decl->nkeys + 1, BTLessEqualStrategyNumber, F_INT8LE, (Datum) 0);
+	if (v->scan_keys == NULL)
+		v->scan_keys = make_scan_keys(v, s->revisions, s->revisions_key);
+	memcpy(s->keys, v->scan_keys, (v->decl->nkeys + 2) * sizeof(ScanKeyData));
+	for (i = 0; i < v->decl->nkeys + 2; i++)
+		s->keys[i].sk_func.fn_mcxt = CurrentMemoryContext;	/* what functions remember goes with the scan */
 	s->row = table_slot_create(s->revisions, NULL);
+}
+
+/* The keys of scans, without their arguments; kept with the declaration. */
+static ScanKeyData *
+make_scan_keys(Versioning *v, Relation revisions, Relation index)
+{
+	int			nkeys = v->decl->nkeys;
+	MemoryContext old;
+	ScanKeyData *keys;
+
+	if (IndexRelationGetNumberOfKeyAttributes(index) != nkeys + 1)
+		no_primary_key(revisions);
+	old = MemoryContextSwitchTo(v->decl->context);
+	keys = palloc0((nkeys + 2) * sizeof(ScanKeyData));
+	for (int i = 0; i < nkeys; i++)
+	{
+		Oid			type = index->rd_opcintype[i];
+		Oid			operator = get_opfamily_member(index->rd_opfamily[i], type, type, BTEqualStrategyNumber);
+
+		ScanKeyInit(&keys[i], i + 1, BTEqualStrategyNumber, get_opcode(operator), (Datum) 0);
+		keys[i].sk_collation = index->rd_indcollation[i];
+	}
+	ScanKeyInit(&keys[nkeys], nkeys + 1, BTGreaterEqualStrategyNumber, F_INT8GE, (Datum) 0);
+	ScanKeyInit(&keys[nkeys + 1], nkeys + 1, BTLessEqualStrategyNumber, F_INT8LE, (Datum) 0);
+	MemoryContextSwitchTo(old);
+	return keys;
 }
 
 void
