@@ -1,6 +1,7 @@
 #!/bin/bash
 # What one client waits for: a book with its 50 reviews and 20 users by one query on a single collection, beside three queries on
-# three collections and beside one join of the three. The tables are those of single_collection.sql, which has to run before.
+# three collections and beside one join of the three. The tables are those of single_collection.sql, which has to run before
+# and leaves the documents of a book together, on both sides.
 #
 #   single_collection.sh CLUSTER SECONDS ROUNDS [DATABASE]
 #
