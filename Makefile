@@ -82,7 +82,8 @@ SQL_PARTS = $(wildcard \
 	sql/patterns/kv_hash.sql \
 	sql/patterns/kv_set.sql \
 	sql/patterns/kv_sorted.sql \
-	sql/patterns/kv_leaderboard.sql)
+	sql/patterns/kv_leaderboard.sql \
+	sql/pattern_advise.sql)
 
 DATA_built = docpatterns--$(EXTVERSION).sql
 EXTRA_CLEAN = docpatterns--*.sql
