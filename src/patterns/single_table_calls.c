@@ -323,6 +323,10 @@ dp_single_table_image(PG_FUNCTION_ARGS)
 	DpValue		doc;
 	int			i;
 
+	if (PG_ARGISNULL(2))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("the document must not be null")));
 	dp_builder_init(&b, 0);
 	dp_builder_begin_document(&b);
 	if (!dp_item_compute(s, PG_GETARG_VARLENA_PP(2), PG_ARGISNULL(1) ? NULL : key_argument(fcinfo, 1, "entity"), &item, &problem))

@@ -1,5 +1,5 @@
--- Every function of the extension, called with nulls and with what one would send to break it: no internal error, no crash, and
--- no text is taken for SQL. The calls are made from the catalog, so that new functions are called, too.
+-- Every public function of the extension, called with texts, documents and numbers that mean harm, one at a time among arguments that
+-- mean something: no internal error, nothing runs for ever, and no text is taken for SQL (hostile_calls tries random combinations). The calls are made from the catalog.
 \set ECHO none
 SET client_min_messages = error;
 SET statement_timeout = '60s';
@@ -55,7 +55,7 @@ INSERT INTO plain VALUES ('regclass', '''canary''::regclass'), ('text', '''tags'
   ('jsonb', '''{"a": 1}''::jsonb'), ('objectid', '''507f1f77bcf86cd799439011''::objectid'), ('treepath', '''["a", "b"]''::treepath'), ('bigint[]', '''{1}''::bigint[]'),
   ('integer[]', '''{1}''::int[]'), ('objectid[]', '''{507f1f77bcf86cd799439011}''::objectid[]'), ('uuid', '''11111111-1111-1111-1111-111111111111''::uuid'), ('record', 'ROW(1)'),
   ('regprocedure', '''bson_size(bson)''::regprocedure'), ('anyarray', '''{a}''::text[]'), ('real', '1.5::real'), ('json', '''{"a": 1}''::json'), ('double precision[]', '''{1.5}''::float8[]'), ('bucket', '(SELECT bucket_agg(ts, v) FROM c_bucket)'), ('oid', '1::oid'), ('uuid[]', '''{11111111-1111-1111-1111-111111111111}''::uuid[]'), ('character', '''a''::"char"'),
-  ('"char"', '''a''::"char"'), ('numeric[]', '''{1.5}''::numeric[]'), ('anycompatiblearray', '''{a}''::text[]'), ('anycompatible', '''a''::text'), ('bson_value[]', 'ARRAY[''1''::bson_value]'), ('interval[]', '''{1 day}''::interval[]'), ('point', '''(1,1)''::point'), ('xml', '''<a/>''::xml');
+  ('"char"', '''a''::"char"'), ('numeric[]', '''{1.5}''::numeric[]'), ('anycompatiblearray', '''{a}''::text[]'), ('anycompatible', '''a''::text'), ('bson_value[]', 'ARRAY[''1''::bson_value]'), ('interval[]', '''{1 day}''::interval[]'), ('regclass[]', '''{canary}''::regclass[]'), ('regprocedure[]', '''{bson_size(bson)}''::regprocedure[]'), ('point', '''(1,1)''::point'), ('xml', '''<a/>''::xml');
 CREATE TEMP TABLE harm (type text, value text);
 INSERT INTO harm SELECT t, format('%L::%s', v, t) FROM unnest('{text,name}'::text[]) t, unnest(ARRAY[
   '', ' ', '''', '"', '""', ';', '\', '$$', '--', '/*', 'canary; DROP TABLE canary; --', 'a int); DROP TABLE canary; CREATE TABLE zz (b int', 'a int) INHERITS (canary', 'a int DEFAULT 1', 'int; DROP TABLE canary', 'canary(bson)',  '"; DROP TABLE canary; --', '''; DROP TABLE canary; --', '$1', '%s', '%I%L%n', '{', '}', '{}', '{"', '.', '..', 'a.', '.a', 'a..b', '$', '$where',
