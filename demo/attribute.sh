@@ -1,7 +1,7 @@
 # Part of the tour: the facets of Debian's tags as attributes, and documents that are kept as the text that they came as. Sourced
 # by run.sh.
 
-title '19. Facets'
+title 'Facets'
 tagged=$(ask "SELECT count(*) FROM packages WHERE doc ? 'tags.interface'")
 say "Debian's tags have facets: role, interface, works-with and dozens more. We take the $tagged packages that say which interface they have. As fields of their own each facet would want an" \
   "index. Declared as attributes, one index answers for all of them:"
@@ -32,7 +32,7 @@ WHERE _id = '$one'::text RETURNING doc -> 'tag_role' AS role"
 show "SELECT * FROM pattern_check('tagged')"
 [ "$(ask "SELECT count(*) FROM pattern_check('tagged')")" = 0 ] || { echo "pattern_check found violations"; exit 1; }
 
-title '20. As it came'
+title 'As it came'
 say "Some documents have to be kept as the text that they came as. Here that is the JSON of packages; three fields are taken from it on every write, the" \
   "text itself lies compressed beside them:"
 show "SELECT collection_create('received')"

@@ -40,7 +40,7 @@ work() {
     END LOOP; END \$\$"
 }
 
-title '9. Measurements, while you watch'
+title 'Measurements, while you watch'
 say "The next pattern is for measurements: a relation that is read and written like a table, one measurement a row. Underneath they" \
   "are kept in buckets, packed by column; here one for each process and minute."
 show "SELECT bucket_create('processes',
@@ -72,7 +72,7 @@ FROM (SELECT half, max(memory_kb) / 1024 AS memory_mb,
            AND ts >= half AND ts < half + interval '0.5 s'
       GROUP BY half) x ORDER BY half"
 
-title '10. What is underneath'
+title 'What is underneath'
 say "These measurements still wait as rows, because their minute is not over. Packed now, which a busy relation does by itself:"
 show "SELECT bucket_pack('processes')"
 show "SELECT buckets, packed, waiting, measurements_per_bucket

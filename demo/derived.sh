@@ -8,7 +8,7 @@ all_true() {  # all_true TABLE WHAT
   printf '  %s\n' "${green}$(ask "SELECT count(*) FROM $1") $2 checked, 0 violations${plain}"
 }
 
-title '13. Copies that follow their source'
+title 'Copies that follow their source'
 read -r busy packages_of < <(ask "SELECT doc ->> 'maintainer.email' || ' ' || count(*) FROM packages WHERE doc ? 'maintainer.email' GROUP BY doc ->> 'maintainer.email' ORDER BY count(*) DESC, 1 LIMIT 1")
 busy_name=$(ask "SELECT doc ->> 'maintainer.name' FROM packages WHERE doc ->> 'maintainer.email' = '$busy' LIMIT 1")
 say "Every package carries the name of its maintainer, because every page shows it. So $busy_name stands in $packages_of documents. A" \
@@ -44,7 +44,7 @@ WHERE _id = '$one'::text
 RETURNING doc ->> 'maintainer.name' AS name"
 show -t "DELETE FROM maintainers WHERE _id = '$busy'::text" || :
 
-title '14. Totals, and the ten largest'
+title 'Totals, and the ten largest'
 say "How many packages has a maintainer, how large are they, which are the largest? A page asks that all the time. Declared once:"
 show "SELECT computed_enable('maintainers', source => 'packages',
   on_field => 'maintainer.email', name => 'totals',
@@ -78,7 +78,7 @@ say "Before: one statement each, over the packages; what renames them has to kno
 all_true maintainers maintainers
 all_true packages packages
 
-title '15. Totals along a tree'
+title 'Totals along a tree'
 say "Sections belong together: perl and python are languages, x11 and gnome the desktop. The groups are a tree, and the roll-up" \
   "keeps a document with the totals of each section, and of all that is below it:"
 show "SELECT collection_create('sections')"
@@ -118,7 +118,7 @@ printf '  %-34s %10s %10s\n' 'milliseconds' before after 'read the totals of all
 say "Before: GROUP BY over all packages, which knows nothing of the tree."
 all_true packages packages
 
-title '16. A page counter under load'
+title 'A page counter under load'
 seconds=${DEMO_SECONDS:-2}
 say "Eight clients look at one page as fast as they can, $seconds seconds long. First every view is written, as everybody does it:"
 show "SELECT collection_create('pages')"

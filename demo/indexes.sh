@@ -1,6 +1,6 @@
 # Fourth part of the tour: what indexes and statistics know about documents. Sourced by run.sh.
 
-title '8. One index for all fields'
+title 'One index for all fields'
 say "Nobody has to know beforehand what will be asked for. One GIN index has every field of every document, inside arrays too:"
 show "CREATE INDEX packages_all ON packages USING gin (doc)"
 ask 'VACUUM ANALYZE packages'

@@ -1,7 +1,7 @@
 # Part of the tour: hashes and a leaderboard in tables, as in a key-value store, and a board that follows documents. Sourced by
 # run.sh; packages are loaded, all_true comes from derived.sh.
 
-title '22. A leaderboard filling live'
+title 'A leaderboard filling live'
 say "A space has hashes, sets and sorted sets with the commands that people know from elsewhere. They are in the transaction:"
 ask 'DROP SCHEMA IF EXISTS game CASCADE'
 show "SELECT kv_create('game')"
@@ -22,7 +22,7 @@ wait $playing
 rm -f "$board"
 all_true game.keys keys
 
-title '23. A board of documents'
+title 'A board of documents'
 say "A board can follow a table: the largest packages, kept from the catalogue's documents in the transactions that write them."
 show "SELECT kv_leaderboard('game', 'largest', 'packages',
   score_path => 'installed_size')"

@@ -11,8 +11,12 @@ ask() {
   "$cluster" psql -qAt -v ON_ERROR_STOP=1 -c "$1"
 }
 
+# Headings are numbered as they come; "title -" is one without a number.
+titles=0
 title() {
-  printf '\n%s%s%s\n%s\n' "$bold" "$1" "$plain" "$(printf '%*s' "${#1}" '' | tr ' ' -)"
+  local text
+  if [ "$1" = - ]; then text=$2; else titles=$((titles + 1)) text="$titles. $1"; fi
+  printf '\n%s%s%s\n%s\n' "$bold" "$text" "$plain" "$(printf '%*s' "${#text}" '' | tr ' ' -)"
 }
 
 say() {

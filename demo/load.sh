@@ -1,6 +1,6 @@
 # First part of the tour: the catalogue becomes documents. Sourced by run.sh.
 
-title '1. Real documents'
+title 'Real documents'
 paragraphs=build/demo.paragraphs
 mkdir -p build
 apt-cache dumpavail >"$paragraphs" 2>/dev/null || : >"$paragraphs"

@@ -19,7 +19,7 @@ measure() {  # measure WHEN
   done
 }
 
-title '2. Who needs whom'
+title 'Who needs whom'
 say "A document says what its package needs. A page about a package also wants the other direction, without a search: who" \
   "needs it? One statement gives every document an array \"rdepends\":"
 show "UPDATE packages p SET doc = bson_set(p.doc, 'rdepends', r.names)
@@ -51,7 +51,7 @@ say "That is the outlier problem. The array belongs into the document: nearly al
   "any of its fields writes all of that again. Redesigning for $largest would hurt every other package."
 measure before
 
-title '3. Declared once'
+title 'Declared once'
 say "Where to draw the line? The real distribution knows:"
 show -x "SELECT arrays, length_p50, length_p90, length_p99, length_max,
        threshold, outliers
@@ -82,7 +82,7 @@ FROM packages_rdepends_extras"
 
 measure after
 
-title '4. Used like any table'
+title 'Used like any table'
 say "A new package that needs $largest. The push touches one chunk, however long the array is:"
 show "SELECT outlier_push('packages', '$largest', 'my-package')"
 show "SELECT outlier_count('packages', '$largest'),
@@ -103,7 +103,7 @@ show "SELECT bson_array_length(doc, 'rdepends') AS here,
        doc -> 'needed_by' AS needed_by, doc -> 'has_more' AS has_more
 FROM packages WHERE _id = '$typical'::text"
 
-title '5. Before and after'
+title 'Before and after'
 echo
 printf '  %-24s %12s %12s %12s %12s\n' '' "$typical" '' "$largest" '' '' before after before after | sed 's/ *$//'
 for what in 'bytes in the row' 'read one field (ms)' 'change one field (ms)' 'add one name (ms)' 'read everything (ms)'; do
@@ -113,7 +113,7 @@ done
 say "Times are medians of seven, as psql sees them, each rolled back. To read an outlier in one piece its chunks are put together" \
   "each time; a page reads only the chunks that it shows."
 
-title '6. And is all of that true?'
+title 'And is all of that true?'
 say "pattern_check recomputes every promise from the data alone. No rows: nothing is wrong."
 show "SELECT rel, pattern, name FROM pattern_list()"
 show "SELECT * FROM pattern_check()"

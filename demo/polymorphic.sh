@@ -1,7 +1,7 @@
 # Part of the tour: athletes of different sports in one collection, and what several systems know of one customer. Sourced by
 # run.sh.
 
-title '24. Athletes'
+title 'Athletes'
 say "A bowler and a tennis player have a name in common, and little more. They are documents of one collection, and each has the shape that its" \
   "sport asks for."
 show "SELECT collection_create('athletes')"

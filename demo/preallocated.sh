@@ -8,7 +8,7 @@ theatre() {
   ask "SELECT format(E'\n     %s free', doc ->> 'free') FROM screenings_whole"
 }
 
-title '17. A theatre'
+title 'A theatre'
 say "A screening comes with its seats, row by row. Who sells one does not wait for who sells another, nobody sells a seat twice, and a basket that is" \
   "left standing gives its seats back by itself."
 show "SELECT collection_create('screenings')"

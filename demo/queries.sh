@@ -6,7 +6,7 @@ query() {
   printf '  %s\n' "$dim$(time_of "$1") ms$plain"
 }
 
-title '7. Bring your queries'
+title 'Bring your queries'
 say "MongoDB's query and update languages are part of the type: doc @@ filter and bson_update(doc, update) in SQL, and calls for" \
   "those who think in collections. Who needs libc6 in version 2.3x?"
 query "SELECT collection_count('packages', '{depends: {\$elemMatch:

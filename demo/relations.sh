@@ -1,6 +1,6 @@
 # Documents that belong together: a bookstore's catalogue in one collection, patients and their doctors. Sourced by run.sh.
 
-title '25. What belongs together'
+title 'What belongs together'
 say "A bookstore's page shows a book with its reviews and their authors: three collections and a join, or one collection in which every" \
   "document says to what it belongs. Three small collections, and the statement that makes one of them:"
 ask "SET client_min_messages = warning;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The guided tour: Debian's package catalogue as documents in a private cluster, the outlier pattern and indexes on it,
 # measurements of this machine's processes, taken while you watch, in buckets, directories as a tree, packages as a graph, and
-# what is derived from packages: copies, totals, tops, roll-ups, a counter.
+# what is derived from packages: copies, totals, tops, roll-ups, a counter; then the documents people know, in the other patterns.
 # What it shows is what the database answers; nothing is written down beforehand. The cluster keeps running afterwards.
 set -eu
 cd "$(dirname "$0")/.."
@@ -45,7 +45,7 @@ echo "$("$cluster" run postgres --version), which nobody else uses."
 . demo/versioning.sh
 . demo/relations.sh
 
-title 'See for yourself'
+title - 'See for yourself'
 say "The cluster keeps running. To open psql there:"
 echo
 echo "  ${bold}CLUSTER=demo test/env/cluster.sh psql${plain}"

@@ -1,6 +1,6 @@
 # Part of the tour: persons whose documents change their shape while everybody goes on working. Sourced by run.sh.
 
-title '21. Vader and the new shape'
+title 'Vader and the new shape'
 say "Persons had telephone numbers for fields, then came twitter and they got a list of ways to reach them. Two functions lead from one shape to the" \
   "other and back; they are declared once:"
 show "SELECT collection_create('people')"

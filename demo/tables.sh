@@ -1,7 +1,7 @@
 # Tables as other systems have them, on the same catalogue: a table for each query, and one table for everything. Sourced by
 # run.sh.
 
-title '18. One table per query, and one table for all'
+title 'One table per query, and one table for all'
 say "Who maintains what, the largest packages first, as a table of real columns that may be given to people who shall not see the" \
   "documents. It is added while the catalogue is in use, and filled in batches:"
 show "SELECT query_table_create('packages_by_maintainer', source => 'packages',

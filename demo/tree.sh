@@ -1,6 +1,6 @@
 # Sixth part of the tour: trees and graphs that are on every machine. Sourced by run.sh.
 
-title '11. A directory tree that stays true'
+title 'A directory tree that stays true'
 top=${DEMO_TREE:-/usr/share}
 say "Every directory below $top becomes a document that names the directory it is in, by number, and nothing else. The pattern keeps" \
   "the chain to the top and the children beside it. They come in no order, in one COPY:"
@@ -47,9 +47,9 @@ show "SELECT * FROM pattern_check('directories')"
 [ "$(ask "SELECT count(*) FROM pattern_check('directories')")" = 0 ] || { echo "pattern_check found violations"; exit 1; }
 printf '  %s\n' "${green}$(ask 'SELECT count(*) FROM directories') directories checked, 0 violations${plain}"
 
-title '12. Graphs: what a package brings along'
+title 'Graphs: what a package brings along'
 say "What a package needs needs other packages. That is no tree: many need the same, and some need each other. graph_lookup walks" \
-  "through the documents of section 1 as \$graphLookup does, each once, also in circles:"
+  "through the documents of the first section as \$graphLookup does, each once, also in circles:"
 start=$(ask "SELECT doc ->> '_id' FROM packages WHERE doc ? 'depends.2' ORDER BY doc ->> '_id' NOT IN ('postgresql', 'gnome-core', 'curl'), doc ->> '_id' LIMIT 1")
 show "SELECT depth AS steps, count(*) AS packages,
        min(doc ->> '_id') AS one_of_them

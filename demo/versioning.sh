@@ -1,6 +1,6 @@
 # Part of the tour: policies as they were on any day. Sourced by run.sh.
 
-title '25. History: a policy as it was on any day'
+title 'History: a policy as it was on any day'
 say "An insurer must show what a policy said when the hail came. It is declared once; every write is history from then on, whoever" \
   "writes and however."
 show "SELECT collection_create('policies')"
