@@ -631,7 +631,7 @@ apply_row(DpRelation *r, DpWriter *w, DpRelationEdge *edges, int n, bool build)
 
 			for (i = 0; i < n; i++)
 				comes |= edges[i].sign == DP_EDGE_COMES;
-			if (!comes || build)
+			if (build || (r->missing_error && !comes))
 				return;
 			if (r->missing_error)
 				ereport(ERROR,
@@ -640,7 +640,11 @@ apply_row(DpRelation *r, DpWriter *w, DpRelationEdge *edges, int n, bool build)
 						 errdetail("%s is no key of table %s.", dp_ref_id_text(&edges[0].to), dp_relation_name(s->relid))));
 			if (placed || !valid)
 				return;
-			/* it may be inserted by somebody who does not see our row */
+
+			/*
+			 * It may be inserted by somebody who does not see what we have
+			 * written: that our row names it, or that it does so no more.
+			 */
 			{
 				uint64		place = (uint64) hash_bytes((unsigned char *) r->pair, strlen(r->pair)) << 32 |
 					dp_value_hash(&edges[0].to, 0) % ABSENT_PLACES;
