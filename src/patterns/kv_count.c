@@ -70,14 +70,14 @@ typedef struct Place
 } Place;
 
 /* A node, read with its slots */
-typedef struct Block
+typedef struct KvBlock
 {
 	bool		found;
 	Datum		score;
 	Datum		member;
 	int64		amount;
 	int			rows;
-} Block;
+} KvBlock;
 
 /* The board that the session found to need dividing, and could not lock */
 static struct
@@ -92,10 +92,10 @@ static void place_add(KvCall *call, Place *place, int level, int delta);
 static bool slot_add(KvCall *call, Place *place, int delta);
 static void place_end(Place *place);
 static void insert_count(KvCall *call, int level, Datum score, Datum member, int64 slot, int64 amount);
-static Block node_read(KvCall *call, int level, StrategyNumber strategy, Datum score, Datum member, Snapshot snapshot);
-static void node_remove(KvCall *call, int level, const Block *node);
+static KvBlock node_read(KvCall *call, int level, StrategyNumber strategy, Datum score, Datum member, Snapshot snapshot);
+static void node_remove(KvCall *call, int level, const KvBlock *node);
 static int	top_level(KvCall *call, Snapshot snapshot);
-static int	children_count(KvCall *call, int level, const Block *from, const Block *until);
+static int	children_count(KvCall *call, int level, const KvBlock *from, const KvBlock *until);
 static void divide(KvCall *call, int level, Datum score, Datum member, bool create);
 static void divide_above(KvCall *call, int level, Datum score, Datum member);
 static void mark_below(KvCall *call, int level);
@@ -225,8 +225,8 @@ place_find(KvCall *call, Place *place, int level, Datum score, Datum member)
 
 	if (IsolationUsesXactSnapshot())
 	{
-		Block		now = node_read(call, level, BTLessEqualStrategyNumber, score, member, call->snapshot);
-		Block		seen = node_read(call, level, BTLessEqualStrategyNumber, score, member, GetTransactionSnapshot());
+		KvBlock		now = node_read(call, level, BTLessEqualStrategyNumber, score, member, call->snapshot);
+		KvBlock		seen = node_read(call, level, BTLessEqualStrategyNumber, score, member, GetTransactionSnapshot());
 
 		if (now.found != seen.found ||
 			(now.found && (!same_bytes(now.score, seen.score) || !same_bytes(now.member, seen.member))))
@@ -443,12 +443,12 @@ top_level(KvCall *call, Snapshot snapshot)
 }
 
 /* A node: the last one up to a position (or before it), or the first one after it. */
-static Block
+static KvBlock
 node_read(KvCall *call, int level, StrategyNumber strategy, Datum score, Datum member, Snapshot snapshot)
 {
 	ScanDirection direction = strategy == BTLessEqualStrategyNumber || strategy == BTLessStrategyNumber ?
 		BackwardScanDirection : ForwardScanDirection;
-	Block		node = {.found = false};
+	KvBlock		node = {.found = false};
 	KvScan		scan;
 
 	dp_kv_scan(&scan, call, KV_COUNTS, false, snapshot);
@@ -473,7 +473,7 @@ node_read(KvCall *call, int level, StrategyNumber strategy, Datum score, Datum m
 
 /* The number of nodes of a level from one bound up to another (NULL: to the end). */
 static int
-children_count(KvCall *call, int level, const Block *from, const Block *until)
+children_count(KvCall *call, int level, const KvBlock *from, const KvBlock *until)
 {
 	Datum		score = (Datum) 0;
 	Datum		member = (Datum) 0;
@@ -531,7 +531,7 @@ dp_kv_count_settle(KvCall *call)
 	urgent.set = false;
 	for (;;)
 	{
-		Block		node = node_read(call, 1, BTLessEqualStrategyNumber, score, member, call->snapshot);
+		KvBlock		node = node_read(call, 1, BTLessEqualStrategyNumber, score, member, call->snapshot);
 
 		if (node.amount > BLOCK_MAX || node.rows > SLOTS_MAX)
 			divide(call, 1, score, member, false);
@@ -587,8 +587,8 @@ pieces_take(Pieces *p, Datum score, Datum member, int64 amount)
 static void
 divide(KvCall *call, int level, Datum score, Datum member, bool create)
 {
-	Block		node = {.found = true,.score = dp_kv_lowest(),.member = dp_kv_lowest()};
-	Block		next = {.found = false};
+	KvBlock		node = {.found = true,.score = dp_kv_lowest(),.member = dp_kv_lowest()};
+	KvBlock		next = {.found = false};
 	Pieces		p = {.most = level == 1 ? BLOCK_PIECE : GROUP_PIECE};
 	int			children = 0;
 	int64		rest;
@@ -619,7 +619,7 @@ divide(KvCall *call, int level, Datum score, Datum member, bool create)
 	}
 	else
 	{
-		Block		child = node_read(call, level - 1, BTGreaterEqualStrategyNumber, node.score, node.member, call->snapshot);
+		KvBlock		child = node_read(call, level - 1, BTGreaterEqualStrategyNumber, node.score, node.member, call->snapshot);
 
 		while (child.found && (!next.found || !same_bytes(child.score, next.score) || !same_bytes(child.member, next.member)))
 		{
@@ -683,12 +683,12 @@ mark_below(KvCall *call, int level)
 static void
 divide_above(KvCall *call, int level, Datum score, Datum member)
 {
-	Block		parent = node_read(call, level + 1, BTLessEqualStrategyNumber, score, member, call->snapshot);
-	Block		next = {.found = false};
+	KvBlock		parent = node_read(call, level + 1, BTLessEqualStrategyNumber, score, member, call->snapshot);
+	KvBlock		next = {.found = false};
 
 	if (!parent.found)
 	{
-		Block		first = {.found = true,.score = dp_kv_lowest(),.member = dp_kv_lowest()};
+		KvBlock		first = {.found = true,.score = dp_kv_lowest(),.member = dp_kv_lowest()};
 
 		if (children_count(call, level, &first, &next) > TOP_MAX)
 			divide(call, level + 1, first.score, first.member, true);
@@ -703,8 +703,8 @@ divide_above(KvCall *call, int level, Datum score, Datum member)
 static void
 shrink(KvCall *call, Datum score, Datum member)
 {
-	Block		node = node_read(call, 1, BTLessEqualStrategyNumber, score, member, call->snapshot);
-	Block		other;
+	KvBlock		node = node_read(call, 1, BTLessEqualStrategyNumber, score, member, call->snapshot);
+	KvBlock		other;
 
 	if (!node.found || node.amount > BLOCK_SMALL)
 		return;
@@ -729,8 +729,8 @@ bound_remove(KvCall *call, Datum score, Datum member)
 
 	for (level = 1;; level++)
 	{
-		Block		node = node_read(call, level, BTLessEqualStrategyNumber, score, member, call->snapshot);
-		Block		left;
+		KvBlock		node = node_read(call, level, BTLessEqualStrategyNumber, score, member, call->snapshot);
+		KvBlock		left;
 
 		if (!node.found || !same_bytes(node.score, score) || !same_bytes(node.member, member))
 			break;
@@ -749,7 +749,7 @@ bound_remove(KvCall *call, Datum score, Datum member)
 
 /* All slots of a node. */
 static void
-node_remove(KvCall *call, int level, const Block *node)
+node_remove(KvCall *call, int level, const KvBlock *node)
 {
 	KvScan		scan;
 
