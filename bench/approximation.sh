@@ -55,18 +55,21 @@ events() {  # events FILE EVENTS_PER_CALL: of the best of two runs
   done
   echo "$best"
 }
-show() { printf '%-46s %9d %7.1f %5s\n' "$1" "$2" "$(awk -v n="$2" -v b="$3" 'BEGIN { print n / b }')" "$4"; }
+# show NAME RATE BASE BAR [NAME IN THE REPORT]: a line of the table; where it compares, also what run.sh collects
+show() { printf '%-46s %9d %7.1f %5s\n' "$1" "$2" "$(awk -v n="$2" -v b="$3" 'BEGIN { print n / b }')" "$4";
+  [ "$2" = "$3" ] || printf '=\t%s\t%s\t%s\thigh\n' "${5:-$1}" "$(awk -v n="$2" -v b="$3" 'BEGIN { printf "%.4g", n / b }')" "$4"
+}
 echo "one hot row, $clients clients                     events/s   ratio   bar"
 loop=$(events loop_exact 50)
 show 'in the server: exact +1' "$loop" "$loop" ''
-show 'step => 1000' "$(events loop_steps 2000)" "$loop" 60
-show 'error => 0.01, at 5 million' "$(events loop_errors 2000)" "$loop" 60
-show 'slots => 16, exact' "$(events loop_slots 50)" "$loop" 3
+show 'step => 1000' "$(events loop_steps 2000)" "$loop" 60 'step => 1000, in the server'
+show 'error => 0.01, at 5 million' "$(events loop_errors 2000)" "$loop" 60 'error => 0.01, in the server'
+show 'slots => 16, exact' "$(events loop_slots 50)" "$loop" 3 'slots => 16, exact, in the server'
 base=$(events exact 1)
 show 'over the wire: exact +1' "$base" "$base" ''
-show 'step => 1000' "$(events steps 1)" "$base" ''
-show 'error => 0.01, at 5 million' "$(events errors 1)" "$base" ''
-show 'slots => 16, exact' "$(events slots 1)" "$base" 3
+show 'step => 1000' "$(events steps 1)" "$base" '' 'step => 1000, over the wire'
+show 'error => 0.01, at 5 million' "$(events errors 1)" "$base" '' 'error => 0.01, over the wire'
+show 'slots => 16, exact' "$(events slots 1)" "$base" 3 'slots => 16, exact, over the wire'
 show 'SELECT 1, for comparison' "$(events nothing 1)" "$base" ''
 sql <<'SQL'
 SELECT format('slots: %s rows', (SELECT count(*) FROM bench_approximation.slots_views_slots));

@@ -46,7 +46,8 @@ BEGIN
   SELECT pg_total_relation_size('plain')::float8 / count(*) INTO plain_bytes FROM plain;
   DROP FOREIGN TABLE weighed;
   RETURN NEXT format('%s %s %s %s %s  %s', rpad(name, 40), lpad(round(plain_bytes::numeric, 1)::text, 9), lpad(round(bytes::numeric, 2)::text, 9),
-    lpad(round((bytes / plain_bytes)::numeric, 4)::text, 7), lpad(coalesce(bar::text, '-'), 6), CASE WHEN bytes > bar THEN 'ABOVE' ELSE '' END);
+    lpad(round((bytes / plain_bytes)::numeric, 4)::text, 7), lpad(coalesce(bar::text, '-'), 6), CASE WHEN bytes > bar THEN 'ABOVE' ELSE '' END)
+    || result(name || ': bytes a measurement', bytes, bar);
 END $$;
 
 CREATE TABLE source (sensor_id int, ts timestamptz, temperature float8, moisture int);

@@ -47,7 +47,13 @@ events() {  # events FILE: of the best of two runs
   done
   echo "$best"
 }
-show() { printf '%-46s %9d %7.2f\n' "$1" "$2" "$(awk -v n="$2" -v b="$3" 'BEGIN { print n / b }')"; }
+# show NAME RATE BASE: a line of the table; where it compares, also what run.sh collects
+show() {
+  local ratio
+  ratio=$(awk -v n="$2" -v b="$3" 'BEGIN { printf "%.3f", n / b }')
+  printf '%-46s %9d %7.2f\n' "$1" "$2" "$ratio"
+  [ "$2" = "$3" ] || printf '=\tupdates: %s\t%s\t\thigh\n' "$1" "$ratio"
+}
 echo "updates of single documents, $clients clients       updates/s   ratio"
 base=$(events plain)
 show 'without a feed' "$base" "$base"

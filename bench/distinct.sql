@@ -15,6 +15,7 @@ SELECT line('adding integers, without the scan', base - scan, ours - scan, 0.3) 
 \echo
 \echo 'error of sketches of one million values, 1,282 bytes each (bar: 0.027)'
 SELECT format('sets %s, root mean square error %s, mean %s', count(*), round(sqrt(avg(power(n / (10000.0 * :scale) - 1, 2))), 4), round(avg(n / (10000.0 * :scale) - 1), 4))
+  || result('error of a sketch, root mean square', sqrt(avg(power(n / (10000.0 * :scale) - 1, 2)))::float8, 0.027)
 FROM (SELECT bson_distinct_count(bson_distinct_agg(s * 100000000::bigint + i)) AS n FROM generate_series(1, 40) s, generate_series(1, 10000 * :scale) i GROUP BY s) q;
 RESET max_parallel_workers_per_gather;
 RESET work_mem;

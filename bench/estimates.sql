@@ -79,6 +79,7 @@ FROM chosen d JOIN chosen e ON e.n = d.n + 200, make_filter(d.n::int, d.doc, e.d
 
 \echo 'estimated beside actual rows, as a factor           jsonb      bson           bar'
 SELECT format('%s %s %s %s %s', rpad(name, 46), lpad(round(j::numeric, 2)::text, 10), lpad(round(o::numeric, 2)::text, 9), lpad(coalesce(bar::text, '-'), 13), CASE WHEN o > bar THEN 'ABOVE' ELSE '' END)
+  || result(name || ', as a factor', o, bar)
 FROM (
   SELECT 0 AS place, 'estimates: median of ' || count(*) AS name, percentile_cont(0.5) WITHIN GROUP (ORDER BY factor(jsonb_expected, jsonb_actual)) AS j,
     percentile_cont(0.5) WITHIN GROUP (ORDER BY factor(expected, actual)) AS o, 1.5 AS bar FROM estimates

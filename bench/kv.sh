@@ -52,7 +52,14 @@ for _ in 1 2 3; do
   done
 done
 printf '%-44s %9d\n' 'upsert into a plain indexed table' "${plain%.*}"
-printf '%-44s %9d %7.2f %5s\n' 'zadd of random members' "${zadd%.*}" "$(awk -v a="$zadd" -v b="$plain" 'BEGIN { print a / b }')" 0.6
+# show NAME RATE BAR: a line of the table, and what run.sh collects
+show() {
+  local ratio
+  ratio=$(awk -v a="$2" -v b="$plain" 'BEGIN { printf "%.3f", a / b }')
+  printf '%-44s %9d %7.2f %5s\n' "$1" "${2%.*}" "$ratio" "${3:--}"
+  printf '=\t%s\t%s\t%s\thigh\n' "$1" "$ratio" "$3"
+}
+show 'zadd of random members' "$zadd" 0.6
 fill=$(rate fill)
-printf '%-44s %9d %7.2f %5s\n' 'zadd of new members, from nothing' "${fill%.*}" "$(awk -v a="$fill" -v b="$plain" 'BEGIN { print a / b }')" -
+show 'zadd of new members, from nothing' "$fill" ''
 sql -c "SELECT format('members %s, blocks of at most %s; pattern_check: %s rows', kv_zcard('bench_kv', 'new'), (SELECT max(n) FROM (SELECT sum(amount) AS n FROM bench_kv.counts JOIN bench_kv.keys USING (board) WHERE key = 'new' AND level = 1 GROUP BY score, member) q), (SELECT count(*) FROM pattern_check('bench_kv.keys')))"

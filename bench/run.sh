@@ -9,7 +9,10 @@
 #
 # SCALE=10 takes a tenth of the documents, ROUNDS (default 5) is how often each is measured, SECONDS_EACH (default 5, less with
 # a smaller scale) how long each run of several clients takes. The private cluster is stopped at the end.
-set -eu
+#
+# Every comparison is also kept in build/bench/results, one to a line (see report.sh), and build/bench/performance.md with its
+# charts is made of that; a run of everything at full scale puts them into docs/.
+set -eu -o pipefail
 cd "$(dirname "$0")/.."
 export CLUSTER=bench LC_ALL=C.UTF-8
 cluster=test/env/cluster.sh
@@ -19,9 +22,18 @@ trap '"$cluster" stop' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+results=build/bench/results
+mkdir -p build/bench
+
+# Shows what is printed and keeps the lines that begin with "=", which are for the report, with the area that they belong to.
+collect() {  # collect AREA
+  awk -v area="$1" -v results="$results" '/^=\t/ { print area substr($0, 2) >> results; fflush(results); next } { print; fflush() }'
+}
+
 # A file of SQL with what measures; at most so many percent of the documents.
 sql() {  # sql FILE [SCALE]
-  timeout 2400 "$cluster" psql -qAt -v ON_ERROR_STOP=1 -v rounds="$rounds" -v only="$only" -v scale="${2:-$scale}" -f bench/measure.sql -f "bench/$1"
+  timeout 2400 "$cluster" psql -qAt -v ON_ERROR_STOP=1 -v rounds="$rounds" -v only="$only" -v scale="${2:-$scale}" -f bench/measure.sql -f "bench/$1" |
+    collect "${1%.sql}"
 }
 
 # A script that measures throughput of several clients, or anything else that has one name, if it is asked for.
@@ -31,7 +43,7 @@ script() {  # script NAME COMMAND...
   # shellcheck disable=SC2053
   [[ $name == $only ]] || return 0
   echo
-  "$@"
+  "$@" | collect "$name"
 }
 
 "$cluster" start
@@ -39,7 +51,12 @@ script() {  # script NAME COMMAND...
 "$cluster" psql -qc "ALTER SYSTEM SET shared_buffers = '1GB'"
 "$cluster" restart
 "$cluster" run postgres --version
-grep -m1 'model name' /proc/cpuinfo | sed 's/.*: //'
+machine=$(grep -m1 'model name' /proc/cpuinfo | sed 's/.*: //')
+echo "$machine"
+printf '@%s\t%s\n' date "$(date -u +%Y-%m-%d)" scale "$scale" rounds "$rounds" seconds "$seconds" only "$only" \
+  machine "$machine, $(nproc) CPUs, $(awk '/^MemTotal/ { printf "%.0f GB", $2 / 1e6 }' /proc/meminfo)" \
+  system "$(. /etc/os-release && echo "$PRETTY_NAME"), Linux $(uname -r | sed 's/-.*//')" \
+  versions "docpatterns $(sed -n "s/^default_version = '\(.*\)'/\1/p" docpatterns.control), PostgreSQL $("$cluster" run postgres --version | awk '{ print $3 }'), libbson $(pkg-config --modversion bson2 2>/dev/null || pkg-config --modversion libbson-1.0)" >"$results"
 echo "making the documents"
 timeout 900 "$cluster" psql -qAt -v scale="$scale" -f bench/shapes.sql
 bench/packages.sh "$cluster" "$scale"
@@ -61,3 +78,11 @@ script single_collection timeout 2400 bench/single_collection.sh "$cluster" "$se
 for file in distinct tree tree_pattern graph; do sql "$file.sql"; done
 script kv sql kv.sql
 script kv timeout 2400 bench/kv.sh "$cluster" "$seconds" "$((scale * 10000))"
+
+bench/report.sh "$results" build/bench
+if [ "$scale" -ge 100 ] && [ "$only" = '*' ]; then
+  cp build/bench/performance.md build/bench/performance-*.svg docs/
+  echo "docs/performance.md shows it"
+else
+  echo "build/bench/performance.md shows it"
+fi

@@ -71,7 +71,7 @@ BEGIN
   IF name NOT LIKE replace(current_setting('bench.only'), '*', '%') THEN RETURN; END IF;
   PERFORM cost(b, 1) FROM unnest(bases) b;
   SELECT b INTO best FROM unnest(bases) b ORDER BY cost(b, 5) LIMIT 1;
-  RETURN QUERY SELECT c || '  ' || substring(best FROM '(\w+)\(') FROM compare(name, bar, best, ours) c;
+  RETURN QUERY SELECT split_part(c, E'\n', 1) || '  ' || substring(best FROM '(\w+)\(') || E'\n' || split_part(c, E'\n', 2) FROM compare(name, bar, best, ours) c;
 END $$;
 -- The nodes that are asked about, as an array of each form: twenty with subtrees of about 1,000 nodes, and so on.
 CREATE TABLE asked (name text, ids int[], vals bson_value[], ltrees ltree[], paths treepath[]);

@@ -1,0 +1,38 @@
+#!/bin/bash
+# The page about performance that bench/report.sh makes of what a run has kept, and its charts.
+. "$DP_TOP/test/env/tap.sh"
+set -u
+plan 13
+cd "$DP_WORK" || exit 1
+t=$'\t'
+cat >results <<EOS
+@date${t}2026-01-02
+@scale${t}100
+@rounds${t}5
+@seconds${t}5
+@only${t}*
+@machine${t}A machine
+@system${t}A system
+@versions${t}PostgreSQL 15
+types${t}->> a & b, <S>${t}0.5${t}0.8${t}low${t}0.4${t}0.6
+types${t}no bar${t}1.234567${t}${t}low${t}${t}
+types${t}nothing measured${t}${t}0.5${t}low${t}${t}
+kv${t}rate | of two${t}0.4${t}0.6${t}high${t}${t}
+outlier${t}far below${t}2.5e-05${t}1.5${t}low${t}${t}
+elsewhere${t}met to the digit${t}3${t}3${t}high${t}${t}
+EOS
+ok 'the report is made' "$DP_TOP/bench/report.sh" results "$PWD"
+is "$(grep -cF '| bars | 3 of 4 met |' performance.md)" 1 'bars that were met are counted'
+is "$(grep '^- ' performance.md)" '- Key-value structures, rate | of two: 0.400, the bar is 0.6' 'what missed its bar is said first'
+is "$(grep -F '| ->> a & b, <S> |' performance.md)" '| ->> a & b, <S> | 0.500 | 0.400 to 0.600 | at most 0.8 | met |' 'a row with rounds'
+is "$(grep -F '| no bar |' performance.md)" '| no bar | 1.23 |  |  |  |' 'a row without a bar'
+is "$(grep -cF 'nothing measured' performance.md)" 0 'no row without a ratio'
+is "$(grep -F 'rate \|' performance.md)" '| rate \| of two | 0.400 |  | at least 0.6 | missed |' 'a rate that is wanted high, and a bar in a name'
+is "$(grep -c '^## elsewhere$' performance.md)" 1 'an area that the report does not know is there under its own name'
+is "$(grep -c 'small run' performance.md)" 0 'a whole run is no small one'
+sed 's/^@scale.*/@scale'"$t"'10/' results >small && mkdir -p small.d && "$DP_TOP/bench/report.sh" small "$PWD/small.d"
+is "$(grep -c 'small run.* (10 %' small.d/performance.md)" 1 'a small run is said to be one'
+# elements are closed, nothing is written that XML does not allow, no number is beside the picture
+is "$(cat performance-*.svg | tr -d '\n' | grep -oE '<[^>]*>' | grep -vE '^<(/?(svg|title|style|text)|rect|line)( [a-zA-Z0-9-]+="[^"<>&]*")*/?>$' | grep -v '^</')" '' 'elements of the charts are well formed'
+is "$(grep -c -- '-&gt;&gt; a &amp; b, &lt;S&gt;' performance-documents.svg)" 1 'names are escaped in charts'
+is "$(cat performance-*.svg | grep -oE ' (x|x1|x2|width)="[^"]*"' | sed 's/.*="//; s/"//' | awk '$0 !~ /^[0-9.]+$/ || $0 > 840')" '' 'bars and texts begin within the charts'
