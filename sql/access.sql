@@ -6,7 +6,7 @@ COMMENT ON FUNCTION bson_get(bson, text) IS 'the field that the dotted path lead
 
 CREATE FUNCTION bson_get(value bson_value, path text) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_get' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_get(bson_value, text) IS 'the same inside a value that is a document or an array; NULL for any other value';
+COMMENT ON FUNCTION bson_get(bson_value, text) IS 'what the dotted path leads to inside a value that is a document or an array, NULL if there is nothing and for any other value; error 22023 for a bad path';
 
 CREATE FUNCTION bson_get(doc bson, field int) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_get_number' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -22,7 +22,7 @@ COMMENT ON FUNCTION bson_get(bson, text[]) IS 'the field that the parts of the p
 
 CREATE FUNCTION bson_get(value bson_value, path text[]) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_get_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_get(bson_value, text[]) IS 'the same inside a value that is a document or an array';
+COMMENT ON FUNCTION bson_get(bson_value, text[]) IS 'what the parts of the path lead to inside a value that is a document or an array, each taken as it is; NULL if there is nothing and for any other value';
 
 CREATE FUNCTION bson_get_text(doc bson, path text) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_bson_get_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -30,7 +30,7 @@ COMMENT ON FUNCTION bson_get_text(bson, text) IS 'the field that the dotted path
 
 CREATE FUNCTION bson_get_text(value bson_value, path text) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_bson_value_get_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_get_text(bson_value, text) IS 'the same inside a value that is a document or an array; NULL for any other value';
+COMMENT ON FUNCTION bson_get_text(bson_value, text) IS 'what the dotted path leads to inside a value that is a document or an array, as text; NULL if there is nothing or null and for any other value; errors as for a document';
 
 CREATE FUNCTION bson_get_text(doc bson, field int) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_bson_get_number_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -46,7 +46,7 @@ COMMENT ON FUNCTION bson_get_text(bson, text[]) IS 'the field that the parts of 
 
 CREATE FUNCTION bson_get_text(value bson_value, path text[]) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_bson_value_get_array_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_get_text(bson_value, text[]) IS 'the same inside a value that is a document or an array, as text';
+COMMENT ON FUNCTION bson_get_text(bson_value, text[]) IS 'what the parts of the path lead to inside a value that is a document or an array, as text; NULL if there is nothing or null and for any other value';
 
 CREATE OPERATOR -> (LEFTARG = bson, RIGHTARG = text, FUNCTION = bson_get);
 COMMENT ON OPERATOR -> (bson, text) IS 'the field that the dotted path leads to';
@@ -69,18 +69,18 @@ COMMENT ON OPERATOR ->> (bson_value, int) IS 'the element of an array, as text';
 CREATE OPERATOR #> (LEFTARG = bson, RIGHTARG = text[], FUNCTION = bson_get);
 COMMENT ON OPERATOR #> (bson, text[]) IS 'the field that the parts of the path lead to, each taken as it is';
 CREATE OPERATOR #> (LEFTARG = bson_value, RIGHTARG = text[], FUNCTION = bson_get);
-COMMENT ON OPERATOR #> (bson_value, text[]) IS 'the same inside a document or an array';
+COMMENT ON OPERATOR #> (bson_value, text[]) IS 'what the parts of the path lead to inside a document or an array';
 CREATE OPERATOR #>> (LEFTARG = bson, RIGHTARG = text[], FUNCTION = bson_get_text);
 COMMENT ON OPERATOR #>> (bson, text[]) IS 'the field that the parts of the path lead to, as text';
 CREATE OPERATOR #>> (LEFTARG = bson_value, RIGHTARG = text[], FUNCTION = bson_get_text);
-COMMENT ON OPERATOR #>> (bson_value, text[]) IS 'the same inside a document or an array, as text';
+COMMENT ON OPERATOR #>> (bson_value, text[]) IS 'what the parts of the path lead to inside a document or an array, as text';
 
 CREATE FUNCTION bson_exists(doc bson, path text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_bson_exists' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bson_exists(bson, text) IS 'whether the dotted path leads to anything, null included';
 CREATE FUNCTION bson_exists(value bson_value, path text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_bson_value_exists' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_exists(bson_value, text) IS 'the same inside a value that is a document or an array; false for any other value';
+COMMENT ON FUNCTION bson_exists(bson_value, text) IS 'whether the dotted path leads to anything, null included, inside a value that is a document or an array; false for any other value';
 CREATE FUNCTION bson_exists_any(doc bson, paths text[]) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_bson_exists_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bson_exists_any(bson, text[]) IS 'whether any of the paths leads to anything; nulls among them are ignored';

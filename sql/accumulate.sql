@@ -31,14 +31,14 @@ CREATE AGGREGATE bson_accumulate(doc bson, fields bson, order_by bson) (
   COMBINEFUNC = bson_accumulate_combine, SERIALFUNC = bson_accumulate_serialize,
   DESERIALFUNC = bson_accumulate_deserialize, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bson_accumulate(bson, bson, bson) IS 'the same with the order that $first, $last, $push and so on go by, a sort specification; documents that are equal in it are told apart by the value that is wanted of them; errors 22023 for a specification that is none';
+COMMENT ON AGGREGATE bson_accumulate(bson, bson, bson) IS 'a document of totals, as without order_by, with the order that $first, $last, $push and so on go by, a sort specification; documents that are equal in it are told apart by the value that is wanted of them; errors 22023 for a specification that is none';
 
 CREATE AGGREGATE bson_accumulate(doc bson, fields bson, order_by bson, key bson_value) (
   SFUNC = bson_accumulate_step, STYPE = internal, SSPACE = 1024, FINALFUNC = bson_accumulate_final,
   COMBINEFUNC = bson_accumulate_combine, SERIALFUNC = bson_accumulate_serialize,
   DESERIALFUNC = bson_accumulate_deserialize, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bson_accumulate(bson, bson, bson, bson_value) IS 'the same with the key of the row, which orders documents that are equal in order_by';
+COMMENT ON AGGREGATE bson_accumulate(bson, bson, bson, bson_value) IS 'a document of totals, as with order_by, with the key of the row, which orders documents that are equal in order_by; errors as without it';
 
 CREATE FUNCTION bson_accumulate_set(target bson, fields bson, docs bson[], order_by bson DEFAULT NULL) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_accumulate_set' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;

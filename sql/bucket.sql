@@ -68,10 +68,10 @@ CREATE FUNCTION bucket_start(width interval, ts timestamptz, origin timestamptz 
 COMMENT ON FUNCTION bucket_start(interval, timestamptz, timestamptz, text) IS 'the beginning of the span of that width that the time lies in, counted from the origin (Monday 2000-01-03 00:00, for months 2000-01-01) by the clock of the time zone; months and years by the calendar, days of 23 or 25 hours where the clock changes; NULL for NULL, an infinite time stays; 22023 for a width that is not positive or mixes months with days, and for an unknown zone';
 CREATE FUNCTION bucket_start(width interval, ts timestamp, origin timestamp DEFAULT NULL) RETURNS timestamp
   AS 'MODULE_PATHNAME', 'dp_bucket_start_timestamp' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bucket_start(interval, timestamp, timestamp) IS 'the same for times that know no zone';
+COMMENT ON FUNCTION bucket_start(interval, timestamp, timestamp) IS 'the beginning of the span of that width that the time lies in, for times that know no zone, where every day has 24 hours; NULLs and errors as with zones';
 CREATE FUNCTION bucket_start(width interval, ts date, origin date DEFAULT NULL) RETURNS date
   AS 'MODULE_PATHNAME', 'dp_bucket_start_date' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bucket_start(interval, date, date) IS 'the same for dates; 22023 unless the width is whole days or months';
+COMMENT ON FUNCTION bucket_start(interval, date, date) IS 'the beginning of the span of that width that the day lies in, as a date; NULLs and errors as for times, and 22023 unless the width is whole days or months';
 
 CREATE FUNCTION bucket_starts(width interval, since timestamptz, until timestamptz, origin timestamptz DEFAULT NULL, time_zone text DEFAULT 'UTC') RETURNS SETOF timestamptz
   AS 'MODULE_PATHNAME', 'dp_bucket_starts' LANGUAGE C IMMUTABLE PARALLEL SAFE ROWS 1000;
@@ -186,7 +186,7 @@ CREATE FUNCTION bucket_unpack(b bucket, base anyelement) RETURNS SETOF anyelemen
 COMMENT ON FUNCTION bucket_unpack(bucket, anyelement) IS 'the measurements as rows of the type of base (NULL::readings): columns take the field of their name, or, of a bucket without names, the next one; the first column of a type of times without a field takes the times; 42804 if base is no row, and the errors of casts';
 CREATE FUNCTION bucket_to_recordset(b bucket) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_bucket_to_recordset' LANGUAGE C STABLE STRICT PARALLEL SAFE ROWS 100 COST 100;
-COMMENT ON FUNCTION bucket_to_recordset(bucket) IS 'the same with a list of columns: FROM bucket_to_recordset(b) AS r (ts timestamptz, temperature float8)';
+COMMENT ON FUNCTION bucket_to_recordset(bucket) IS 'the measurements as rows with the columns that the query lists, as bucket_unpack gives them, with its errors: FROM bucket_to_recordset(b) AS r (ts timestamptz, temperature float8)';
 CREATE FUNCTION bucket_series(b bucket, width interval, field text DEFAULT NULL, since timestamptz DEFAULT NULL, until timestamptz DEFAULT NULL,
   fill text DEFAULT 'null', take text DEFAULT 'avg', origin timestamptz DEFAULT NULL, time_zone text DEFAULT 'UTC',
   OUT start timestamptz, OUT value bson_value) RETURNS SETOF record

@@ -136,7 +136,7 @@ CREATE CAST (bson_value AS numeric) WITH FUNCTION bson_value_to_numeric(bson_val
 
 CREATE FUNCTION bson_value_to_text(bson_value) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_cast_to_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_value_to_text(bson_value) IS 'text plain text, as ->> gives it; error 22P05 for a string with a null character';
+COMMENT ON FUNCTION bson_value_to_text(bson_value) IS 'text of any value, as ->> gives it; error 22P05 for a string with a null character';
 CREATE CAST (bson_value AS text) WITH FUNCTION bson_value_to_text(bson_value);
 -- Without casts of their own they would get the output function's Extended JSON.
 CREATE CAST (bson_value AS character varying) WITH FUNCTION bson_value_to_text(bson_value);
@@ -144,7 +144,7 @@ CREATE CAST (bson_value AS character) WITH FUNCTION bson_value_to_text(bson_valu
 
 CREATE FUNCTION bson_value_to_name(bson_value) RETURNS name
   AS 'MODULE_PATHNAME', 'dp_cast_to_name' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_value_to_name(bson_value) IS 'name plain text, cut off at 63 bytes; error 22P05 for a string with a null character';
+COMMENT ON FUNCTION bson_value_to_name(bson_value) IS 'name of any value: its text, cut off at 63 bytes; error 22P05 for a string with a null character';
 CREATE CAST (bson_value AS name) WITH FUNCTION bson_value_to_name(bson_value);
 
 CREATE FUNCTION bson_value_to_timestamptz(bson_value) RETURNS timestamp with time zone

@@ -148,7 +148,7 @@ BEGIN
     FROM @extschema@.collection_update(rel, filter, @extschema@.bson_value_from(update), upsert, multi, array_filters) AS u;
 END
 $$;
-COMMENT ON FUNCTION collection_update(regclass, bson, bson, boolean, boolean, bson_value) IS 'the same for an update that is a document';
+COMMENT ON FUNCTION collection_update(regclass, bson, bson, boolean, boolean, bson_value) IS 'updates documents as collection_update with a bson_value does, for an update that is a document; result, rights, locks and errors are the same';
 CREATE FUNCTION collection_update(rel regclass, filter bson, update text, upsert boolean DEFAULT false, multi boolean DEFAULT false,
     array_filters bson_value DEFAULT NULL, OUT matched bigint, OUT modified bigint, OUT upserted bson_value)
 LANGUAGE plpgsql VOLATILE AS $$
@@ -157,7 +157,7 @@ BEGIN
     FROM @extschema@.collection_update(rel, filter, @extschema@.bson_value_in(pg_catalog.textout(update)), upsert, multi, array_filters) AS u;
 END
 $$;
-COMMENT ON FUNCTION collection_update(regclass, bson, text, boolean, boolean, bson_value) IS 'the same for an update that is spelled out in Extended JSON';
+COMMENT ON FUNCTION collection_update(regclass, bson, text, boolean, boolean, bson_value) IS 'updates documents as collection_update with a bson_value does, for an update that is spelled out in Extended JSON; result, rights, locks and errors are the same, and 22P02 for bad text';
 
 CREATE FUNCTION collection_delete(rel regclass, filter bson, multi boolean DEFAULT false) RETURNS bigint
 LANGUAGE plpgsql VOLATILE AS $$

@@ -8,7 +8,7 @@ CREATE FUNCTION bson_contained(bson, bson) RETURNS boolean
 COMMENT ON FUNCTION bson_contained(bson, bson) IS 'whether the right document contains the left one';
 CREATE FUNCTION bson_contains(bson_value, bson_value) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_bson_value_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2;
-COMMENT ON FUNCTION bson_contains(bson_value, bson_value) IS 'the same for any values; an array also contains a scalar that is one of its elements';
+COMMENT ON FUNCTION bson_contains(bson_value, bson_value) IS 'whether the left value contains the right one: documents field by field, arrays as sets, numbers by value; an array also contains a scalar that is one of its elements';
 CREATE FUNCTION bson_contained(bson_value, bson_value) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_bson_value_contained' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2;
 COMMENT ON FUNCTION bson_contained(bson_value, bson_value) IS 'whether the right value contains the left one';

@@ -6,7 +6,7 @@ COMMENT ON FUNCTION bson_set(bson, text, "any") IS 'the document with the value,
 
 CREATE FUNCTION bson_set(doc bson, path text, value "any", create_missing boolean) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_set' LANGUAGE C STABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bson_set(bson, text, "any", boolean) IS 'the same; without create_missing the document is left as it is where nothing is at the path';
+COMMENT ON FUNCTION bson_set(bson, text, "any", boolean) IS 'the document with the value, of any SQL type, where the dotted path leads; without create_missing the document is left as it is where nothing is there; errors as without that argument';
 
 CREATE FUNCTION bson_unset(doc bson, VARIADIC paths text[]) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_unset' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;

@@ -50,4 +50,4 @@ COMMENT ON FUNCTION kv_spop(text, text) IS 'removes a member of a set, drawn at 
 
 CREATE FUNCTION kv_spop(space text, key text, take bigint) RETURNS SETOF bson_value
   AS 'MODULE_PATHNAME', 'dp_kv_spop_take' LANGUAGE C VOLATILE COST 100 ROWS 10;
-COMMENT ON FUNCTION kv_spop(text, text, bigint) IS 'the same for that many members, or all if it has fewer; error 22023 for a number below 0';
+COMMENT ON FUNCTION kv_spop(text, text, bigint) IS 'removes that many members of a set, drawn at random, or all if it has fewer, and returns them. Locks and rights as for one; errors as kv_srem, and 22023 for a number below 0';

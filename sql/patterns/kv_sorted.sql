@@ -49,7 +49,7 @@ COMMENT ON FUNCTION kv_zrange(text, text, bigint, bigint) IS
 
 CREATE FUNCTION kv_zrevrange(space text, key text, start bigint, stop bigint, OUT member bson_value, OUT score bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_kv_zrevrange' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10 ROWS 10;
-COMMENT ON FUNCTION kv_zrevrange(text, text, bigint, bigint) IS 'the same from the highest score down';
+COMMENT ON FUNCTION kv_zrevrange(text, text, bigint, bigint) IS 'members and scores from one rank to another, counted from the highest score down, both included. Cost, rights and errors as kv_zrange';
 
 CREATE FUNCTION kv_zrangebyscore(space text, key text, min "any", max "any", skip bigint DEFAULT 0, take bigint DEFAULT NULL,
                                  OUT member bson_value, OUT score bson_value) RETURNS SETOF record
@@ -64,7 +64,7 @@ COMMENT ON FUNCTION kv_zpopmin(text, text, bigint) IS
 
 CREATE FUNCTION kv_zpopmax(space text, key text, take bigint DEFAULT 1, OUT member bson_value, OUT score bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_kv_zpopmax' LANGUAGE C VOLATILE COST 100 ROWS 1;
-COMMENT ON FUNCTION kv_zpopmax(text, text, bigint) IS 'the same for the highest scores, from the highest down';
+COMMENT ON FUNCTION kv_zpopmax(text, text, bigint) IS 'removes the members with the highest scores and returns them, the highest first. Locks, rights and errors as kv_zpopmin';
 
 CREATE FUNCTION kv_zunionstore(space text, destination text, keys text[], weights numeric[] DEFAULT NULL, aggregate text DEFAULT 'sum') RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_kv_zunionstore' LANGUAGE C VOLATILE COST 1000;
@@ -74,4 +74,4 @@ COMMENT ON FUNCTION kv_zunionstore(text, text, text[], numeric[], text) IS
 
 CREATE FUNCTION kv_zinterstore(space text, destination text, keys text[], weights numeric[] DEFAULT NULL, aggregate text DEFAULT 'sum') RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_kv_zinterstore' LANGUAGE C VOLATILE COST 1000;
-COMMENT ON FUNCTION kv_zinterstore(text, text, text[], numeric[], text) IS 'the same with the members that all of them have';
+COMMENT ON FUNCTION kv_zinterstore(text, text, text[], numeric[], text) IS 'makes a sorted set of the members that all of several have, in the place of whatever the destination was; returns how many it has. Scores, locks, rights and errors as kv_zunionstore';

@@ -618,7 +618,7 @@ COMMENT ON FUNCTION outlier_contains(regclass, "any", "any", text) IS
 CREATE FUNCTION outlier_find(rel regclass, value "any", name text DEFAULT NULL) RETURNS SETOF bson
   AS 'MODULE_PATHNAME', 'dp_outlier_find' LANGUAGE C STABLE ROWS 10 COST 1000;
 COMMENT ON FUNCTION outlier_find(regclass, "any", text) IS
-  'documents, as they are stored, whose whole array holds the value; needs SELECT on the table; extras are found by index, elements inside documents too if the pattern has index_elements, else by one scan of the table';
+  'documents, as they are stored, whose whole array holds the value; needs SELECT on the table; extras are found by index, elements inside documents too if the pattern has index_elements, else by one scan of the table; errors 42704 when the table has no outlier pattern, 22023 when it has several and none is named';
 
 CREATE FUNCTION outlier_count(rel regclass, key "any", name text DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_outlier_count' LANGUAGE C STABLE;

@@ -4,29 +4,29 @@
 CREATE FUNCTION single_table_key(rel regclass, entity text, doc bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_single_table_key' LANGUAGE C STABLE STRICT;
 COMMENT ON FUNCTION single_table_key(regclass, text, bson) IS
-  'the keys that an entity''s templates make of a document, {"PK": .., "SK": ..}, with values escaped; errors 42704 for an unknown entity, 23502 and 23514 for fields that are missing or no part of a key';
+  'the keys that an entity''s templates make of a document, {"PK": .., "SK": ..}, with values escaped; errors 42704 for an unknown entity, 23502 and 23514 for fields that are missing or no part of a key, 42809 for a table that is no single table';
 
 CREATE FUNCTION single_table_put(rel regclass, entity text, doc bson, condition bson DEFAULT NULL) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_single_table_put' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION single_table_put(regclass, text, bson, bson) IS
   'puts an item, in the place of the one with its keys, and returns it as it is stored; entity NULL: by what the document says. condition is a filter of the item that is there ({} if none is): '
-  'error 23514 if it is not met. Locks the item; errors 42704 for an unknown entity, 23502 and 23514 for fields that are missing or no part of a key, 40001 after too many attempts';
+  'error 23514 if it is not met. Locks the item; errors 42704 for an unknown entity, 23502 and 23514 for fields that are missing or no part of a key, 40001 after too many attempts, 42809 for a table that is no single table, 42501 without the rights to read and write it';
 
 CREATE FUNCTION single_table_get(rel regclass, pk text, sk text, fields bson DEFAULT NULL) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_single_table_get' LANGUAGE C STABLE;
 COMMENT ON FUNCTION single_table_get(regclass, text, text, bson) IS
-  'the item with these keys, projected if fields is given; NULL if there is none or it has expired. One look at the primary key';
+  'the item with these keys, projected if fields is given; NULL if there is none or it has expired. Needs SELECT on the table; one look at the primary key, takes no locks; errors 42809 for a table that is no single table, and those of projections';
 
 CREATE FUNCTION single_table_update(rel regclass, pk text, sk text, changes bson, condition bson DEFAULT NULL, upsert boolean DEFAULT false, array_filters bson_value DEFAULT NULL) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_single_table_update' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION single_table_update(regclass, text, text, bson, bson, boolean, bson_value) IS
   'applies an update ({"$set": ..}) to an item and returns it as it is then; NULL if there is none, unless upsert makes one with these keys. condition as in single_table_put(). '
-  'Locks the item; errors 23514 if the condition is not met, those of bson_update(), and those of keys that cannot be computed any more';
+  'Locks the item; errors 23514 if the condition is not met, those of bson_update(), those of keys that cannot be computed any more, 42809 and 42501 as in single_table_put()';
 
 CREATE FUNCTION single_table_delete(rel regclass, pk text, sk text, condition bson DEFAULT NULL) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_single_table_delete' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION single_table_delete(regclass, text, text, bson) IS
-  'deletes an item and returns it, NULL if there was none; condition as in single_table_put(): error 23514 if it is not met. Locks the item';
+  'deletes an item and returns it, NULL if there was none; condition as in single_table_put(): error 23514 if it is not met. Needs SELECT and DELETE on the table, locks the item; errors 42809 and 42501 as in single_table_put()';
 
 CREATE FUNCTION single_table_query(
   rel regclass, pk text, sk_begins_with text DEFAULT NULL, sk_between text[] DEFAULT NULL, sk_op text DEFAULT NULL, sk text DEFAULT NULL,
@@ -34,7 +34,7 @@ CREATE FUNCTION single_table_query(
   AS 'MODULE_PATHNAME', 'dp_single_table_query' LANGUAGE C STABLE COST 100 ROWS 20;
 COMMENT ON FUNCTION single_table_query(regclass, text, text, text[], text, text, int, boolean, int, bson, bson, bson) IS
   'items of one partition in the order of their sort keys (bytes), by the table''s keys or those of a secondary index: whose sort key begins with a text, lies between two (both included), or compares with sk by sk_op (=, <, <=, >, >=). '
-  'take: at most so many that match filter; after: the document that the page before has ended with; fields projects. Expired items are not shown. One index scan, takes no locks; error 22023 for arguments that do not fit';
+  'take: at most so many that match filter; after: the document that the page before has ended with; fields projects. Expired items are not shown. One index scan, takes no locks; needs SELECT on the table; errors 22023 for arguments that do not fit, 42809 for a table that is no single table';
 
 CREATE FUNCTION single_table_batch_get(rel regclass, keys bson_value, fields bson DEFAULT NULL) RETURNS SETOF bson
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp ROWS 100 AS $$
@@ -58,7 +58,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION single_table_batch_get(regclass, bson_value, bson) IS
-  'the items with these keys, [{"PK": .., "SK": ..}, ..], in their order, without those that are not there; as single_table_get() each, in one snapshot; error 22023 for what are no keys';
+  'the items with these keys, [{"PK": .., "SK": ..}, ..], in their order, without those that are not there; as single_table_get() each, in one snapshot; rights and errors as there, and 22023 for what are no keys';
 
 CREATE FUNCTION _single_table_key_of(doc bson, options bson, field text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -128,7 +128,7 @@ END
 $$;
 COMMENT ON FUNCTION single_table_transact(regclass, bson_value) IS
   'does several operations, all or none: [{"put": {"entity": .., "doc": {..}, "condition": {..}}}, {"update": {"PK": .., "SK": .., "update": {..}, "condition": {..}}}, {"delete": {"PK": .., "SK": ..}}, '
-  '{"check": {"PK": .., "SK": .., "condition": {..}}}]. Returns how many. Locks the items in the order of their keys; errors 22023 for operations that are none, or two on one item, 23514 for a condition that is not met';
+  '{"check": {"PK": .., "SK": .., "condition": {..}}}]. Returns how many. Locks the items in the order of their keys; errors 22023 for operations that are none, or two on one item, 23514 for a condition that is not met, and those of single_table_put(), _update() and _delete(); needs the rights that these need';
 
 CREATE FUNCTION _single_table_own_key(rel regclass, doc bson, options bson) RETURNS bson
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
