@@ -503,6 +503,6 @@ CREATE FUNCTION _pattern_created() RETURNS event_trigger
 COMMENT ON FUNCTION _pattern_created() IS
   'records the dependencies between the tables of a pattern when its triggers are created, completes the triggers of new partitions, and lets what a pattern keeps follow its table to a new owner';
 
-CREATE EVENT TRIGGER docpatterns_created ON ddl_command_end WHEN TAG IN ('CREATE TRIGGER', 'CREATE TABLE', 'ALTER TABLE', 'ALTER FOREIGN TABLE')
+CREATE EVENT TRIGGER docpatterns_created ON ddl_command_end WHEN TAG IN ('CREATE TRIGGER', 'CREATE TABLE', 'ALTER TABLE', 'ALTER FOREIGN TABLE', 'ALTER SCHEMA')
   EXECUTE FUNCTION _pattern_created();
 COMMENT ON EVENT TRIGGER docpatterns_created IS 'makes tables that belong together depend on each other, also after a restore, and keeps them together';

@@ -16,11 +16,30 @@ CREATE FUNCTION _kv_leaderboard_release(rel regclass, name text, keep boolean) R
   AS 'MODULE_PATHNAME', 'dp_kv_leaderboard_release' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION _kv_leaderboard_release(regclass, text, boolean) IS 'makes a board an ordinary one, or removes it; how many members it has; error 42501 unless the caller owns the table';
 
+CREATE FUNCTION _kv_leaderboard_declare(rel regclass, options bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.kv_leaderboard_trigger(%L)',
+                 @extschema@._pattern_own_trigger(rel, 80, 'kv_leaderboard', @extschema@.bson_get_text(options, 'name'), NULL, 29), rel, options::text);
+END
+$$;
+COMMENT ON FUNCTION _kv_leaderboard_declare(regclass, bson) IS 'the trigger of a board, which carries its options';
+
+CREATE FUNCTION _kv_leaderboard_follow(rel regclass, name text, space text) RETURNS void
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._kv_leaderboard_declare(rel, @extschema@.bson_set(d.options, 'space', space))
+  FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'kv_leaderboard' AND d.name = $2
+$$;
+COMMENT ON FUNCTION _kv_leaderboard_follow(regclass, text, text) IS 'the space of a board has another name';
+
 CREATE FUNCTION kv_leaderboard(space text, key text, rel regclass, score_path text, member_path text DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   options @extschema@.bson;
+  begin_name text;
+  truncate_name text;
+  part record;
 BEGIN
   IF space IS NULL OR key IS NULL OR score_path IS NULL THEN
     RAISE EXCEPTION 'space, key and score_path must not be null' USING ERRCODE = 'null_value_not_allowed';
@@ -45,12 +64,14 @@ BEGIN
     options := @extschema@.bson_set(options, 'member_path', member_path);
   END IF;
   options := @extschema@.bson_set(options, 'doc_column', t.doc);
-  EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.kv_leaderboard_trigger(%L)',
-                 @extschema@._pattern_own_trigger(rel, 80, 'kv_leaderboard', name, NULL, 29), rel, options::text);
-  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.kv_leaderboard_trigger(''of'', %L)',
-                 @extschema@._pattern_own_trigger(rel, 80, 'kv_leaderboard', name, 'begin', 22), rel, name);
-  EXECUTE format('CREATE TRIGGER %I AFTER TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.kv_leaderboard_trigger(''of'', %L)',
-                 @extschema@._pattern_own_trigger(rel, 80, 'kv_leaderboard', name, 'truncate', 32), rel, name);
+  PERFORM @extschema@._kv_leaderboard_declare(rel, options);
+  -- statement triggers are not inherited by partitions
+  begin_name := @extschema@._pattern_own_trigger(rel, 80, 'kv_leaderboard', name, 'begin', 22);
+  truncate_name := @extschema@._pattern_own_trigger(rel, 80, 'kv_leaderboard', name, 'truncate', 32);
+  FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
+    EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.kv_leaderboard_trigger(''of'', %L)', begin_name, part.relid::regclass, name);
+    EXECUTE format('CREATE TRIGGER %I AFTER TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.kv_leaderboard_trigger(''of'', %L)', truncate_name, part.relid::regclass, name);
+  END LOOP;
   PERFORM @extschema@._kv_leaderboard_make(rel, name);
   RETURN name;
 END
@@ -67,6 +88,10 @@ DECLARE
   o @extschema@.bson;
 BEGIN
   SELECT d.options INTO o FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'kv_leaderboard' AND d.name = _kv_leaderboard_check.name;
+  IF to_regclass(format('%I.keys', @extschema@.bson_get_text(o, 'space'))) IS NULL THEN
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'key-value space', 'present', 'missing';
+    RETURN;
+  END IF;
   SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) p;
   RETURN QUERY EXECUTE format(
     'SELECT coalesce(d.member, b.member), ''score'', d.score::text, b.score::text FROM '
@@ -86,7 +111,10 @@ DECLARE
   wrong bigint;
 BEGIN
   SELECT count(*) INTO wrong FROM @extschema@._kv_leaderboard_check(rel, name);
-  IF wrong > 0 THEN
+  IF EXISTS (SELECT FROM @extschema@._kv_leaderboard_check(rel, name) c WHERE c.what = 'key-value space') THEN
+    RAISE EXCEPTION 'the key-value space of the board "%" on table % is missing', name, rel
+      USING ERRCODE = 'invalid_schema_name', HINT = 'Restore it, or end the board with pattern_disable().';
+  ELSIF wrong > 0 THEN
     PERFORM @extschema@._kv_leaderboard_make(rel, name);
   END IF;
   RETURN wrong;

@@ -48,6 +48,8 @@
 
 static void trigger_created(CreateTrigStmt *stmt);
 static void table_altered(AlterTableStmt *stmt);
+static void schema_renamed(const char *schema);
+static void board_follow(Oid trigger, const char *space);
 static void columns_altered(Oid relid);
 static void partition_joined(Oid relid, bool attached);
 static void partition_left(Oid table, Oid partition);
@@ -69,11 +71,12 @@ static void pair_lock(const char *pair);
 static bool has_guard(Oid relid);
 static bool is_queue(Oid relid);
 static bool is_ours(Form_pg_trigger form);
+static bool is_board(Form_pg_trigger form);
 static const char *first_argument(Relation rel, HeapTuple tuple);
 
 /*
  * _pattern_created(): event trigger at the end of CREATE TRIGGER, CREATE TABLE,
- * ALTER TABLE and ALTER FOREIGN TABLE.
+ * ALTER TABLE, ALTER FOREIGN TABLE and ALTER SCHEMA.
  */
 DP_FUNCTION(dp_pattern_created);
 Datum
@@ -94,6 +97,8 @@ dp_pattern_created(PG_FUNCTION_ARGS)
 	}
 	else if (IsA(data->parsetree, AlterTableStmt))
 		table_altered((AlterTableStmt *) data->parsetree);
+	else if (IsA(data->parsetree, RenameStmt) && ((RenameStmt *) data->parsetree)->renameType == OBJECT_SCHEMA)
+		schema_renamed(((RenameStmt *) data->parsetree)->newname);
 	return (Datum) 0;
 }
 
@@ -200,6 +205,99 @@ table_altered(AlterTableStmt *stmt)
 		CommandCounterIncrement();
 		dp_schema_versioning_depend(relid);
 	}
+}
+
+/*
+ * A schema has another name: boards name their key-value space in their
+ * declarations.  Those in question are recorded to depend on its keys.
+ */
+static void
+schema_renamed(const char *schema)
+{
+	Oid			keys = get_relname_relid("keys", get_namespace_oid(schema, false));
+	List	   *triggers = NIL;
+	ListCell   *lc;
+	Relation	rel;
+	ScanKeyData scankeys[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (!OidIsValid(keys))
+		return;
+	rel = table_open(DependRelationId, AccessShareLock);
+	ScanKeyInit(&scankeys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(RelationRelationId));
+	ScanKeyInit(&scankeys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(keys));
+	scan = systable_beginscan(rel, DependReferenceIndexId, true, NULL, 2, scankeys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
+
+		if (form->classid == TriggerRelationId && form->deptype == DEPENDENCY_NORMAL)
+			triggers = lappend_oid(triggers, form->objid);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	foreach(lc, triggers)
+		board_follow(lfirst_oid(lc), schema);
+}
+
+/*
+ * The declaration of a board is made anew with the new name, as the owner of
+ * its table, who need not be the one who has renamed the space.
+ */
+static void
+board_follow(Oid trigger, const char *space)
+{
+	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
+	Oid			table = InvalidOid;
+	char	   *name = NULL;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	StringInfoData sql;
+	DpActing	saved;
+
+	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(trigger));
+	scan = systable_beginscan(rel, TriggerOidIndexId, true, NULL, 1, &key);
+	if (HeapTupleIsValid(tuple = systable_getnext(scan)) && is_board((Form_pg_trigger) GETSTRUCT(tuple)))
+	{
+		struct varlena *options = dp_declared_options(first_argument(rel, tuple));
+		DpValue		value;
+
+		if (options != NULL && dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "name", 4, &value) &&
+			value.type == DP_TYPE_STRING)
+		{
+			table = ((Form_pg_trigger) GETSTRUCT(tuple))->tgrelid;
+			name = pstrdup(DP_STRING_DATA(&value));
+		}
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	if (!OidIsValid(table))
+		return;
+
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "SELECT ");
+	dp_sql_own_schema(&sql);
+	appendStringInfoString(&sql, "_kv_leaderboard_follow($1, $2, $3)");
+	rel = table_open(table, AccessShareLock);
+	dp_act_as(rel->rd_rel->relowner, &saved);
+	table_close(rel, NoLock);
+	PG_TRY();
+	{
+		Oid			types[3] = {REGCLASSOID, TEXTOID, TEXTOID};
+		Datum		values[3] = {ObjectIdGetDatum(table), CStringGetTextDatum(name), CStringGetTextDatum(space)};
+
+		SPI_connect();
+		if (SPI_execute_with_args(sql.data, 3, types, values, NULL, false, 0) != SPI_OK_SELECT)
+			elog(ERROR, "_kv_leaderboard_follow failed");
+		SPI_finish();
+	}
+	PG_FINALLY();
+	{
+		dp_act_end(&saved);
+	}
+	PG_END_TRY();
 }
 
 /*
@@ -732,6 +830,15 @@ is_ours(Form_pg_trigger form)
 {
 	return strncmp(NameStr(form->tgname), DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) == 0 &&
 		get_func_namespace(form->tgfoid) == dp_types()->schema;
+}
+
+/* Whether it is the main trigger of a board in a key-value space. */
+static bool
+is_board(Form_pg_trigger form)
+{
+	char	   *function = is_ours(form) && form->tgnargs == 1 ? get_func_name(form->tgfoid) : NULL;
+
+	return function != NULL && strcmp(function, "kv_leaderboard_trigger") == 0;
 }
 
 /* A trigger's first argument; the others follow, each with its terminator. */

@@ -32,6 +32,7 @@
 #include "bson/catalog.h"
 #include "bson/number.h"
 #include "bson/path.h"
+#include "bson/reader.h"
 #include "patterns/kv.h"
 #include "patterns/rowkey.h"
 #include "patterns/run.h"
@@ -72,6 +73,12 @@ dp_kv_leaderboard_trigger(PG_FUNCTION_ARGS)
 	if (!dp_decl_maintained(decl))
 		return PointerGetDatum(NULL);
 	b = leaderboard(decl);
+	if (!OidIsValid(dp_kv_board_keys(decl->options)))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_SCHEMA),
+				 errmsg("the key-value space \"%s\" of the board \"%s\" on table %s is missing",
+						text_to_cstring(b->space), decl->name, dp_relation_name(decl->target)),
+				 errhint("If the table was restored alone, restore the space too; pattern_disable() ends the board.")));
 	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns leaderboard", ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(context);
 	dp_act_as(decl->owner, &saved);
@@ -238,6 +245,17 @@ dp_kv_leaderboard_make(DpDecl *decl)
 	return n;
 }
 
+Oid
+dp_kv_board_keys(struct varlena *options)
+{
+	DpValue		space;
+	Oid			schema = InvalidOid;
+
+	if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "space", 5, &space) && space.type == DP_TYPE_STRING)
+		schema = get_namespace_oid(DP_STRING_DATA(&space), true);
+	return OidIsValid(schema) ? get_relname_relid("keys", schema) : InvalidOid;
+}
+
 /*
  * _kv_leaderboard_make(rel, name) -> bigint
  */
@@ -268,6 +286,8 @@ dp_kv_leaderboard_release(PG_FUNCTION_ARGS)
 	dp_require_owner(rel);
 	decl = dp_decl_find(rel, "kv_leaderboard", text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	b = leaderboard(decl);
+	if (!OidIsValid(dp_kv_board_keys(decl->options)))
+		PG_RETURN_INT64(0);		/* with the space, the board has gone */
 	dp_kv_begin(&call, b->space, b->key, KV_SCORES, ACL_DELETE);
 	call.keeper = decl->target;
 	dp_kv_key_take(&call);
@@ -303,8 +323,6 @@ dp_kv_leaderboard_depend(Oid relid)
 		const Trigger *trigger = &rel->trigdesc->triggers[i];
 		char	   *function;
 		struct varlena *options;
-		DpValue		space;
-		Oid			schema;
 		Oid			keys;
 		Oid			scores;
 		ObjectAddress depender;
@@ -318,17 +336,13 @@ dp_kv_leaderboard_depend(Oid relid)
 			get_func_namespace(trigger->tgfoid) != dp_types()->schema)
 			continue;
 		options = dp_declared_options(trigger->tgargs[0]);
-		if (options == NULL || !dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "space", 5, &space) ||
-			space.type != DP_TYPE_STRING)
+		keys = options == NULL ? InvalidOid : dp_kv_board_keys(options);
+		if (!OidIsValid(keys))
 			continue;
-		schema = get_namespace_oid(DP_STRING_DATA(&space), true);
-		if (!OidIsValid(schema))
-			continue;
-		keys = get_relname_relid("keys", schema);
-		scores = get_relname_relid("scores", schema);
+		scores = get_relname_relid("scores", get_rel_namespace(keys));
 
 		/* not of a space of somebody else, who could not drop it then */
-		if (!OidIsValid(keys) || !OidIsValid(scores) ||
+		if (!OidIsValid(scores) ||
 			pg_class_aclcheck(scores, rel->rd_rel->relowner, ACL_INSERT) != ACLCHECK_OK)
 			continue;
 		ObjectAddressSet(depender, TriggerRelationId, trigger->tgoid);

@@ -2,7 +2,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 \pset fieldsep '\n'
-SELECT plan(379);
+SELECT plan(383);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE FUNCTION pg_temp.members(key text) RETURNS text LANGUAGE sql AS $$ SELECT string_agg(concat(member::text, '=', score::text), ' ' ORDER BY o) FROM kv_zrange('k', key, 0, -1) WITH ORDINALITY AS z(member, score, o) $$;
 
@@ -167,6 +167,10 @@ SELECT is(kv_zadd('k', 'b', 1, 'x'), 1::bigint, 'the board of a table that was d
 CREATE TABLE parted (id int PRIMARY KEY, doc bson) PARTITION BY RANGE (id); CREATE TABLE parted1 PARTITION OF parted FOR VALUES FROM (0) TO (100); CREATE TABLE parted2 PARTITION OF parted FOR VALUES FROM (100) TO (200);
 SELECT is(kv_leaderboard('k', 'parted', 'parted', 'score'), 'parted', 'of a partitioned table'); INSERT INTO parted SELECT i, bson_build('score', i) FROM generate_series(1, 150) i; UPDATE parted SET id = id + 180 WHERE id < 20; DELETE FROM parted2 WHERE id > 140;
 SELECT pg_temp.true_everywhere('partitions'), is(kv_zcard('k', 'parted'), (SELECT count(*) FROM parted), 'all are on it');
+TRUNCATE parted2; SELECT pg_temp.true_everywhere('a partition is truncated'); INSERT INTO parted1 VALUES (99, '{score: 1}') ON CONFLICT (id) DO UPDATE SET doc = EXCLUDED.doc; SELECT pg_temp.true_everywhere('a partition is written to');
+-- a space that gets another name
+ALTER SCHEMA k RENAME TO "k' %s"; UPDATE parted SET doc = bson_set(doc, 'score', 7) WHERE id < 50; INSERT INTO parted2 VALUES (120, '{score: 1}');
+SELECT is(kv_zcard('k'' %s', 'parted'), (SELECT count(*) FROM parted), 'boards follow their space'), pg_temp.true_everywhere('renamed'); ALTER SCHEMA "k' %s" RENAME TO k;
 
 -- a board goes with its space, and the table goes on
 CREATE TABLE alone (id int PRIMARY KEY, doc bson); SELECT is(kv_create('gone'), 'gone', 'another space'), is(kv_leaderboard('gone', 'a', 'alone', 'score'), 'a', 'a board of it');
