@@ -107,7 +107,7 @@ BEGIN
         ELSIF batch IS NULL OR NOT b.code OPERATOR(pg_catalog.=) ANY ('{40001,40P01,55P03}') OR failures OPERATOR(pg_catalog.>=) 10 THEN
           IF batch IS NOT NULL THEN
             PERFORM @extschema@._schema_versioning_note(rel, name, wanted, 'stopped', documents, passed_over,
-                      (behind OPERATOR(pg_catalog.+) since OPERATOR(pg_catalog./) 65536)::pg_catalog.float8 OPERATOR(pg_catalog./) blocks::pg_catalog.float8, b.key, b.message);
+                      (behind OPERATOR(pg_catalog.+) (since OPERATOR(pg_catalog./) 65536))::pg_catalog.float8 OPERATOR(pg_catalog./) blocks::pg_catalog.float8, b.key, b.message);
             COMMIT;
           END IF;
           IF b.key IS NULL THEN
@@ -122,7 +122,7 @@ BEGIN
         END IF;
         IF batch IS NOT NULL THEN
           PERFORM @extschema@._schema_versioning_note(rel, name, wanted, 'running', documents, passed_over,
-                    CASE WHEN b.ended THEN behind OPERATOR(pg_catalog.+) l.blocks ELSE behind OPERATOR(pg_catalog.+) since OPERATOR(pg_catalog./) 65536 END::pg_catalog.float8 OPERATOR(pg_catalog./) blocks::pg_catalog.float8, NULL, NULL);
+                    CASE WHEN b.ended THEN behind OPERATOR(pg_catalog.+) l.blocks ELSE behind OPERATOR(pg_catalog.+) (since OPERATOR(pg_catalog./) 65536) END::pg_catalog.float8 OPERATOR(pg_catalog./) blocks::pg_catalog.float8, NULL, NULL);
           COMMIT;
         END IF;
         EXIT WHEN b.ended;
