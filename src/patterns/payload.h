@@ -14,6 +14,7 @@
 #include "mql/regex.h"
 #include "patterns/lookup.h"
 #include "patterns/pattern.h"
+#include "patterns/userfn.h"
 
 /* Subtype of the Binary that a packed payload is; its layout is in docs/formats.md */
 #define DP_PAYLOAD_SUBTYPE		0x81
@@ -42,10 +43,9 @@ typedef struct DpExtract
 	Datum		namespaces;		/* XPATH: text[] */
 	Datum		jsonpath;
 	DpRegex    *regex;
-	Oid			function;
+	DpUserFunction function;
 	Oid			argtype;
 	Oid			result;
-	FmgrInfo	flinfo;
 	/* input function of the type */
 	FmgrInfo	input;
 	Oid			ioparam;

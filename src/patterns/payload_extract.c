@@ -69,6 +69,9 @@ static const struct
 	{"&#13;", '\r'}, {"&#xA;", '\n'}, {"&#10;", '\n'}, {"&#x9;", '\t'}, {"&#9;", '\t'}
 };
 
+/* Of messages that may repeat what a payload holds */
+#define REASON_BYTES	100
+
 static const char *const kinds[] = {"xpath", "jsonpath", "regex", "function"};
 
 static void read_extract(DpPayload *p, DpExtract *x, const DpElement *element);
@@ -89,6 +92,7 @@ static void extract_json(DpExtract *x, Jsonb *json, DpBuilder *b);
 static void extract_regex(DpExtract *x, const DpValue *payload, DpBuilder *b);
 static void extract_function(DpPayload *p, DpExtract *x, const DpValue *payload, DpBuilder *b);
 static void append_text(DpExtract *x, DpBuilder *b, const char *s, uint32 len);
+static char *short_reason(const ErrorData *error);
 static void wrong_type(DpPayload *p, const DpExtract *x, const DpValue *payload) pg_attribute_noreturn();
 
 DpPayload *
@@ -312,13 +316,12 @@ prepare(DpPayload *p, DpExtract *x)
 static void
 prepare_function(DpPayload *p, DpExtract *x)
 {
-	HeapTuple	tuple;
+	Oid			function = DatumGetObjectId(DirectFunctionCall1(regprocedurein, CStringGetDatum(x->expression)));
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
 	Form_pg_proc form;
 	char		volatility;
 	bool		fits;
 
-	x->function = DatumGetObjectId(DirectFunctionCall1(regprocedurein, CStringGetDatum(x->expression)));
-	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(x->function));
 	if (!HeapTupleIsValid(tuple))
 		bad_extract(x, "names a function that there is not");
 	form = (Form_pg_proc) GETSTRUCT(tuple);
@@ -337,11 +340,11 @@ prepare_function(DpPayload *p, DpExtract *x)
 				 errmsg("function %s is not immutable", x->expression),
 				 errdetail("What is extracted from a payload must depend on nothing else.")));
 	if (!DatumGetBool(DirectFunctionCall3(has_function_privilege_id_id, ObjectIdGetDatum(p->decl->owner),
-										  ObjectIdGetDatum(x->function), CStringGetTextDatum("EXECUTE"))))
+										  ObjectIdGetDatum(function), CStringGetTextDatum("EXECUTE"))))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("the owner of table %s may not call function %s", dp_relation_name(p->decl->target), x->expression)));
-	fmgr_info_cxt(x->function, &x->flinfo, CurrentMemoryContext);
+	dp_user_function_init(&x->function, function, CurrentMemoryContext);
 }
 
 /* Raises INVALID_PARAMETER_VALUE. */
@@ -427,6 +430,28 @@ dp_payload_extract(DpPayload *p, struct varlena *doc, const DpValue *payload, co
 	return result;
 }
 
+/*
+ * Why an extract failed, in short: PostgreSQL's errors about values repeat these
+ * as they are, and those about XML show the line.
+ */
+static char *
+short_reason(const ErrorData *error)
+{
+	StringInfoData out;
+	const char *parts[2] = {error->message, error->detail};
+	int			i;
+
+	initStringInfo(&out);
+	for (i = 0; i < lengthof(parts) && parts[i] != NULL; i++)
+	{
+		int			line = strcspn(parts[i], "\n");
+		int			len = pg_mbcliplen(parts[i], line, REASON_BYTES);
+
+		appendStringInfo(&out, "%s%.*s%s", i > 0 ? ": " : "", len, parts[i], len < line ? "..." : "");
+	}
+	return out.data;
+}
+
 /* The same, in which errors that are the document's name it. */
 static struct varlena *
 extract_named(DpPayload *p, struct varlena *doc, const DpValue *payload, const DpKey *key)
@@ -456,7 +481,7 @@ extract_named(DpPayload *p, struct varlena *doc, const DpValue *payload, const D
 				(errcode(error->sqlerrcode),
 				 errmsg("field \"%s\" cannot be extracted from payload \"%s\" of the document with the key %s of table %s",
 						at->name, p->field_text, dp_key_to_text(p->decl, key), dp_relation_name(p->decl->target)),
-				 errdetail("%s%s%s", error->message, error->detail != NULL ? ": " : "", error->detail != NULL ? error->detail : "")));
+				 errdetail_internal("%s", short_reason(error))));
 	}
 	PG_END_TRY();
 	return result;
@@ -717,16 +742,12 @@ extract_regex(DpExtract *x, const DpValue *payload, DpBuilder *b)
 static void
 extract_function(DpPayload *p, DpExtract *x, const DpValue *payload, DpBuilder *b)
 {
-	LOCAL_FCINFO(fcinfo, 1);
 	DpConverter converter;
 	bool		isnull;
-	Datum		result;
+	Datum		arg = dp_value_to_datum(payload, x->argtype, -1, &isnull);
+	Datum		result = dp_user_function_call(&x->function, DEFAULT_COLLATION_OID, arg, isnull, &isnull);
 
-	InitFunctionCallInfoData(*fcinfo, &x->flinfo, 1, DEFAULT_COLLATION_OID, NULL, NULL);
-	fcinfo->args[0].value = dp_value_to_datum(payload, x->argtype, -1, &isnull);
-	fcinfo->args[0].isnull = isnull;
-	result = FunctionCallInvoke(fcinfo);
-	if (fcinfo->isnull)
+	if (isnull)
 		return;
 	if (OidIsValid(x->type) && x->type != x->result)
 	{

@@ -39,6 +39,7 @@
 #include "mql/schema.h"
 #include "mql/update.h"
 #include "patterns/declaration.h"
+#include "patterns/userfn.h"
 
 #define DP_SCHEMA_VERSIONING "schema_versioning"
 
@@ -50,11 +51,10 @@ typedef struct DpVersionMove
 {
 	DpUpdate   *update;
 	bool		leaves_field;	/* the update does not reach the field with the version */
-	Oid			function;
-	FmgrInfo	flinfo;
+	DpUserFunction *function;
 	ExprState  *body;			/* what the function consists of, if it is an expression */
 	ExprContext *context;		/* with the document as its parameter */
-	char	   *search_path;	/* that the function is called with; NULL: any */
+	char	   *body_path;		/* search_path for that; NULL: any */
 } DpVersionMove;
 
 /* From versions[i] to versions[i + 1] */

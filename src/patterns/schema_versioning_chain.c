@@ -72,7 +72,6 @@ static bool update_reaches(const DpValue *update, const DpPathStep *step);
 static bool path_begins(const char *path, uint32 len, const DpPathStep *step);
 static bool update_asks_clock(const DpValue *value, bool stages);
 static void function_make(DpVersionMove *move, Oid function, Oid as, MemoryContext context);
-static char *function_path(Form_pg_proc form, ArrayType *config);
 static void body_make(DpVersionMove *move);
 static Expr *returned_expression(Oid function);
 static bool calls_languages(Node *node, void *context);
@@ -306,8 +305,6 @@ function_make(DpVersionMove *move, Oid function, Oid as, MemoryContext context)
 	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
 	Oid			bson = dp_types()->bson;
 	Form_pg_proc form;
-	Datum		config;
-	bool		isnull;
 
 	if (!HeapTupleIsValid(tuple))
 		ereport(ERROR,
@@ -327,44 +324,9 @@ function_make(DpVersionMove *move, Oid function, Oid as, MemoryContext context)
 				 errdetail("It is not marked IMMUTABLE, and indexes have to rely on what it returns.")));
 	if (!dp_may_execute(function, as))
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FUNCTION, get_func_name(function));
-	config = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_proconfig, &isnull);
-	move->function = function;
-	move->search_path = function_path(form, isnull ? NULL : DatumGetArrayTypeP(config));
-	fmgr_info_cxt(function, &move->flinfo, context);
 	ReleaseSysCache(tuple);
-}
-
-/*
- * The search_path that a function is called with: its own schema and that of
- * the extension.  NULL where it looks for nothing, or sets one itself.
- */
-static char *
-function_path(Form_pg_proc form, ArrayType *config)
-{
-	Oid			own = dp_types()->schema;
-	StringInfoData path;
-
-	if (form->prolang == INTERNALlanguageId || form->prolang == ClanguageId)
-		return NULL;
-	if (config != NULL)
-	{
-		Datum	   *settings;
-		bool	   *nulls;
-		int			n;
-		int			i;
-
-		deconstruct_array(config, TEXTOID, -1, false, TYPALIGN_INT, &settings, &nulls, &n);
-		for (i = 0; i < n; i++)
-		{
-			if (!nulls[i] && pg_strncasecmp(TextDatumGetCString(settings[i]), "search_path=", strlen("search_path=")) == 0)
-				return NULL;
-		}
-	}
-	initStringInfo(&path);
-	if (form->pronamespace != own && !isAnyTempNamespace(form->pronamespace))
-		appendStringInfo(&path, "%s, ", quote_identifier(get_namespace_name(form->pronamespace)));
-	appendStringInfo(&path, "%s, pg_temp", quote_identifier(get_namespace_name(own)));
-	return path.data;
+	move->function = MemoryContextAllocZero(context, sizeof(DpUserFunction));
+	dp_user_function_init(move->function, function, context);
 }
 
 /*
@@ -380,9 +342,9 @@ body_make(DpVersionMove *move)
 	ParamListInfo params;
 	int			nestlevel;
 
-	if (move->search_path == NULL)
+	if (move->function->search_path == NULL)
 		return;					/* in C, or with settings of its own */
-	expr = returned_expression(move->function);
+	expr = returned_expression(move->function->oid);
 	if (expr == NULL)
 	{
 		Param	   *param = makeNode(Param);
@@ -392,14 +354,12 @@ body_make(DpVersionMove *move)
 		param->paramtype = dp_types()->bson;
 		param->paramtypmod = -1;
 		param->location = -1;
-		expr = (Expr *) makeFuncExpr(move->function, param->paramtype, list_make1(param), InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+		expr = (Expr *) makeFuncExpr(move->function->oid, param->paramtype, list_make1(param), InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
 	}
-	nestlevel = NewGUCNestLevel();
-	(void) set_config_option("search_path", move->search_path, PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
+	nestlevel = dp_user_path_begin(move->function->search_path);
 	expr = expression_planner(expr);
-	AtEOXact_GUC(true, nestlevel);
-	if (IsA(expr, FuncExpr) && ((FuncExpr *) expr)->funcid == move->function)
+	dp_user_path_end(nestlevel);
+	if (IsA(expr, FuncExpr) && ((FuncExpr *) expr)->funcid == move->function->oid)
 		return;
 
 	params = makeParamList(1);
@@ -408,8 +368,8 @@ body_make(DpVersionMove *move)
 	move->context = CreateStandaloneExprContext();
 	move->context->ecxt_param_list_info = params;
 	/* what is in C looks for nothing */
-	if (!calls_languages((Node *) expr, NULL))
-		move->search_path = NULL;
+	if (calls_languages((Node *) expr, NULL))
+		move->body_path = move->function->search_path;
 }
 
 /* The expression that a function returns, if it is written as RETURN expr, without queries in it; else NULL. */
@@ -621,7 +581,7 @@ dp_versions_move(DpVersions *v, struct varlena *doc, int from, int to, bool abse
 
 		place[0] = v->versions[from];
 		place[1] = v->versions[next];
-		if (move->update == NULL && !OidIsValid(move->function))
+		if (move->update == NULL && move->function == NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("there is no way down from version %d to version %d", place[0], place[1]),
@@ -642,12 +602,9 @@ dp_versions_move(DpVersions *v, struct varlena *doc, int from, int to, bool abse
 static struct varlena *
 move_apply(const DpVersionMove *move, struct varlena *doc, bool *own)
 {
-	LOCAL_FCINFO(fcinfo, 1);
 	struct varlena *result;
 	Datum		d;
-	int			nestlevel = 0;
 	bool		isnull;
-	bool		sets;
 
 	if (move->update != NULL)
 	{
@@ -658,34 +615,21 @@ move_apply(const DpVersionMove *move, struct varlena *doc, bool *own)
 		return result;
 	}
 
-	/* only where it is another one: a migration sets it once for all documents */
-	sets = move->search_path != NULL && strcmp(namespace_search_path, move->search_path) != 0;
-	if (sets)
-	{
-		nestlevel = NewGUCNestLevel();
-		(void) set_config_option("search_path", move->search_path, PGC_USERSET, PGC_S_SESSION,
-								 GUC_ACTION_SAVE, true, 0, false);
-	}
 	if (move->body != NULL)
 	{
+		int			nestlevel = dp_user_path_begin(move->body_path);
+
 		move->context->ecxt_param_list_info->params[0].value = PointerGetDatum(doc);
 		move->context->ecxt_param_list_info->params[0].isnull = false;
 		d = ExecEvalExpr(move->body, move->context, &isnull);
+		dp_user_path_end(nestlevel);
 	}
 	else
-	{
-		InitFunctionCallInfoData(*fcinfo, unconstify(FmgrInfo *, &move->flinfo), 1, InvalidOid, NULL, NULL);
-		fcinfo->args[0].value = PointerGetDatum(doc);
-		fcinfo->args[0].isnull = false;
-		d = FunctionCallInvoke(fcinfo);
-		isnull = fcinfo->isnull;
-	}
-	if (sets)
-		AtEOXact_GUC(true, nestlevel);
+		d = dp_user_function_call(move->function, InvalidOid, PointerGetDatum(doc), false, &isnull);
 	if (isnull)
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("step %s returned null", format_procedure(move->function))));
+				 errmsg("step %s returned null", format_procedure(move->function->oid))));
 	*own = false;
 	return PG_DETOAST_DATUM_PACKED(d);
 }

@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'America/New_York';
 SET datestyle = 'SQL, DMY';
-SELECT plan(115);
+SELECT plan(124);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 SELECT function_returns('payload_enable', 'text');
 SELECT volatility_is('payload_pack', 'immutable');
@@ -260,4 +260,44 @@ BEGIN
   DROP TABLE t, m CASCADE;
 END $f$;
 SELECT pg_temp.run();
+-- Functions in SQL: what they keep from call to call is not gone on with after an error, and names are found whoever calls them
+CREATE SCHEMA fs;
+CREATE FUNCTION fs.words(t text) RETURNS int IMMUTABLE LANGUAGE sql AS $$ SELECT bson_array_length(t::bson -> 'w') FROM (VALUES (1)) v $$;
+CREATE FUNCTION fs.part(t text) RETURNS int IMMUTABLE LANGUAGE sql SET search_path = pg_catalog AS $$ SELECT 100 / length(t) FROM (VALUES (1)) v $$;
+CREATE TABLE t (id int PRIMARY KEY, doc bson);
+SELECT payload_enable('t', 'p', '{n: "function:fs.words"}') \g /dev/null
+INSERT INTO t VALUES (1, bson_build('p', '{w: [1, 2]}'::text));
+SELECT true_everywhere FROM pg_temp.true_everywhere('a function that looks for names');
+SELECT payload_enable('t', 'q', '{m: "function:fs.part"}') \g /dev/null
+BEGIN;
+INSERT INTO t VALUES (2, '{q: "abcd"}');
+SELECT throws_ok($$INSERT INTO t VALUES (3, '{q: ""}')$$, '22012', NULL, 'a function that raises, attempt ' || n) FROM generate_series(1, 3) n;
+INSERT INTO t VALUES (3, '{q: "abcde"}');
+SELECT throws_ok($$INSERT INTO t VALUES (4, '{q: ""}')$$, '22012', NULL, 'and again');
+COMMIT;
+SELECT results_eq('SELECT (doc -> ''m'')::int FROM t WHERE id > 1 ORDER BY id', '{25,20}'::int[], 'and others in between');
+DROP TABLE t CASCADE;
+DROP SCHEMA fs CASCADE;
+
+-- Errors show little of what a payload holds
+CREATE TABLE t (id int PRIMARY KEY, doc bson);
+SELECT payload_enable('t', 'x', '{a: "xpath:/m/@a::date", j: "jsonpath:$.a::int"}') \g /dev/null
+SELECT pattern_alter('t', 'x', '{extracts: {a: "regex:a=(.*)::date"}}') \g /dev/null
+CREATE FUNCTION pg_temp.detail(VARIADIC what text[]) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  d text;
+BEGIN
+  EXECUTE array_to_string(what, ' ');
+  RETURN NULL;
+EXCEPTION WHEN OTHERS THEN
+  GET STACKED DIAGNOSTICS d = PG_EXCEPTION_DETAIL;
+  RETURN d;
+END $$;
+SELECT is(pg_temp.detail('INSERT INTO t VALUES (1, bson_build(''x'', ''a='' || repeat(''secret'', 1000)))'),
+          'invalid input syntax for type date: "' || left(repeat('secret', 20), 63) || '...', 'a value that is not of the type');
+SELECT pattern_alter('t', 'x', '{extracts: {a: "xpath:/m/@a"}}') \g /dev/null
+SELECT is(pg_temp.detail('INSERT INTO t VALUES (1, bson_build(''x'', ''<m>'' || repeat(''secret '', 1000)))') ~ 'secret', false, 'XML that does not end');
+SELECT pattern_alter('t', 'x', '{extracts: {a: "jsonpath:$.a"}}') \g /dev/null
+SELECT cmp_ok(length(pg_temp.detail('INSERT INTO t VALUES (1, bson_build(''x'', ''{"a": secret'' || repeat(''secret'', 1000)))')), '<', 220, 'JSON that is none');
+DROP TABLE t CASCADE;
 SELECT * FROM finish();

@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 \pset fieldsep '\n'
-SELECT plan(260);
+SELECT plan(272);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE SCHEMA sv;
 SET search_path = sv, public;
@@ -477,6 +477,46 @@ SELECT throws_ok($$SELECT public._schema_versioning_as('{}', '{version: 2, field
 SELECT throws_ok(format('SELECT public._schema_versioning_as(''{}'', %L, ''{}'')', chain), '22023', NULL, 'a chain that is none: ' || chain) FROM (VALUES ('{}'), ('{version: 1}'), ('{version: 0, field: "v"}'), ('{version: 1, field: ""}'), ('{version: 1, field: "v", steps: 5}'),
   ('{version: 1, field: "v", steps: [5]}'), ('{version: 1, field: "v", steps: [{since: 2, until: 1}]}'), ('{version: 1, field: "v", steps: [{since: 1, until: 2}]}'), ('{version: 1, field: "v", type: "x"}')) AS v (chain);
 DROP TABLE x;
+
+-- A step in SQL that raises is called again after it, in the same transaction
+CREATE TABLE x (id int PRIMARY KEY, doc bson);
+CREATE FUNCTION x_up(d bson) RETURNS bson IMMUTABLE LANGUAGE sql SET search_path FROM CURRENT AS $$ SELECT bson_set(d, 'y', 100 / (d ->> 'x')::int) FROM (VALUES (1)) v $$;
+SELECT schema_versioning_enable('x') \g /dev/null
+SELECT schema_versioning_step('x', 1, 2, up => 'x_up(bson)') \g /dev/null
+SELECT pattern_alter('x', 'schema_version', '{current: 2}') \g /dev/null
+BEGIN;
+INSERT INTO x VALUES (1, '{x: 5}');
+SELECT throws_ok($$INSERT INTO x VALUES (2, '{x: 0}')$$, '22012', NULL, 'a step in SQL that raises, attempt ' || n) FROM generate_series(1, 3) n;
+INSERT INTO x VALUES (2, '{x: 4}');
+COMMIT;
+SELECT results_eq('SELECT (doc -> ''y'')::int FROM x ORDER BY id', '{20,25}'::int[], 'and documents before and after it are brought up');
+DROP TABLE x CASCADE;
+DROP FUNCTION x_up(bson);
+
+-- A step is replaced, whatever kind of update it was and becomes
+CREATE TABLE x (id int PRIMARY KEY, doc bson);
+SELECT schema_versioning_enable('x', current => 2) \g /dev/null
+SELECT lives_ok(format('SELECT schema_versioning_step(''x'', 1, 2, up_update => %L, down_update => %L)', up, down), format('step %s', n))
+  FROM (VALUES (1, '[{"$set": {"a": 1}}]', '[{"$unset": "a"}]'), (2, '[{"$set": {"a": 2}}]', '[{"$unset": "a"}]'), (3, '{"$set": {"a": 3}}', NULL),
+               (4, '[{"$set": {"a": 4}}]', '{"$unset": {"a": 1}}'), (5, '[{"$set": {"a": 5}}]', '{"$unset": {"a": 1}}')) AS v (n, up, down);
+SELECT is(x_as_v2('{}'), '{schema_version: 2, a: 5}', 'the last one counts');
+SELECT is(x_as_v1('{schema_version: 2, a: 5, b: 6}'), '{b: 6}', 'down, too');
+DROP TABLE x CASCADE;
+
+-- How far a migration is counts the partitions before
+CREATE TABLE x (id int PRIMARY KEY, doc bson) PARTITION BY RANGE (id);
+CREATE TABLE x1 PARTITION OF x FOR VALUES FROM (1) TO (1000);
+CREATE TABLE x2 PARTITION OF x FOR VALUES FROM (1000) TO (2000);
+INSERT INTO x SELECT i, bson_build('n', i, 'pad', repeat('x', 400)) FROM generate_series(1, 1999) i;
+SELECT schema_versioning_enable('x', write => 'accept') \g /dev/null
+SELECT schema_versioning_step('x', 1, 2, up_update => '[{"$set": {"m": {"$divide": [1, {"$subtract": ["$n", 1000]}]}}}]') \g /dev/null
+SELECT pattern_alter('x', 'schema_version', '{current: 2}') \g /dev/null
+\set VERBOSITY sqlstate
+\set ON_ERROR_STOP off
+CALL schema_versioning_migrate('x', batch => 100);
+\set ON_ERROR_STOP on
+SELECT results_eq('SELECT state, key::int, part BETWEEN 0.4 AND 0.6 FROM schema_versioning_progress WHERE rel = ''x''::regclass', $$VALUES ('stopped', 1000, true)$$, 'a migration that stops in the second of two partitions is half done');
+DROP TABLE x CASCADE;
 DROP SCHEMA sv CASCADE;
 DROP ROLE sv_owner, sv_writer, sv_reader;
 SELECT * FROM finish();
