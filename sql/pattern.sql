@@ -321,9 +321,14 @@ BEGIN
       step := greatest(pages, 1);
     END IF;
     WHILE page < pages LOOP
-      EXECUTE format('UPDATE %s AS b SET %I = %s WHERE b.ctid >= %L::tid AND b.ctid < %L::tid AND (%s)', leaf, doc_name, expression,
-                     format('(%s,0)', page), format('(%s,0)', page + step), condition);
-      GET DIAGNOSTICS n = ROW_COUNT;
+      BEGIN
+        EXECUTE format('UPDATE %s AS b SET %I = %s WHERE b.ctid >= %L::tid AND b.ctid < %L::tid AND (%s)', leaf, doc_name, expression,
+                       format('(%s,0)', page), format('(%s,0)', page + step), condition);
+        GET DIAGNOSTICS n = ROW_COUNT;
+      EXCEPTION WHEN program_limit_exceeded THEN
+        PERFORM @extschema@._pattern_refuse_large(rel, name, doc_name, expression, condition);
+        RAISE;
+      END;
       done := done + n;
       page := page + step;
       IF pages > step THEN
@@ -335,6 +340,32 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION _pattern_convert(regclass, text, text, text, text, boolean) IS 'writes the documents of a table (rows b) that fulfil a condition anew; returns how many';
+
+-- Tells which documents are in the way of _pattern_convert().
+CREATE FUNCTION _pattern_refuse_large(rel regclass, name text, doc_name text, expression text, condition text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  r record;
+  too_large text[] := '{}';
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_name) p;
+  FOR r IN EXECUTE format('SELECT %s AS key, b.%I AS doc FROM %s AS b ORDER BY %s', t.key_value, doc_name, t.base, t.key_list) LOOP
+    BEGIN
+      EXECUTE format('SELECT %s FROM (SELECT $1 AS %I) AS b WHERE (%s)', expression, doc_name, condition) USING r.doc;
+    EXCEPTION WHEN program_limit_exceeded THEN
+      too_large := too_large || left(r.key::text, 100);
+    END;
+  END LOOP;
+  IF cardinality(too_large) > 0 THEN
+    RAISE EXCEPTION 'pattern "%" of table %: % documents would be too large', name, t.base, cardinality(too_large)
+      USING ERRCODE = 'program_limit_exceeded',
+            DETAIL = 'Their keys: ' || array_to_string(too_large[1:20], ', ') || CASE WHEN cardinality(too_large) > 20 THEN ', ...' ELSE '' END || '.',
+            HINT = 'Raise docpatterns.max_document_size; pattern_disable() leaves the data where they are with keep_data => true.';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _pattern_refuse_large(regclass, text, text, text, text) IS 'error 54000 with the keys of the documents (of rows b that fulfil a condition) for which an expression raises it; nothing if there are none';
 
 -- Shared triggers and views -----------------------------------------------------------------------------------------------
 

@@ -27,6 +27,10 @@ CREATE FUNCTION _attribute_left(doc bson, options bson) RETURNS int
   AS 'MODULE_PATHNAME', 'dp_attribute_left' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION _attribute_left(bson, bson) IS 'how many members of a document no field can stand for';
 
+CREATE FUNCTION _attribute_has_twice(doc bson, options bson) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_attribute_has_twice' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION _attribute_has_twice(bson, bson) IS 'whether a key stands twice in the array of a document';
+
 CREATE FUNCTION _attribute_is_wide(doc bson, options bson) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_attribute_is_wide_document' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
 COMMENT ON FUNCTION _attribute_is_wide(bson, bson) IS 'whether a document has fields that are not packed';
@@ -361,6 +365,26 @@ END
 $$;
 COMMENT ON FUNCTION _attribute_require_fields(regclass, text) IS 'error 23001 with the keys of documents that have members which no field can stand for';
 
+-- Of members with one key a field can stand for one only: where documents are written anew the others would be lost.
+CREATE FUNCTION _attribute_require_once(rel regclass, name text) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  held text[];
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._attribute_parts(rel, name) q;
+  EXECUTE format('SELECT array_agg(k::text) FROM (SELECT %s AS k FROM %s AS b WHERE @extschema@._attribute_has_twice(%s, %L::@extschema@.bson) ORDER BY %s) AS q',
+                 p.key_value, p.base, p.doc, p.full_options::text, p.key_list) INTO held;
+  IF held IS NOT NULL THEN
+    RAISE EXCEPTION 'documents of table % have an attribute twice in "%"', p.base, @extschema@.bson_get_text(p.options, 'into_field')
+      USING ERRCODE = 'unique_violation',
+            DETAIL = 'Their keys: ' || array_to_string(held[1:20], ', ') || CASE WHEN cardinality(held) > 20 THEN format(', ... (%s in all)', cardinality(held)) ELSE '' END || '.',
+            HINT = 'Only one of them can become a field.';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _attribute_require_once(regclass, text) IS 'error 23505 with the keys of documents that have a key twice in their array';
+
 CREATE FUNCTION _attribute_drop_trigger(rel regclass, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -407,6 +431,8 @@ BEGIN
                 WHERE @extschema@.bson_get_text(options, o) IS DISTINCT FROM @extschema@.bson_get_text(p.options, o)) THEN
     -- members get another shape, those that cannot become fields would keep the old one
     PERFORM @extschema@._attribute_require_fields(rel, name);
+  ELSIF @extschema@.bson_get_text(p.options, 'is_unique') IS DISTINCT FROM 'true' THEN
+    PERFORM @extschema@._attribute_require_once(rel, name);
   END IF;
   IF @extschema@.bson_unset(options, 'shape')::text = @extschema@.bson_unset(p.options, 'shape')::text THEN
     PERFORM @extschema@._attribute_create_trigger(rel, options);

@@ -228,7 +228,7 @@ wide_show(List *decls, struct varlena *stored, const DpKey *key, bool latest)
 
 		if (strcmp(decl->pattern, PATTERN) != 0)
 			continue;
-		wide = dp_attribute_unpack(dp_attribute(decl)->form, result, NULL);
+		wide = dp_attribute_unpack(dp_attribute(decl)->form, result);
 		if (wide != NULL)
 			result = wide;
 	}

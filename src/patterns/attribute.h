@@ -128,11 +128,14 @@ extern bool dp_attribute_name(const DpAttributeForm *form, const DpAttributeText
  */
 extern struct varlena *dp_attribute_pack(const DpAttributeForm *form, struct varlena *doc, const DpValue *base);
 
+/* The wide document, or NULL if nothing changes.  Raises PROGRAM_LIMIT_EXCEEDED. */
+extern struct varlena *dp_attribute_unpack(const DpAttributeForm *form, struct varlena *doc);
+
 /*
- * The wide document, or NULL if nothing changes.  *left, if wanted, becomes the
- * number of members that stay in the array because no field could stand for them.
+ * How many members would become fields; *left becomes the number of those that
+ * would stay in the array because no field could stand for them.
  */
-extern struct varlena *dp_attribute_unpack(const DpAttributeForm *form, struct varlena *doc, int *left);
+extern int	dp_attribute_returning(const DpAttributeForm *form, struct varlena *doc, int *left);
 
 /* The document in the shape that the form wants, or NULL if it has it. */
 extern struct varlena *dp_attribute_settled(const DpAttributeForm *form, struct varlena *doc);

@@ -55,7 +55,7 @@ dp_attribute_unpack_document(PG_FUNCTION_ARGS)
 {
 	DpAttributeForm *form = dp_spec_arg(fcinfo, 1, compile, NULL);
 	struct varlena *doc = PG_GETARG_VARLENA_PP(0);
-	struct varlena *wide = dp_attribute_unpack(form, doc, NULL);
+	struct varlena *wide = dp_attribute_unpack(form, doc);
 
 	PG_RETURN_POINTER(wide != NULL ? wide : doc);
 }
@@ -70,8 +70,21 @@ dp_attribute_left(PG_FUNCTION_ARGS)
 	DpAttributeForm *form = dp_spec_arg(fcinfo, 1, compile, NULL);
 	int			left;
 
-	(void) dp_attribute_unpack(form, PG_GETARG_VARLENA_PP(0), &left);
+	(void) dp_attribute_returning(form, PG_GETARG_VARLENA_PP(0), &left);
 	PG_RETURN_INT32(left);
+}
+
+/*
+ * _attribute_has_twice(doc bson, options bson) -> bool: whether a key stands twice in the array
+ */
+DP_FUNCTION(dp_attribute_has_twice);
+Datum
+dp_attribute_has_twice(PG_FUNCTION_ARGS)
+{
+	DpAttributeForm *form = dp_spec_arg(fcinfo, 1, compile, NULL);
+	char	   *text;
+
+	PG_RETURN_BOOL(dp_attribute_twice(form, PG_GETARG_VARLENA_PP(0), &text));
 }
 
 /*
@@ -83,8 +96,9 @@ dp_attribute_is_pending(PG_FUNCTION_ARGS)
 {
 	DpAttributeForm *form = dp_spec_arg(fcinfo, 1, compile, NULL);
 	struct varlena *doc = PG_GETARG_VARLENA_PP(0);
+	int			left;
 
-	PG_RETURN_BOOL(form->wide ? dp_attribute_unpack(form, doc, NULL) != NULL : dp_attribute_is_wide(form, doc, NULL));
+	PG_RETURN_BOOL(form->wide ? dp_attribute_returning(form, doc, &left) > 0 : dp_attribute_is_wide(form, doc, NULL));
 }
 
 /*
@@ -109,6 +123,7 @@ dp_attribute_faults(PG_FUNCTION_ARGS)
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	DpAttributeForm *form = dp_spec_arg(fcinfo, 1, compile, NULL);
 	struct varlena *doc = PG_GETARG_VARLENA_PP(0);
+	int			left;
 	StringInfoData into;
 	DpAttributeText name;
 	char	   *text;
@@ -118,7 +133,7 @@ dp_attribute_faults(PG_FUNCTION_ARGS)
 	dp_path_to_text(&into, form->into);
 	if (form->wide)
 	{
-		if (dp_attribute_unpack(form, doc, NULL) != NULL)
+		if (dp_attribute_returning(form, doc, &left) > 0)
 			put_fault(rsinfo, psprintf("members of \"%s\"", into.data), "fields", "packed");
 	}
 	else if (dp_attribute_is_wide(form, doc, &name))

@@ -63,6 +63,8 @@ typedef struct Member
 static void find_fields(const DpAttributeForm *form, struct varlena *doc, FoundList *list);
 static void found_grow(FoundList *list);
 static bool nested_find(const DpPath *path, struct varlena *doc, DpValue *value);
+static void wrong_place(const DpAttributeForm *form, int nsteps, const DpValue *found) pg_attribute_noreturn();
+static void check_way(const DpAttributeForm *form, struct varlena *doc);
 static Member *read_members(const DpAttributeForm *form, const DpValue *array, int *n);
 static void read_member(const DpAttributeForm *form, const DpValue *value, Member *m);
 static void find_returning(const DpAttributeForm *form, struct varlena *doc, Member *members, int n);
@@ -219,6 +221,48 @@ bool
 dp_attribute_array(const DpAttributeForm *form, struct varlena *doc, DpValue *array)
 {
 	return array_place(form, doc, array) && array->type == DP_TYPE_ARRAY;
+}
+
+/* Raises CHECK_VIOLATION: what stands there is not what an array, or a document around it, could be. */
+static void
+wrong_place(const DpAttributeForm *form, int nsteps, const DpValue *found)
+{
+	StringInfoData path;
+	const char **names = palloc(sizeof(char *) * nsteps);
+	uint32	   *lens = palloc(sizeof(uint32) * nsteps);
+	int			i;
+
+	for (i = 0; i < nsteps; i++)
+	{
+		names[i] = form->into->steps[i].name;
+		lens[i] = form->into->steps[i].namelen;
+	}
+	initStringInfo(&path);
+	dp_path_to_text(&path, dp_path_of_names(nsteps, names, lens));
+	ereport(ERROR,
+			(errcode(ERRCODE_CHECK_VIOLATION),
+			 errmsg("field \"%s\" of a document is of type %s", path.data, dp_type_name(found->type)),
+			 errdetail("The attribute pattern packs other fields into it, so that it must be %s.",
+					   nsteps == form->into->nsteps ? "an array" : "a document")));
+}
+
+/* What is on the way to the array must be documents. */
+static void
+check_way(const DpAttributeForm *form, struct varlena *doc)
+{
+	DpValue		at = dp_value_of_document(doc);
+	int			i;
+
+	for (i = 0; i < form->into->nsteps - 1; i++)
+	{
+		DpValue		next;
+
+		if (!dp_field_find(at.data, at.len, form->into->steps[i].name, form->into->steps[i].namelen, &next))
+			return;
+		if (next.type != DP_TYPE_DOCUMENT)
+			wrong_place(form, i + 1, &next);
+		at = next;
+	}
 }
 
 /* The members of an array. */
@@ -597,19 +641,12 @@ dp_attribute_pack(const DpAttributeForm *form, struct varlena *doc, const DpValu
 	find_fields(form, doc, &list);
 	if (list.n == 0 && base == NULL)
 		return NULL;
+	if (list.n > 0)
+		check_way(form, doc);
 	if (base == NULL && array_place(form, doc, &there) && there.type != DP_TYPE_NULL)
 	{
 		if (there.type != DP_TYPE_ARRAY)
-		{
-			StringInfoData path;
-
-			initStringInfo(&path);
-			dp_path_to_text(&path, form->into);
-			ereport(ERROR,
-					(errcode(ERRCODE_CHECK_VIOLATION),
-					 errmsg("field \"%s\" of a document is of type %s", path.data, dp_type_name(there.type)),
-					 errdetail("The attribute pattern packs other fields into it, so that it must be an array.")));
-		}
+			wrong_place(form, form->into->nsteps, &there);
 		array = &there;
 	}
 
@@ -747,8 +784,29 @@ without_array(const DpAttributeForm *form, struct varlena *doc)
 	return doc;
 }
 
+int
+dp_attribute_returning(const DpAttributeForm *form, struct varlena *doc, int *left)
+{
+	DpValue		array;
+	Member	   *members;
+	int			returning = 0;
+	int			n;
+	int			i;
+
+	*left = 0;
+	if (!dp_attribute_array(form, doc, &array))
+		return 0;
+	members = read_members(form, &array, &n);
+	find_returning(form, doc, members, n);
+	for (i = 0; i < n; i++)
+		returning += members[i].returns;
+	pfree(members);
+	*left = n - returning;
+	return returning;
+}
+
 struct varlena *
-dp_attribute_unpack(const DpAttributeForm *form, struct varlena *doc, int *left)
+dp_attribute_unpack(const DpAttributeForm *form, struct varlena *doc)
 {
 	const DpPathStep *into = &form->into->steps[0];
 	bool		at_top = form->into->nsteps == 1;
@@ -764,16 +822,12 @@ dp_attribute_unpack(const DpAttributeForm *form, struct varlena *doc, int *left)
 	int			n;
 	int			i;
 
-	if (left != NULL)
-		*left = 0;
 	if (!dp_attribute_array(form, doc, &array))
 		return NULL;
 	members = read_members(form, &array, &n);
 	find_returning(form, doc, members, n);
 	for (i = 0; i < n; i++)
 		returning += members[i].returns;
-	if (left != NULL)
-		*left = n - returning;
 	if (returning == 0)
 		return NULL;
 
@@ -849,7 +903,7 @@ dp_attribute_unpack(const DpAttributeForm *form, struct varlena *doc, int *left)
 struct varlena *
 dp_attribute_settled(const DpAttributeForm *form, struct varlena *doc)
 {
-	return form->wide ? dp_attribute_unpack(form, doc, NULL) : dp_attribute_pack(form, doc, NULL);
+	return form->wide ? dp_attribute_unpack(form, doc) : dp_attribute_pack(form, doc, NULL);
 }
 
 bool

@@ -2,7 +2,7 @@
 -- writes to the table and its wide view against plain documents.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(185);
+SELECT plan(199);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 
 -- Signatures
@@ -345,4 +345,36 @@ SELECT pg_temp.run('pattern', $$'r', pattern => 'x_{k}', rename => '{US: "USA"}'
 SELECT pg_temp.run('two placeholders', $$'m.r', pattern => '{k}_{l}'$$);
 SELECT pg_temp.run('paths', $$'r', paths => '{x_a,y,p_q,x_c_d}', qualifiers => '{y: {unit: "cm"}}', name_field => 'p_r'$$);
 SELECT pg_temp.run('prefix', $$'z_', prefix => 'x', value_field => 'x'$$);
+-- Documents that would be too large in the wide shape are named, and nothing is changed
+CREATE TABLE t (id int, part text, doc bson NOT NULL, PRIMARY KEY (part, id));
+SELECT attribute_enable('t', 'r', pattern => 'x_{k}', rename => bson_build(repeat('long', 100), 'L')) \g /dev/null
+INSERT INTO t SELECT i, 'p', bson_build('x_' || repeat('long', 100), i, 'x_b', repeat('x', i * 100)) FROM generate_series(1, 8) i;
+SET docpatterns.max_document_size = '1kB';
+CREATE FUNCTION pg_temp.keys_of_refusal(command text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  d text;
+BEGIN
+  EXECUTE command;
+  RETURN 'no error';
+EXCEPTION WHEN program_limit_exceeded THEN
+  GET STACKED DIAGNOSTICS d = PG_EXCEPTION_DETAIL;
+  RETURN d;
+END $$;
+SELECT is(pg_temp.keys_of_refusal('SELECT pattern_disable(''t'')'), 'Their keys: ["p", 7], ["p", 8].', 'disable names what would be too large');
+SELECT is(pg_temp.keys_of_refusal('SELECT pattern_alter(''t'', ''r'', ''{shape: "wide", into_field: "s"}'')'), 'Their keys: ["p", 7], ["p", 8].', 'so does a change of shape');
+SELECT is((SELECT count(*) FROM t WHERE bson_exists(doc, 'r')), 8::bigint, 'and nothing has changed');
+SELECT is(pattern_disable('t', keep_data => true), 0::bigint, 'the data can be left where they are');
+RESET docpatterns.max_document_size;
+DROP TABLE t;
+-- Values of one key are not lost where documents are written anew, and what is in the array's way is refused
+CREATE TABLE t (id int PRIMARY KEY, doc bson NOT NULL);
+SELECT attribute_enable('t', 'a.r', pattern => 'x_{k}') \g /dev/null
+SELECT throws_ok(format('INSERT INTO t VALUES (1, %L)', doc), '23514', NULL, 'in the way: ' || doc) FROM (VALUES ('{a: 5, x_k: 1}'), ('{a: [], x_k: 1}'), ('{a: null, x_k: 1}'), ('{a: {r: {}}, x_k: 1}')) AS v (doc);
+INSERT INTO t VALUES (1, '{a: {r: [{k: "q", value: 1}, {k: "q", value: 2}]}}'), (2, '{a: 5}'), (3, '{x_k: 1}');
+SELECT throws_ok(format('SELECT pattern_alter(''t'', ''a.r'', %L)', change), '23505', NULL, 'a key twice, and ' || change)
+  FROM (VALUES ('{is_unique: true}'), ('{pattern: "y_{k}"}'), ('{rename: {p: "q"}}'), ('{shape: "wide"}')) AS v (change);
+SELECT results_eq('SELECT id, doc FROM t ORDER BY id', $$VALUES (1, '{a: {r: [{k: "q", value: 1}, {k: "q", value: 2}]}}'::bson), (2, '{a: 5}'), (3, '{a: {r: [{k: "k", value: 1}]}}')$$, 'and all is as it was');
+DELETE FROM t WHERE id = 1;
+SELECT lives_ok($$SELECT pattern_alter('t', 'a.r', '{is_unique: true}')$$, 'once');
+DROP TABLE t CASCADE;
 SELECT * FROM finish();
