@@ -143,6 +143,10 @@ dp_pattern_call(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("there is no verb \"%s\"", verb)));
 
+	/* options are read, changed and written back: one does that at a time, in no writer's way */
+	if (strcmp(verb, "alter") == 0)
+		LockRelationOid(rel, ShareUpdateExclusiveLock);
+
 	SPI_connect();
 	value = PG_ARGISNULL(4) ? (Datum) 0 : PG_GETARG_DATUM(4);
 	if (call_hook(rel, text_argument(fcinfo, 2), verb, text_argument(fcinfo, 3),
