@@ -34,7 +34,8 @@ derived_fill dp_derived_tables
 
 ask "DO \$\$ DECLARE c record; BEGIN FOR c IN SELECT oid::regclass AS rel FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace IN ('public'::regnamespace, '\"o''S.chema\"'::regnamespace)
     AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = pg_class.oid AND tgname LIKE '%guard') LOOP EXECUTE format('ALTER TABLE %s OWNER TO dp_heir', c.rel); END LOOP; END \$\$; GRANT ALL ON SCHEMA \"o'S.chema\" TO dp_heir"
-is "$(ask "SELECT oid::regclass FROM pg_class WHERE relkind IN ('r', 'p', 'v') AND relnamespace IN ('public'::regnamespace, '\"o''S.chema\"'::regnamespace) AND relowner <> 'dp_heir'::regrole AND NOT relispartition AND relname !~ '^pg_'")" '' 'what patterns keep follows its table to a new owner'
+is "$(ask "SELECT oid::regclass FROM pg_class WHERE relkind IN ('r', 'p', 'v') AND relnamespace IN ('public'::regnamespace, '\"o''S.chema\"'::regnamespace) AND relowner <> 'dp_heir'::regrole AND NOT relispartition AND relname !~ '^pg_'
+  AND NOT EXISTS (SELECT FROM pg_depend e WHERE e.classid = 'pg_class'::regclass AND e.objid = pg_class.oid AND e.deptype = 'e')")" '' 'what patterns keep follows its table to a new owner'
 is "$(PGOPTIONS="$PGOPTIONS -c role=dp_heir" derived_alive dp_derived_tables)" '' 'for the new owner too'
 
 # A table is not dropped by accident, and what was made for it goes along.
