@@ -170,6 +170,9 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   done bigint;
 BEGIN
+  IF take < 0 THEN
+    RAISE EXCEPTION 'take must not be negative' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
   IF NOT @extschema@.bson_exists(@extschema@._single_table_options(rel), 'ttl_field') THEN
     RETURN 0;
   END IF;
@@ -181,4 +184,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION single_table_purge(regclass, int) IS
-  'deletes items that have expired, at most so many, the oldest first, and returns how many; leaves those out that somebody has locked. Needs DELETE, UPDATE and SELECT on the table';
+  'deletes items that have expired, at most so many, the oldest first, and returns how many; leaves those out that somebody has locked. Needs DELETE, UPDATE and SELECT on the table; error 22023 for a negative take';

@@ -101,7 +101,6 @@ typedef struct DpSingleTable
 	char		plan_update;
 	char		plan_delete;
 	char		plan_get;
-	char		plan_batch;
 	char		plan_query[1 + DP_SINGLE_TABLE_INDEXES][128];
 } DpSingleTable;
 

@@ -37,11 +37,12 @@ static DpSingleTable *table_argument(FunctionCallInfo fcinfo, int n);
 static char *key_argument(FunctionCallInfo fcinfo, int n, const char *name);
 static struct varlena *with_entity(DpSingleTable *s, struct varlena *doc, const char *entity);
 static bool item_lock(DpSingleTable *s, const char *pk, const char *sk, struct varlena **doc, bool *exists, char **entity);
-static void condition_check(DpSingleTable *s, const char *call, const char *pk, const char *sk,
-							struct varlena *condition, struct varlena *doc);
-static struct varlena *item_insert(DpSingleTable *s, struct varlena *doc, bool replace);
-static struct varlena *item_update(DpSingleTable *s, const char *pk, const char *sk, struct varlena *doc, const char *entity);
-static struct varlena *run_write(DpSingleTable *s, SPIPlanPtr plan, Datum *values, const char *nulls, int expected);
+static void condition_check(const char *pk, const char *sk, struct varlena *condition, struct varlena *doc);
+static char *cut(char *text, int most);
+static bool item_insert(DpSingleTable *s, struct varlena *doc, bool replace, struct varlena **written);
+static bool item_update(DpSingleTable *s, const char *pk, const char *sk, struct varlena *doc, const char *entity, struct varlena **written);
+static bool run_write(DpSingleTable *s, SPIPlanPtr plan, Datum *values, const char *nulls, int expected, struct varlena **written);
+static struct varlena *result_document(void);
 static struct varlena *take_out(struct varlena *doc, MemoryContext context);
 static void attempts_check(DpSingleTable *s, int attempt);
 
@@ -94,22 +95,24 @@ dp_single_table_put(PG_FUNCTION_ARGS)
 		dp_item_refuse(s, &problem);
 
 	SPI_connect();
-	if (condition == NULL)
-		result = item_insert(s, item.doc, true);
-	else
+	for (attempt = 0;; attempt++)
 	{
-		for (attempt = 0;; attempt++)
+		attempts_check(s, attempt);
+		if (condition == NULL)
 		{
-			attempts_check(s, attempt);
-			(void) item_lock(s, item.pk, item.sk, &present, &exists, NULL);
-			condition_check(s, "single_table_put", item.pk, item.sk, condition, present);
-			result = exists ? item_update(s, item.pk, item.sk, item.doc, item.entity) : item_insert(s, item.doc, false);
-			if (result != NULL)
+			if (item_insert(s, item.doc, true, &result))
 				break;
+			continue;
 		}
+		(void) item_lock(s, item.pk, item.sk, &present, &exists, NULL);
+		condition_check(item.pk, item.sk, condition, present);
+		if (exists ? item_update(s, item.pk, item.sk, item.doc, item.entity, &result) : item_insert(s, item.doc, false, &result))
+			break;
 	}
 	result = take_out(result, caller);
 	SPI_finish();
+	if (result == NULL)
+		PG_RETURN_NULL();
 	PG_RETURN_POINTER(result);
 }
 
@@ -153,7 +156,7 @@ dp_single_table_update(PG_FUNCTION_ARGS)
 		attempts_check(s, attempt);
 		(void) item_lock(s, pk, sk, &present, &exists, &entity);
 		if (condition != NULL)
-			condition_check(s, "single_table_update", pk, sk, condition, present);
+			condition_check(pk, sk, condition, present);
 		if (present == NULL)
 		{
 			DpBuilder	b;
@@ -175,14 +178,10 @@ dp_single_table_update(PG_FUNCTION_ARGS)
 		}
 		if (doc == NULL)
 			doc = present;
-		if (exists)
-			result = item_update(s, pk, sk, doc, entity);
-		else
-			result = item_insert(s, doc, false);
-		if (result != NULL)
+		if (exists ? item_update(s, pk, sk, doc, entity, &result) : item_insert(s, doc, false, &result))
 			break;
 	}
-	result = result != NULL ? take_out(result, caller) : NULL;
+	result = take_out(result, caller);
 	SPI_finish();
 	if (result == NULL)
 		PG_RETURN_NULL();
@@ -207,8 +206,8 @@ dp_single_table_delete(PG_FUNCTION_ARGS)
 	SPI_connect();
 	(void) item_lock(s, pk, sk, &present, &exists, NULL);
 	if (condition != NULL)
-		condition_check(s, "single_table_delete", pk, sk, condition, present);
-	present = present != NULL ? take_out(present, caller) : NULL;
+		condition_check(pk, sk, condition, present);
+	present = take_out(present, caller);
 	if (exists)
 	{
 		SPIPlanPtr	plan = dp_plan(s->decl, &s->plan_delete);
@@ -265,11 +264,7 @@ dp_single_table_get(PG_FUNCTION_ARGS)
 		plan = dp_plan_make(s->decl, &s->plan_get, sql.data, s->ttl != NULL ? 3 : 2, types);
 	}
 	if (dp_run(s->decl, plan, values, NULL, DP_RUN_SNAPSHOT, 1, SPI_OK_SELECT) > 0)
-	{
-		bool		isnull;
-
-		result = take_out((struct varlena *) DatumGetPointer(dp_result(0, 1, &isnull)), caller);
-	}
+		result = take_out(result_document(), caller);
 	SPI_finish();
 	if (result == NULL)
 		PG_RETURN_NULL();
@@ -430,14 +425,13 @@ item_lock(DpSingleTable *s, const char *pk, const char *sk, struct varlena **doc
 		if (!isnull && DatumGetTimestampTz(expires) <= GetCurrentTimestamp())
 			return false;
 	}
-	*doc = (struct varlena *) DatumGetPointer(dp_result(0, 1, &isnull));
-	return true;
+	*doc = result_document();
+	return *doc != NULL;
 }
 
 /* Raises CHECK_VIOLATION unless the condition is met by the item, or by {} if there is none. */
 static void
-condition_check(DpSingleTable *s, const char *call, const char *pk, const char *sk,
-				struct varlena *condition, struct varlena *doc)
+condition_check(const char *pk, const char *sk, struct varlena *condition, struct varlena *doc)
 {
 	static const uint8 nothing[] = {5, 0, 0, 0, 0};
 	DpValue		spec = dp_value_of_document(condition);
@@ -449,18 +443,28 @@ condition_check(DpSingleTable *s, const char *call, const char *pk, const char *
 	if (dp_filter_match(dp_filter_compile(&spec, DP_FILTER_DOCUMENT, NULL), &value))
 		return;
 	initStringInfo(&text);
-	dp_value_to_text(&text, &spec, DP_TEXT_RELAXED, 0);
-	if (text.len > 100)
-		strcpy(text.data + pg_mbcliplen(text.data, text.len, 97), "...");
+	dp_value_to_text(&text, &spec, DP_TEXT_RELAXED, -1);
 	ereport(ERROR,
 			(errcode(ERRCODE_CHECK_VIOLATION),
-			 errmsg("the condition of %s is not met", call),
-			 errdetail("The item (%s, %s) %s %s.", pk, sk, doc != NULL ? "does not match" : "is not there, and nothing does not match", text.data)));
+			 errmsg("the condition on the item (%s, %s) is not met", cut(pstrdup(pk), 100), cut(pstrdup(sk), 100)),
+			 doc != NULL ? errdetail("It does not match %s.", cut(text.data, 100)) :
+			 errdetail("It is not there, and nothing does not match %s.", cut(text.data, 100))));
 }
 
-/* Inserts an item, or replaces the one that is there.  NULL: there is one. */
-static struct varlena *
-item_insert(DpSingleTable *s, struct varlena *doc, bool replace)
+/* A text of at most so many bytes, the end of a longer one left out. */
+static char *
+cut(char *text, int most)
+{
+	int			len = strlen(text);
+
+	if (len > most)
+		strcpy(text + pg_mbcliplen(text, len, most - 3), "...");
+	return text;
+}
+
+/* Inserts an item, or replaces the one that is there.  False: there is one. */
+static bool
+item_insert(DpSingleTable *s, struct varlena *doc, bool replace, struct varlena **written)
 {
 	const void *id = replace ? &s->plan_put : &s->plan_insert;
 	SPIPlanPtr	plan = dp_plan(s->decl, id);
@@ -483,12 +487,12 @@ item_insert(DpSingleTable *s, struct varlena *doc, bool replace)
 		appendStringInfo(&sql, " RETURNING t.%s", column);
 		plan = dp_plan_make(s->decl, id, sql.data, 1, &type);
 	}
-	return run_write(s, plan, &value, NULL, SPI_OK_INSERT_RETURNING);
+	return run_write(s, plan, &value, NULL, SPI_OK_INSERT_RETURNING, written);
 }
 
-/* Writes another document into an item's row, and which entity it is of.  NULL: it has gone. */
-static struct varlena *
-item_update(DpSingleTable *s, const char *pk, const char *sk, struct varlena *doc, const char *entity)
+/* Writes another document into an item's row, and which entity it is of.  False: it has gone. */
+static bool
+item_update(DpSingleTable *s, const char *pk, const char *sk, struct varlena *doc, const char *entity, struct varlena **written)
 {
 	SPIPlanPtr	plan = dp_plan(s->decl, &s->plan_update);
 	Datum		values[4] = {CStringGetTextDatum(pk), CStringGetTextDatum(sk), PointerGetDatum(doc),
@@ -507,26 +511,41 @@ item_update(DpSingleTable *s, const char *pk, const char *sk, struct varlena *do
 						 column, column);
 		plan = dp_plan_make(s->decl, &s->plan_update, sql.data, 4, types);
 	}
-	return run_write(s, plan, values, entity != NULL ? "    " : "   n", SPI_OK_UPDATE_RETURNING);
+	return run_write(s, plan, values, entity != NULL ? "    " : "   n", SPI_OK_UPDATE_RETURNING, written);
 }
 
-/* Runs a statement that returns the document which was written. */
+/*
+ * Runs a statement that writes a row, and gives the document as it was written:
+ * NULL if a trigger of the user's has made it null.  False: no row was written.
+ */
+static bool
+run_write(DpSingleTable *s, SPIPlanPtr plan, Datum *values, const char *nulls, int expected, struct varlena **written)
+{
+	if (dp_run(s->decl, plan, values, nulls, DP_RUN_LOCK, 0, expected) == 0)
+		return false;
+	*written = result_document();
+	return true;
+}
+
+/* The document that a statement has returned first, or NULL. */
 static struct varlena *
-run_write(DpSingleTable *s, SPIPlanPtr plan, Datum *values, const char *nulls, int expected)
+result_document(void)
 {
 	bool		isnull;
+	Datum		value = dp_result(0, 1, &isnull);
 
-	if (dp_run(s->decl, plan, values, nulls, DP_RUN_LOCK, 0, expected) == 0)
-		return NULL;
-	return (struct varlena *) DatumGetPointer(dp_result(0, 1, &isnull));
+	return isnull ? NULL : (struct varlena *) DatumGetPointer(value);
 }
 
-/* A copy in the caller's context. */
+/* A copy in the caller's context; of NULL, NULL. */
 static struct varlena *
 take_out(struct varlena *doc, MemoryContext context)
 {
-	struct varlena *copy = MemoryContextAlloc(context, VARSIZE_ANY(doc));
+	struct varlena *copy;
 
+	if (doc == NULL)
+		return NULL;
+	copy = MemoryContextAlloc(context, VARSIZE_ANY(doc));
 	memcpy(copy, doc, VARSIZE_ANY(doc));
 	return copy;
 }

@@ -154,10 +154,15 @@ dp_single_table_query(PG_FUNCTION_ARGS)
 		{
 			MemoryContext old = MemoryContextSwitchTo(row);
 			struct varlena *doc = (struct varlena *) DatumGetPointer(dp_result(i, 1, &isnull));
-			DpValue		value = dp_value_of_document(doc);
-			struct varlena *projected = dp_projection_apply(projection, &value, NULL);
 
-			result = PointerGetDatum(projected != NULL ? projected : doc);
+			if (!isnull)
+			{
+				DpValue		value = dp_value_of_document(doc);
+				struct varlena *projected = dp_projection_apply(projection, &value, NULL);
+
+				doc = projected != NULL ? projected : doc;
+			}
+			result = PointerGetDatum(doc);
 			MemoryContextSwitchTo(old);
 		}
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &result, &isnull);

@@ -2,7 +2,7 @@
 -- their boundaries, who may do what, hostile names, and a seeded random run beside a plain model.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(169);
+SELECT plan(180);
 CREATE FUNCTION pg_temp.all_true(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE FUNCTION pg_temp.keys(rel regclass, pk text, b text DEFAULT NULL, btw text[] DEFAULT NULL, op text DEFAULT NULL, k text DEFAULT NULL, i int DEFAULT NULL, d bool DEFAULT false, n int DEFAULT NULL, a bson DEFAULT NULL) RETURNS text LANGUAGE sql AS
 $$ SELECT coalesce(string_agg(q ->> 'SK', ' '), '') FROM single_table_query(rel, pk, b, btw, op, k, i, d, n, a) q $$;
@@ -210,4 +210,43 @@ INSERT INTO r (doc) SELECT bson_build('PK', pk, 'SK', sk) FROM read_back;
 SELECT is_empty($$SELECT * FROM r JOIN read_back b USING (pk, sk) WHERE (r.doc ->> 'a', r.doc ->> 'b', r.doc ->> 'c') IS DISTINCT FROM (b.doc ->> 'a', b.doc ->> 'b', b.doc ->> 'c')$$, 'fields are read back from any key');
 SELECT pg_temp.all_true('the random run');
 DROP TABLE r CASCADE; DROP TABLE model, read_back;
+
+-- What the user's own triggers do to items: suppress them, empty them
+SELECT single_table_create('s', ttl_field => 'ttl') \g /dev/null
+SELECT single_table_entity('s', 'x', 'X#{a}', 'S') \g /dev/null
+CREATE FUNCTION pg_temp.suppress() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE FUNCTION pg_temp.empty() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.doc := NULL; RETURN NEW; END';
+CREATE TRIGGER mine BEFORE INSERT OR UPDATE ON s FOR EACH ROW EXECUTE FUNCTION pg_temp.suppress();
+SELECT throws_ok($$SELECT single_table_put('s', 'x', '{a: 1}')$$, '40001', NULL, 'an item that a trigger suppresses is not put');
+SELECT throws_ok($$SELECT single_table_put('s', 'x', '{a: 1}', '{}')$$, '40001', NULL, 'nor with a condition');
+DROP TRIGGER mine ON s;
+ALTER TABLE s ALTER doc DROP NOT NULL;
+CREATE TRIGGER zzz_mine BEFORE INSERT OR UPDATE ON s FOR EACH ROW EXECUTE FUNCTION pg_temp.empty();
+SELECT is(single_table_put('s', 'x', '{a: 1}')::text, NULL, 'an item that a trigger empties is null');
+SELECT is(single_table_put('s', 'x', '{a: 1}', '{}')::text, NULL, 'it is null to conditions, too');
+SELECT is(single_table_get('s', 'X#1', 'S')::text, NULL, 'and to who gets it');
+SELECT is((SELECT count(*) FROM single_table_query('s', 'X#1', fields => '{a: 1}') q WHERE q IS NULL), 1::bigint, 'and to queries');
+SELECT is(single_table_update('s', 'X#1', 'S', '{$set: {b: 1}}', upsert => true)::text, NULL, 'and to updates');
+SELECT is(single_table_delete('s', 'X#1', 'S')::text, NULL, 'it can be deleted');
+SELECT throws_ok($$SELECT single_table_purge('s', -1)$$, '22023', NULL, 'less than nothing is not purged');
+DROP TABLE s CASCADE;
+
+-- What is said of a condition: one line, not all of it, and the same wherever it stands
+SELECT single_table_create('s') \g /dev/null
+CREATE FUNCTION pg_temp.said(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  detail text;
+BEGIN
+  EXECUTE statement;
+  RETURN 'nothing';
+EXCEPTION WHEN check_violation THEN
+  GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
+  RETURN SQLERRM || ': ' || detail;
+END $$;
+SELECT is(pg_temp.said($$SELECT single_table_transact('s', '[{check: {PK: "a", SK: "b", condition: {c: 1, d: {$gt: 5}}}}]')$$),
+          'the condition on the item (a, b) is not met: It is not there, and nothing does not match {"c": 1, "d": {"$gt": 5}}.', 'of a check');
+SELECT single_table_put('s', NULL, bson_build('PK', repeat('ä', 100), 'SK', 'b'::text)) \g /dev/null
+SELECT is(pg_temp.said(format($$SELECT single_table_delete('s', %L, 'b', bson_build('c', %L::text))$$, repeat('ä', 100), repeat('x', 200))),
+          'the condition on the item (' || repeat('ä', 48) || '..., b) is not met: It does not match {"c": "' || repeat('x', 90) || '....', 'of a long one');
+DROP TABLE s CASCADE;
 SELECT * FROM finish();
