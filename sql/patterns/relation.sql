@@ -212,9 +212,9 @@ COMMENT ON FUNCTION _relation_parts(regclass, text) IS 'names and options of a r
 -- Edges that are wrong, of one side: key of the row, id that it names, whether that is there.
 CREATE FUNCTION _relation_wrong(key text, base text, doc text, field text, other text, other_doc text, other_key text, other_field text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT format('SELECT %s AS key, v AS id, o.%I IS NOT NULL AS present FROM %s AS b CROSS JOIN LATERAL @extschema@._relation_ids(b.%I, %L) AS v '
-                'LEFT JOIN %s AS o ON @extschema@.to_bson(o.%2$I) OPERATOR(@extschema@.=) v '
-                'WHERE NOT EXISTS (SELECT FROM @extschema@._relation_ids(o.%7$I, %8$L) AS w WHERE w OPERATOR(@extschema@.=) %1$s)',
+  SELECT format('SELECT %s AS key, v.id, o.%I IS NOT NULL AS present FROM %s AS b CROSS JOIN LATERAL @extschema@._relation_ids(b.%I, %L) AS v (id) '
+                'LEFT JOIN %s AS o ON @extschema@.to_bson(o.%2$I) OPERATOR(@extschema@.=) v.id '
+                'WHERE NOT EXISTS (SELECT FROM @extschema@._relation_ids(o.%7$I, %8$L) AS w (id) WHERE w.id OPERATOR(@extschema@.=) %1$s)',
                 $1, $7, $2, $3, $4, $5, $6, $8)
 $$;
 COMMENT ON FUNCTION _relation_wrong(text, text, text, text, text, text, text, text) IS 'SQL text: the ids in the arrays of one side that do not agree with the other';

@@ -92,17 +92,17 @@ BEGIN
              ELSE format('@extschema@.bson_unset(%s, ''_id'')', element) END;
 
   IF on_field IS NOT NULL THEN
-    -- children all of whose parents are there: "link" is the parent, "id" the child
-    links := format('SELECT c.*, %s AS id, v AS link, bool_and(p.id IS NOT NULL) OVER (PARTITION BY %s) AS complete FROM %s AS c '
-                    'CROSS JOIN LATERAL (SELECT DISTINCT u FROM @extschema@.bson_values(%s, %L) AS u) AS l (v) LEFT JOIN (SELECT %s AS id FROM %s AS p) AS p ON p.id OPERATOR(@extschema@.=) v '
-                    'WHERE @extschema@.bson_typeof(v) <> ''null''', r.child_key, r.child_keys, r.child_base, r.child_doc, on_field, r.parent_key, r.parent_base);
-    groups := format('SELECT c.link AS owner, @extschema@.bson_agg(%s ORDER BY c.id) AS elements, count(*) AS n, sum(@extschema@.bson_size(%1$s)::bigint + 8) AS bytes FROM links AS c WHERE c.complete GROUP BY c.link', element);
+    -- children all of whose parents are there: "link" is the parent, "id" the child. Columns of the tables may have any names.
+    links := format('SELECT %s AS element, %s AS id, l.v AS link, bool_and(p.id IS NOT NULL) OVER (PARTITION BY %s) AS complete FROM %s AS c '
+                    'CROSS JOIN LATERAL (SELECT DISTINCT u.v FROM @extschema@.bson_values(%s, %L) AS u (v)) AS l (v) LEFT JOIN (SELECT %s AS id FROM %s AS p) AS p ON p.id OPERATOR(@extschema@.=) l.v '
+                    'WHERE @extschema@.bson_typeof(l.v) <> ''null''', element, r.child_key, r.child_keys, r.child_base, r.child_doc, on_field, r.parent_key, r.parent_base);
+    groups := 'SELECT k.link AS owner, @extschema@.bson_agg(k.element ORDER BY k.id) AS elements, count(*) AS n, sum(@extschema@.bson_size(k.element)::bigint + 8) AS bytes FROM links AS k WHERE k.complete GROUP BY k.link';
   ELSE
-    PERFORM @extschema@._relation_refuse(format('SELECT %1$s AS key FROM %2$s AS p CROSS JOIN LATERAL @extschema@.bson_values(%3$s, %4$L) AS v WHERE @extschema@.bson_typeof(v) <> ''null'' AND NOT EXISTS (SELECT FROM %5$s AS c WHERE %6$s OPERATOR(@extschema@.=) v)',
+    PERFORM @extschema@._relation_refuse(format('SELECT %1$s AS key FROM %2$s AS p CROSS JOIN LATERAL @extschema@.bson_values(%3$s, %4$L) AS u (v) WHERE @extschema@.bson_typeof(u.v) <> ''null'' AND NOT EXISTS (SELECT FROM %5$s AS c WHERE %6$s OPERATOR(@extschema@.=) u.v)',
               r.parent_key, r.parent_base, r.parent_doc, into_field, r.child_base, r.child_key), '23503', format('documents of table %s name documents that table %s does not have', r.parent_base, r.child_base));
-    links := format('SELECT c.*, v.owner, v.n, %s AS id FROM (SELECT %s AS owner, u.v, u.n FROM %s AS p CROSS JOIN LATERAL @extschema@.bson_values(%s, %L) WITH ORDINALITY AS u (v, n)) AS v JOIN %s AS c ON %1$s OPERATOR(@extschema@.=) v.v',
-                    r.child_key, r.parent_key, r.parent_base, r.parent_doc, into_field, r.child_base);
-    groups := format('SELECT c.owner, @extschema@.bson_agg(%s ORDER BY c.n) AS elements, count(*) AS n, sum(@extschema@.bson_size(%1$s)::bigint + 8) AS bytes FROM links AS c GROUP BY c.owner', element);
+    links := format('SELECT %s AS element, v.owner, v.n, %s AS id FROM (SELECT %s AS owner, u.v, u.n FROM %s AS p CROSS JOIN LATERAL @extschema@.bson_values(%s, %L) WITH ORDINALITY AS u (v, n)) AS v JOIN %s AS c ON %2$s OPERATOR(@extschema@.=) v.v',
+                    element, r.child_key, r.parent_key, r.parent_base, r.parent_doc, into_field, r.child_base);
+    groups := 'SELECT k.owner, @extschema@.bson_agg(k.element ORDER BY k.n) AS elements, count(*) AS n, sum(@extschema@.bson_size(k.element)::bigint + 8) AS bytes FROM links AS k GROUP BY k.owner';
   END IF;
 
   -- what cannot be, found before anything is written
@@ -159,7 +159,8 @@ $$;
 COMMENT ON FUNCTION relation_link(regclass, text, text, text, text, boolean) IS
   'undoes relation_embed: moves the sub-documents in a field (an array of them, or one) of parent to child, which is created unless it exists; ids_in => ''child'': each gets the key of its document in on_field, and the field goes; '
   'ids_in => ''parent'': the field has their ids instead. The same _id in several documents is one document with an array of keys, with many_to_many (and with ids_in => ''parent''). Sub-documents without _id get a new one. '
-  'Returns how many documents were made. One statement; locks both tables against writers; errors 22023 for what is no document, 23505 with the ids of those that are there twice, 0A000 for keys of several columns';
+  'Returns how many documents were made. One statement; locks both tables against writers; errors 22023 for what is no document, 23505 with the ids of those that are there twice, '
+  '23503 where ids are in the parent and the child has other keys, 0A000 for keys of several columns';
 
 CREATE FUNCTION _relation_link(parent regclass, field text, child regclass, on_field text, ids_in text, many_to_many boolean) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -214,6 +215,11 @@ BEGIN
     CASE WHEN ids_in = 'child' THEN format('@extschema@.bson_unset(%1$s, %2$L) WHERE @extschema@.bson_exists(%1$s, %2$L)', r.parent_doc, field)
          ELSE format($q$@extschema@.bson_set(%1$s, %2$L, CASE @extschema@.bson_typeof(%1$s, %2$L) WHEN 'object' THEN i.ids OPERATOR(@extschema@.->) 0 ELSE i.ids END) FROM i WHERE i.owner OPERATOR(@extschema@.=) %3$s$q$,
                      r.parent_doc, field, r.parent_key) END) INTO done;
+  IF ids_in = 'parent' THEN
+    -- a table that exists may make keys of its own
+    PERFORM @extschema@._relation_refuse(format('SELECT u.v AS key FROM %s AS p CROSS JOIN LATERAL @extschema@.bson_values(%s, %L) AS u (v) WHERE @extschema@.bson_typeof(u.v) <> ''null'' AND NOT EXISTS (SELECT FROM %s AS c WHERE %s OPERATOR(@extschema@.=) u.v)',
+              r.parent_base, r.parent_doc, field, r.child_base, r.child_key), '23503', format('documents got other keys in table %s than their _id', r.child_base), 'Link them with ids_in => ''child'', or to a collection.');
+  END IF;
   RETURN done;
 END
 $$;
@@ -247,9 +253,9 @@ BEGIN
     RAISE EXCEPTION 'the primary key of a table has several columns' USING ERRCODE = 'feature_not_supported', DETAIL = 'A link is one value.';
   END IF;
   edges := CASE WHEN on_field IS NOT NULL
-    THEN format('SELECT DISTINCT v AS owner, @extschema@.to_bson(t.%I) AS id, @extschema@.bson_size(t.%I)::bigint AS bytes FROM %s AS t CROSS JOIN LATERAL @extschema@.bson_values(t.%2$I, %4$L) AS v WHERE @extschema@.bson_typeof(v) <> ''null''',
+    THEN format('SELECT DISTINCT u.v AS owner, @extschema@.to_bson(t.%I) AS id, @extschema@.bson_size(t.%I)::bigint AS bytes FROM %s AS t CROSS JOIN LATERAL @extschema@.bson_values(t.%2$I, %4$L) AS u (v) WHERE @extschema@.bson_typeof(u.v) <> ''null''',
                 c.keys[1], c.doc, c.base, on_field)
-    ELSE format('SELECT DISTINCT @extschema@.to_bson(q.%I) AS owner, v AS id, @extschema@.bson_size(t.%I)::bigint AS bytes FROM %s AS q CROSS JOIN LATERAL @extschema@.bson_values(q.%I, %L) AS v JOIN %s AS t ON @extschema@.to_bson(t.%I) OPERATOR(@extschema@.=) v',
+    ELSE format('SELECT DISTINCT @extschema@.to_bson(q.%I) AS owner, u.v AS id, @extschema@.bson_size(t.%I)::bigint AS bytes FROM %s AS q CROSS JOIN LATERAL @extschema@.bson_values(q.%I, %L) AS u (v) JOIN %s AS t ON @extschema@.to_bson(t.%I) OPERATOR(@extschema@.=) u.v',
                 p.keys[1], c.doc, p.base, p.doc, ids_field, c.base, c.keys[1]) END;
   EXECUTE format($q$
     WITH edge AS MATERIALIZED (%1$s), many AS (SELECT e.owner, count(*) AS n, sum(e.bytes + 8) AS bytes FROM edge AS e GROUP BY e.owner),

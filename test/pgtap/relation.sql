@@ -1,7 +1,7 @@
 -- The contract of relationships: what is refused, what every option does, what every kind of write does.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(95);
+SELECT plan(97);
 
 CREATE FUNCTION pg_temp.all_true(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 
@@ -189,4 +189,11 @@ SELECT bag_eq($$SELECT _id::int, v::int FROM a CROSS JOIN LATERAL bson_values(do
 SELECT ok(count(*) > 10, 'there is something to compare') FROM pairs;
 SELECT pg_temp.all_true('random run');
 DROP TABLE a, b CASCADE; DROP TABLE pairs, friends; DROP FUNCTION random_run(int, float8);
+
+-- A child that makes keys of its own cannot be named by the _id of its documents
+CREATE TABLE p (id int PRIMARY KEY, doc bson); CREATE TABLE c (id serial PRIMARY KEY, doc bson);
+INSERT INTO p VALUES (1, '{cs: [{_id: 70, x: 1}]}');
+SELECT throws_ok($$SELECT relation_link('p', 'cs', 'c', ids_in => 'parent')$$, '23503', NULL, 'ids that are no keys of the child are refused');
+SELECT is(doc::text, '{"cs": [{"_id": 70, "x": 1}]}', 'and nothing is moved') FROM p;
+DROP TABLE p, c;
 SELECT * FROM finish();
