@@ -369,21 +369,33 @@ dp_kv_score_of(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(score);
 }
 
-/* The declaration's paths, compiled once. */
+/*
+ * The declaration's paths, compiled once.  Raises INVALID_PARAMETER_VALUE:
+ * anybody can make a trigger with any argument on his own table.
+ */
 static pg_noinline Leaderboard *
 leaderboard(DpDecl *decl)
 {
 	Leaderboard *b = decl->state;
 	MemoryContext old;
+	char	   *space;
+	char	   *key;
 
 	if (b != NULL)
 		return b;
 	old = MemoryContextSwitchTo(decl->context);
 	b = palloc0(sizeof(Leaderboard));
-	b->space = cstring_to_text(dp_decl_text(decl, "space"));
-	b->key = cstring_to_text(dp_decl_text(decl, "key"));
+	space = dp_decl_text(decl, "space");
+	key = dp_decl_text(decl, "key");
 	b->score = dp_decl_path(decl, "score_path");
 	b->member = dp_decl_path(decl, "member_path");
+	if (space == NULL || key == NULL || b->score == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the board \"%s\" of table %s is not declared as kv_leaderboard() does",
+						decl->name, dp_relation_name(decl->target))));
+	b->space = cstring_to_text(space);
+	b->key = cstring_to_text(key);
 	MemoryContextSwitchTo(old);
 	decl->state = b;
 	return b;

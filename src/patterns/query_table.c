@@ -85,6 +85,12 @@ dp_query_table(DpDecl *decl)
 	dp_iter_init_value(&iter, &partition);
 	while (dp_iter_next(&iter, &element) && element.value.type == DP_TYPE_STRING)
 		q->columns[n++].name = pstrdup(DP_STRING_DATA(&element.value));
+
+	/* anybody can make a trigger with any argument on his own table */
+	if (n == 0 || n != q->npartition || q->nplace + decl->nkeys > INDEX_MAX_KEYS)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the declaration of the query table \"%s\" is not as query_table_create() makes it", decl->name)));
 	dp_iter_init_value(&iter, &clustering);
 	while (dp_iter_next(&iter, &element))
 	{
