@@ -173,7 +173,8 @@ BEGIN
     o := @extschema@.bson_set(o, 'second_pair', @extschema@._derive_create_queue(rel, 'computed', name));
   END IF;
   IF @extschema@.bson_exists(changes, 'fields') THEN
-    -- fields that are no longer computed go away
+    -- fields that are no longer computed go away; until the trigger is made anew below it does not fire
+    PERFORM @extschema@._computed_create_triggers(rel, @extschema@.bson_set(p.options, 'mode', 'on_read'::text));
     PERFORM @extschema@._computed_strip_all(rel, p.options, true);
   END IF;
   PERFORM @extschema@._computed_create_triggers(rel, o);
@@ -188,20 +189,17 @@ END
 $$;
 COMMENT ON FUNCTION _computed_alter(regclass, text, bson) IS 'pattern_alter of the computed pattern';
 
--- Takes the fields, or their state only, out of all documents.
+-- Takes the fields, or their state only, out of all documents.  The pattern's own trigger, which would put them back, is not there
+-- or does not fire; others see the writes as any.
 CREATE FUNCTION _computed_strip_all(rel regclass, options bson, fields boolean) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   doc text := (SELECT t.doc FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) t);
   done bigint;
-  maintain text := current_setting('docpatterns.maintain');
 BEGIN
-  -- the pattern's own trigger would put them back
-  PERFORM set_config('docpatterns.maintain', 'off', true);
   EXECUTE format('UPDATE %1$s SET %2$I = @extschema@._computed_strip(%2$I, $1, $2) '
                  'WHERE %2$I IS NOT NULL AND @extschema@._computed_strip(%2$I, $1, $2)::bytea <> %2$I::bytea', rel, doc) USING options, fields;
   GET DIAGNOSTICS done = ROW_COUNT;
-  PERFORM set_config('docpatterns.maintain', maintain, true);
   RETURN done;
 END
 $$;
