@@ -314,13 +314,17 @@ END
 $$;
 COMMENT ON FUNCTION _single_collection_view(regclass, text, bson) IS 'single_collection_view of a declaration';
 
+-- Others can make views that look like ours, but none before there is one that belongs to the table's owner.
 CREATE FUNCTION _single_collection_views(rel regclass, name text) RETURNS SETOF regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT DISTINCT v.oid::regclass
-  FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
-  WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
-    AND 'security_invoker=true' = ANY (v.reloptions) AND obj_description(v.oid, 'pg_class') LIKE 'made for the single_collection pattern "%'
-    AND ($2 IS NULL OR obj_description(v.oid, 'pg_class') = @extschema@._derive_index_line('single_collection', $2))
+  WITH found AS (
+    SELECT DISTINCT v.oid, v.relowner
+    FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
+    WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
+      AND 'security_invoker=true' = ANY (v.reloptions) AND obj_description(v.oid, 'pg_class') LIKE 'made for the single_collection pattern "%'
+      AND ($2 IS NULL OR obj_description(v.oid, 'pg_class') = @extschema@._derive_index_line('single_collection', $2)))
+  SELECT f.oid::regclass FROM found f
+  WHERE f.relowner = (SELECT o.relowner FROM found o ORDER BY o.relowner = (SELECT c.relowner FROM pg_class c WHERE c.oid = $1) DESC, o.oid LIMIT 1)
 $$;
 COMMENT ON FUNCTION _single_collection_views(regclass, text) IS 'the views of the types of a single collection, or of all of a table';
 

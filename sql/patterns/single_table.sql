@@ -205,16 +205,29 @@ COMMENT ON FUNCTION _single_table_view(regclass, text, text) IS 'makes the view 
 -- A view of ours shows one entity of the table, and its column says by default which.
 CREATE FUNCTION _single_table_views(rel regclass, OUT view regclass, OUT entity text) RETURNS SETOF record
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT DISTINCT v.oid::regclass, e.key
+  SELECT DISTINCT ON (e.key) v.oid::regclass, e.key
   FROM @extschema@.bson_each((@extschema@._single_table_options($1) OPERATOR(@extschema@.->) 'entities'::text)::@extschema@.bson) AS e
     CROSS JOIN pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
     JOIN pg_attribute a ON a.attrelid = v.oid AND a.attname = 'entity' JOIN pg_attrdef f ON f.adrelid = v.oid AND f.adnum = a.attnum
   WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
-    AND v.relowner = (SELECT c.relowner FROM pg_class c WHERE c.oid = $1)
     AND 'security_invoker=true' = ANY (v.reloptions) AND 'check_option=local' = ANY (v.reloptions)
     AND pg_get_expr(f.adbin, f.adrelid) = quote_literal(e.key) || '::text'
+  ORDER BY e.key, v.relowner = (SELECT c.relowner FROM pg_class c WHERE c.oid = $1) DESC, v.oid
 $$;
 COMMENT ON FUNCTION _single_table_views(regclass) IS 'the views of a single table''s entities, whatever they are called now';
+
+CREATE FUNCTION _single_table_follow_owner(rel regclass) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  v record;
+BEGIN
+  FOR v IN SELECT w.view, c.relowner FROM @extschema@._pattern_declarations(rel) d CROSS JOIN @extschema@._single_table_views(d.rel) w JOIN pg_class c ON c.oid = d.rel
+           WHERE d.pattern = 'single_table' LOOP
+    EXECUTE format('ALTER VIEW %s OWNER TO %s', v.view, v.relowner::regrole);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _single_table_follow_owner(regclass) IS 'gives the views of entities to the owner of the table, who is a new one';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 

@@ -493,6 +493,7 @@ owner_follow(Oid relid)
 		call_with("_computed_follow_owner", relid);
 		call_with("_polymorphic_follow_owner", relid);
 		call_with("_single_collection_follow_owner", relid);
+		call_with("_single_table_follow_owner", relid);
 		call_with("_schema_versioning_follow_owner", relid);
 		call_with("_versioning_follow_owner", relid);
 	}

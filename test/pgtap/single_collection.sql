@@ -1,7 +1,7 @@
 -- The contract of the single collection pattern: what is refused, what every option does, what every kind of write does.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(140);
+SELECT plan(142);
 
 CREATE FUNCTION pg_temp.all_true(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE FUNCTION pg_temp.ids(query text) RETURNS text LANGUAGE plpgsql AS $$
@@ -146,6 +146,11 @@ SELECT is((SELECT count(*) FROM single_collection_get('plain', 'x''y')), 3::bigi
 SELECT is(tableowner::text, 'sc_writer', 'the view follows to a new owner') FROM (SELECT viewowner AS tableowner FROM pg_views WHERE viewname = 'T "t%s_re''v') v;
 SELECT throws_ok('DELETE FROM plain WHERE "K k" = 1', '23503', NULL, 'and kept');
 SELECT pg_temp.all_true('renamed');
+-- a view that looks like ours
+CREATE ROLE sc_other; GRANT CREATE ON SCHEMA public TO sc_other; GRANT USAGE ON SCHEMA "o'S.c" TO sc_other; SET ROLE sc_other; CREATE VIEW fake WITH (security_invoker = true) AS SELECT d FROM plain;
+DO $$ BEGIN EXECUTE format('COMMENT ON VIEW fake IS %L', (SELECT obj_description('"o''S.c"."T ""t%s_re''v"'::regclass))); END $$; RESET ROLE;
+SET ROLE sc_writer; SELECT lives_ok($$SELECT pattern_disable('plain')$$, 'the owner ends the pattern'); RESET ROLE; SELECT has_view('fake', 'and leaves the views of others');
+DROP VIEW fake; DROP OWNED BY sc_other; DROP ROLE sc_other;
 DROP TABLE plain CASCADE; DROP SCHEMA "o'S.c" CASCADE; DROP OWNED BY sc_writer; DROP ROLE sc_writer;
 
 -- Partitions

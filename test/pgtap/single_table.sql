@@ -2,7 +2,7 @@
 -- their boundaries, who may do what, hostile names, and a seeded random run beside a plain model.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(180);
+SELECT plan(183);
 CREATE FUNCTION pg_temp.all_true(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE FUNCTION pg_temp.keys(rel regclass, pk text, b text DEFAULT NULL, btw text[] DEFAULT NULL, op text DEFAULT NULL, k text DEFAULT NULL, i int DEFAULT NULL, d bool DEFAULT false, n int DEFAULT NULL, a bson DEFAULT NULL) RETURNS text LANGUAGE sql AS
 $$ SELECT coalesce(string_agg(q ->> 'SK', ' '), '') FROM single_table_query(rel, pk, b, btw, op, k, i, d, n, a) q $$;
@@ -148,7 +148,12 @@ DROP TABLE "T t'"; DROP SCHEMA "W eird"";";
 
 -- Who may do what
 CREATE ROLE single_table_owner; CREATE ROLE single_table_user;
+SELECT ok(count(*) > 0, 'there are views of entities') FROM _single_table_views('t');
+CREATE SCHEMA somebody AUTHORIZATION single_table_user; SET ROLE single_table_user;
+CREATE VIEW somebody.user_2 WITH (security_invoker = true) AS SELECT t.pk, t.sk, t.entity, t.doc FROM t WHERE t.entity = 'user' WITH LOCAL CHECK OPTION; ALTER VIEW somebody.user_2 ALTER COLUMN entity SET DEFAULT 'user'; RESET ROLE;
 ALTER TABLE t OWNER TO single_table_owner;
+SELECT is_empty($$SELECT v.view FROM _single_table_views('t') v JOIN pg_class c ON c.oid = v.view WHERE c.relowner <> 'single_table_owner'::regrole$$, 'they follow to a new owner');
+SELECT is((SELECT viewowner::text FROM pg_views WHERE schemaname = 'somebody'), 'single_table_user', 'one that somebody else has made like them does not');
 INSERT INTO t (doc) VALUES ('{entity: "user", id: 1, of: "single_table_user"}'), ('{entity: "user", id: 2, of: "somebody"}');
 SET ROLE single_table_user;
 SELECT throws_ok(c, '42501', NULL, c) FROM unnest(ARRAY[$$SELECT single_table_get('t', 'USER#1', 'PROFILE')$$, $$SELECT single_table_query('t', 'USER#1')$$, $$SELECT single_table_put('t', 'user', '{id: 3}')$$, $$SELECT single_table_delete('t', 'USER#1', 'PROFILE')$$,
@@ -164,7 +169,7 @@ SELECT ok(single_table_get('t', 'USER#2', 'PROFILE') IS NULL AND single_table_ge
 SELECT throws_ok($$SELECT single_table_put('t', 'user', '{id: 2, of: "single_table_user"}')$$, '42501', NULL, 'also for who puts');
 SELECT lives_ok($$SELECT single_table_put('t', 'user', '{id: 4, of: "single_table_user"}', condition => '{PK: {$exists: false}}')$$, 'what is granted works');
 RESET ROLE;
-DROP TABLE t CASCADE; DROP TABLE plain;
+DROP TABLE t CASCADE; DROP TABLE plain; DROP SCHEMA somebody;
 DROP ROLE single_table_owner; DROP ROLE single_table_user;
 
 -- A seeded random run beside a plain model
