@@ -358,7 +358,10 @@ partition_joined(Oid relid, bool attached)
 		return;
 	call_with("_pattern_join_partition", relid);
 	if (attached)
+	{
 		dp_versioning_partition(llast_oid(ancestors), relid, true);
+		dp_kv_leaderboard_partition(llast_oid(ancestors));
+	}
 	if (attached && dp_feeds(llast_oid(ancestors)) != NIL)
 		dp_changed_partition(llast_oid(ancestors), relid, true);
 }
@@ -369,13 +372,17 @@ partition_joined(Oid relid, bool attached)
 static void
 partition_left(Oid table, Oid partition)
 {
+	Oid			top;
+
 	if (!OidIsValid(table) || !OidIsValid(partition))
 		return;
 	CommandCounterIncrement();
 	if (!has_own(table) && !has_own(partition))
 		return;
 	call_with("_pattern_leave_partition", partition);
-	dp_versioning_partition(get_partition_ancestors(table) == NIL ? table : llast_oid(get_partition_ancestors(table)), partition, false);
+	top = get_partition_ancestors(table) == NIL ? table : llast_oid(get_partition_ancestors(table));
+	dp_versioning_partition(top, partition, false);
+	dp_kv_leaderboard_partition(top);
 	if (dp_feeds(table) != NIL)
 		dp_changed_partition(table, partition, false);
 }

@@ -286,6 +286,9 @@ extern int64 dp_kv_leaderboard_make(struct DpDecl *decl);
 /* Records that the triggers of a table's boards go with their spaces. */
 extern void dp_kv_leaderboard_depend(Oid relid);
 
+/* A partition of the table has come or gone: its boards are made anew. */
+extern void dp_kv_leaderboard_partition(Oid relid);
+
 /* The table keys of the space that a board's options name; InvalidOid if there is none. */
 extern Oid	dp_kv_board_keys(struct varlena *options);
 

@@ -54,6 +54,7 @@ static struct varlena *score_of(const DpValue *value);
 static void row_changed(DpDecl *decl, Leaderboard *b, TriggerData *trigdata);
 static void statement_begins(DpDecl *decl, Leaderboard *b);
 static void emptied(DpDecl *decl, Leaderboard *b);
+static pg_noinline void made_anew(DpDecl *decl);
 
 /*
  * kv_leaderboard_trigger(): after each row; before statements that write, and
@@ -243,6 +244,39 @@ dp_kv_leaderboard_make(DpDecl *decl)
 	dp_kv_end(&call);
 	MemoryContextDelete(scratch);
 	return n;
+}
+
+/* Raises UNIQUE_VIOLATION if a member comes that is on the board already. */
+void
+dp_kv_leaderboard_partition(Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, dp_decls(relid))
+	{
+		DpDecl	   *decl = lfirst(lc);
+
+		if (strcmp(decl->pattern, "kv_leaderboard") == 0 && dp_decl_maintained(decl) &&
+			OidIsValid(dp_kv_board_keys(decl->options)))
+			made_anew(decl);
+	}
+}
+
+static pg_noinline void
+made_anew(DpDecl *decl)
+{
+	DpActing	saved;
+
+	dp_act_as(decl->owner, &saved);
+	PG_TRY();
+	{
+		(void) dp_kv_leaderboard_make(decl);
+	}
+	PG_FINALLY();
+	{
+		dp_act_end(&saved);
+	}
+	PG_END_TRY();
 }
 
 Oid

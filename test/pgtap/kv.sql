@@ -2,7 +2,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 \pset fieldsep '\n'
-SELECT plan(383);
+SELECT plan(387);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE FUNCTION pg_temp.members(key text) RETURNS text LANGUAGE sql AS $$ SELECT string_agg(concat(member::text, '=', score::text), ' ' ORDER BY o) FROM kv_zrange('k', key, 0, -1) WITH ORDINALITY AS z(member, score, o) $$;
 
@@ -168,6 +168,8 @@ CREATE TABLE parted (id int PRIMARY KEY, doc bson) PARTITION BY RANGE (id); CREA
 SELECT is(kv_leaderboard('k', 'parted', 'parted', 'score'), 'parted', 'of a partitioned table'); INSERT INTO parted SELECT i, bson_build('score', i) FROM generate_series(1, 150) i; UPDATE parted SET id = id + 180 WHERE id < 20; DELETE FROM parted2 WHERE id > 140;
 SELECT pg_temp.true_everywhere('partitions'), is(kv_zcard('k', 'parted'), (SELECT count(*) FROM parted), 'all are on it');
 TRUNCATE parted2; SELECT pg_temp.true_everywhere('a partition is truncated'); INSERT INTO parted1 VALUES (99, '{score: 1}') ON CONFLICT (id) DO UPDATE SET doc = EXCLUDED.doc; SELECT pg_temp.true_everywhere('a partition is written to');
+ALTER TABLE parted DETACH PARTITION parted1; SELECT pg_temp.true_everywhere('a partition goes'); UPDATE parted1 SET doc = bson_set(doc, 'score', 3); SELECT is(kv_zcard('k', 'parted'), 0::bigint, 'with its documents');
+ALTER TABLE parted ATTACH PARTITION parted1 FOR VALUES FROM (0) TO (100); SELECT pg_temp.true_everywhere('and comes back'); UPDATE parted1 SET doc = bson_set(doc, 'score', id); DELETE FROM parted WHERE id = 50; SELECT pg_temp.true_everywhere('and is followed');
 -- a space that gets another name
 ALTER SCHEMA k RENAME TO "k' %s"; UPDATE parted SET doc = bson_set(doc, 'score', 7) WHERE id < 50; INSERT INTO parted2 VALUES (120, '{score: 1}');
 SELECT is(kv_zcard('k'' %s', 'parted'), (SELECT count(*) FROM parted), 'boards follow their space'), pg_temp.true_everywhere('renamed'); ALTER SCHEMA "k' %s" RENAME TO k;
