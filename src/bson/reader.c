@@ -210,7 +210,8 @@ dp_value_to_varlena(const DpValue *value)
 
 	SET_VARSIZE(result, VARHDRSZ + 1 + value->len);
 	p[0] = value->type;
-	memcpy(p + 1, value->data, value->len);
+	if (value->len > 0)			/* null may have no data at all */
+		memcpy(p + 1, value->data, value->len);
 	return result;
 }
 
