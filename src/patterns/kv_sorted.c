@@ -548,6 +548,8 @@ store(FunctionCallInfo fcinfo, bool all)
 static void
 store_read(KvCall *call, Datum key, struct varlena *weight, int place, Scored **list, int64 *n, int64 *room)
 {
+	/* what is read and not written is as the transaction sees it */
+	Snapshot	snapshot = IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : call->snapshot;
 	KvTable		table;
 	KvScan		scan;
 	DpValue		factor;
@@ -555,14 +557,17 @@ store_read(KvCall *call, Datum key, struct varlena *weight, int place, Scored **
 	if (weight != NULL)
 		factor = dp_value_of_varlena(weight);
 	call->key = key;
-	table = dp_kv_key_type(call, call->snapshot);
+	table = dp_kv_key_type(call, snapshot);
 	if (table == KV_KEYS)
 		return;
 	if (table == KV_HASHES)
+	{
 		(void) dp_kv_key_read(call, KV_SCORES);	/* raises the error */
+		dp_kv_lost();			/* it is no hash any more */
+	}
 	if (table == KV_SETS)
 		dp_kv_rights(call, KV_SETS, ACL_SELECT);
-	dp_kv_scan(&scan, call, table, false, call->snapshot);
+	dp_kv_scan(&scan, call, table, false, snapshot);
 	while (dp_kv_scan_next(&scan, ForwardScanDirection))
 	{
 		Scored	   *one;
