@@ -723,3 +723,24 @@ path_blocked(const DpPath *path, int step, uint8 type)
 			 errdetail("Part %d of the path, \"%s\", meets a value of type %s.",
 					   step + 1, path->steps[step].name, dp_type_name(type))));
 }
+
+bool
+dp_path_blocked(const uint8 *doc, uint32 size, const DpPath *path, int *step, uint8 *type)
+{
+	DpValue		at = {doc, size, DP_TYPE_DOCUMENT};
+
+	for (*step = 0; *step < path->nsteps; (*step)++)
+	{
+		const uint8 *element;
+		DpValue		next;
+
+		*type = at.type;
+		if (!dp_type_is_container(at.type) ||
+			(at.type == DP_TYPE_ARRAY && !path->steps[*step].is_index))
+			return true;
+		if (!dp_step_find(&at, &path->steps[*step], &element, &next))
+			return false;
+		at = next;
+	}
+	return false;
+}

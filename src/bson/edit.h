@@ -73,4 +73,11 @@ extern struct varlena *dp_array_remove(const DpValue *array, int64 position);
 /* Raises PROGRAM_LIMIT_EXCEEDED if the value may not stand inside that many containers. */
 extern void dp_check_depth(int parents, const DpValue *value);
 
+/*
+ * Whether what a document has stands in the way of a path, so that
+ * dp_document_set() would refuse it: *step is the part of the path that meets
+ * it, *type what it is.
+ */
+extern bool dp_path_blocked(const uint8 *doc, uint32 size, const DpPath *path, int *step, uint8 *type);
+
 #endif							/* DP_BSON_EDIT_H */

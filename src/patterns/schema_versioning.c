@@ -124,6 +124,8 @@ version_before(SchemaVersioning *s, TriggerData *trigdata)
 				 errmsg("a document of table %s has version %d, which is newer than the current one",
 						dp_relation_name(s->decl->target), s->versions->versions[at]),
 				 errdetail("Field \"%s\"; the current version is %d.", s->versions->field_text, s->current)));
+	if (absent && s->versions->field->nsteps > 1)
+		dp_versions_check_place(s->versions, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc));
 	if (at == s->at || !s->upgrade)
 	{
 		if (s->schemas[at] != NULL)

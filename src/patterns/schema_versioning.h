@@ -107,6 +107,9 @@ extern struct varlena *dp_versions_move(DpVersions *v, struct varlena *doc, int 
 /* The document with that version written into it, unless it says so already. */
 extern struct varlena *dp_versions_mark(DpVersions *v, struct varlena *doc, int at);
 
+/* Raises CHECK_VIOLATION if a document has something in the way of the field with the version. */
+extern void dp_versions_check_place(const DpVersions *v, struct varlena *doc);
+
 /* Raises CHECK_VIOLATION: the document's version is not known, or none. */
 extern void dp_versions_unknown(DpVersions *v, Datum doc, const char *place) pg_attribute_noreturn();
 

@@ -654,7 +654,22 @@ dp_versions_mark(DpVersions *v, struct varlena *doc, int at)
 		return doc;
 	if (!present && v->field->nsteps == 1)
 		return field_insert(v, doc, &v->written[at]);
+	dp_versions_check_place(v, doc);
 	return dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), v->field, &v->written[at]);
+}
+
+void
+dp_versions_check_place(const DpVersions *v, struct varlena *doc)
+{
+	int			step;
+	uint8		type;
+
+	if (v->field->nsteps > 1 && dp_path_blocked(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), v->field, &step, &type))
+		ereport(ERROR,
+				(errcode(ERRCODE_CHECK_VIOLATION),
+				 errmsg("a document has no place for its version"),
+				 errdetail("Part %d of the path \"%s\", \"%s\", meets a value of type %s.", step + 1,
+						   v->field_text, v->field->steps[step].name, dp_type_name(type))));
 }
 
 /* A new document with the field behind _id, or first. */

@@ -77,6 +77,7 @@ static Correction *correction_of(Versioning *v, const DpKey *key);
 static void all_deleted(Versioning *v, Relation rel);
 static void trim(Versioning *v, const DpKey *key, int64 revision);
 static void check_number(int64 revision);
+static void check_place(Versioning *v, struct varlena *doc);
 
 /*
  * versioning_trigger(): the triggers of the pattern on its table.
@@ -284,12 +285,28 @@ dp_versioning_number(Versioning *v, struct varlena *doc, int64 *revision)
 	return true;
 }
 
+/* Raises CHECK_VIOLATION if a document has something in the way of the number. */
+static void
+check_place(Versioning *v, struct varlena *doc)
+{
+	int			step;
+	uint8		type;
+
+	if (v->field->nsteps > 1 && dp_path_blocked(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), v->field, &step, &type))
+		ereport(ERROR,
+				(errcode(ERRCODE_CHECK_VIOLATION),
+				 errmsg("a document of table %s has no place for its revision", dp_relation_name(v->decl->target)),
+				 errdetail("Part %d of the path \"%s\", \"%s\", meets a value of type %s.", step + 1,
+						   dp_decl_text(v->decl, "revision_field"), v->field->steps[step].name, dp_type_name(type))));
+}
+
 struct varlena *
 dp_versioning_with_number(Versioning *v, struct varlena *doc, int64 revision, struct varlena *like)
 {
 	DpValue		value;
 	uint8		bytes[8];
 
+	check_place(v, doc);
 	if (like == NULL || !dp_path_find(DP_DOC_DATA(like), DP_DOC_SIZE(like), v->field, &value))
 		value.type = DP_TYPE_INT32;
 	if (value.type == DP_TYPE_DOUBLE && revision < (INT64CONST(1) << 53))
@@ -494,6 +511,8 @@ after_insert(Versioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key)
 	if (doc == NULL)
 		return;
 	has_number = dp_versioning_number(v, doc, &given);
+	if (!has_number)
+		check_place(v, doc);
 	if (is_superseded(tuple))
 	{
 		DpRevisionStore store;

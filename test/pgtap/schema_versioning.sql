@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 \pset fieldsep '\n'
-SELECT plan(272);
+SELECT plan(277);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE SCHEMA sv;
 SET search_path = sv, public;
@@ -516,6 +516,15 @@ SELECT pattern_alter('x', 'schema_version', '{current: 2}') \g /dev/null
 CALL schema_versioning_migrate('x', batch => 100);
 \set ON_ERROR_STOP on
 SELECT results_eq('SELECT state, key::int, part BETWEEN 0.4 AND 0.6 FROM schema_versioning_progress WHERE rel = ''x''::regclass', $$VALUES ('stopped', 1000, true)$$, 'a migration that stops in the second of two partitions is half done');
+DROP TABLE x CASCADE;
+-- A version that cannot be written
+CREATE TABLE x (id int PRIMARY KEY, doc bson);
+SELECT schema_versioning_enable('x', field => 'm.v', write => 'accept') \g /dev/null
+SELECT schema_versioning_step('x', 1, 2, up_update => '{"$set": {"a": 1}}') \g /dev/null
+SELECT throws_ok(format('INSERT INTO x VALUES (1, %L)', doc), '23514', NULL, 'no place for the version in ' || doc) FROM (VALUES ('{m: 5}'), ('{m: [{v: 2}]}'), ('{m: null}')) AS v (doc);
+INSERT INTO x VALUES (1, '{m: {}}'), (2, '{}');
+SELECT results_eq('SELECT (x_as_v2(doc) -> ''m.v'')::int FROM x', '{2,2}'::int[], 'there is in others');
+SELECT throws_ok($$SELECT x_as_v2('{m: 5}')$$, '23514', NULL, 'nor in one that is only looked at');
 DROP TABLE x CASCADE;
 DROP SCHEMA sv CASCADE;
 DROP ROLE sv_owner, sv_writer, sv_reader;

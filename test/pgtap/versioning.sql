@@ -3,7 +3,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(149);
+SELECT plan(156);
 CREATE SCHEMA vt;
 SET search_path = vt, public;
 CREATE ROLE vt_reader;
@@ -354,4 +354,13 @@ SELECT is(count(*), 0::bigint, 'nothing is left of a table that was dropped') FR
 DROP SCHEMA vt CASCADE;
 DROP ROLE vt_reader, vt_writer, vt_owner;
 \o
+-- A number that cannot be written is refused at once, not when the document is changed next
+CREATE TABLE x (id int PRIMARY KEY, doc bson);
+SELECT versioning_enable('x', revision_field => 'meta.rev') \g /dev/null
+SELECT throws_ok(format('INSERT INTO x VALUES (1, %L)', doc), '23514', NULL, 'no place for the revision in ' || doc) FROM (VALUES ('{meta: 5}'), ('{meta: null}'), ('{meta: []}'), ('{meta: {rev: {}}}')) AS v (doc);
+INSERT INTO x VALUES (1, '{meta: {}}'), (2, '{}');
+SELECT throws_ok($$UPDATE x SET doc = '{meta: "a", b: 1}'$$, '23514', NULL, 'nor by a change');
+SELECT lives_ok($$UPDATE x SET doc = bson_set(doc, 'b', 1)$$, 'there is in others');
+SELECT results_eq('SELECT (doc -> ''meta.rev'')::int FROM x', '{2,2}'::int[], 'and it is written');
+DROP TABLE x CASCADE;
 SELECT * FROM finish();
