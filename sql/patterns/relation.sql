@@ -212,9 +212,11 @@ COMMENT ON FUNCTION _relation_parts(regclass, text) IS 'names and options of a r
 -- Edges that are wrong, of one side: key of the row, id that it names, whether that is there.
 CREATE FUNCTION _relation_wrong(key text, base text, doc text, field text, other text, other_doc text, other_key text, other_field text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT format('SELECT %s AS key, v.id, o.%I IS NOT NULL AS present FROM %s AS b CROSS JOIN LATERAL @extschema@._relation_ids(b.%I, %L) AS v (id) '
-                'LEFT JOIN %s AS o ON @extschema@.to_bson(o.%2$I) OPERATOR(@extschema@.=) v.id '
-                'WHERE NOT EXISTS (SELECT FROM @extschema@._relation_ids(o.%7$I, %8$L) AS w (id) WHERE w.id OPERATOR(@extschema@.=) %1$s)',
+  -- the edges of the other side are hashed, not looked for in its arrays again and again
+  SELECT format('SELECT %1$s AS key, v.id, o.%2$I IS NOT NULL AS present FROM %3$s AS b CROSS JOIN LATERAL @extschema@._relation_ids(b.%4$I, %5$L) AS v (id) '
+                'LEFT JOIN %6$s AS o ON @extschema@.to_bson(o.%2$I) OPERATOR(@extschema@.=) v.id '
+                'WHERE NOT EXISTS (SELECT FROM (SELECT @extschema@.to_bson(x.%2$I) AS key, w.id FROM %6$s AS x CROSS JOIN LATERAL @extschema@._relation_ids(x.%7$I, %8$L) AS w (id)) AS y '
+                'WHERE y.key OPERATOR(@extschema@.=) v.id AND y.id OPERATOR(@extschema@.=) %1$s)',
                 $1, $7, $2, $3, $4, $5, $6, $8)
 $$;
 COMMENT ON FUNCTION _relation_wrong(text, text, text, text, text, text, text, text) IS 'SQL text: the ids in the arrays of one side that do not agree with the other';
