@@ -153,7 +153,7 @@ work() {
       if (w == 13) return up("products", (r(2) == 1 ? "addToSet" : "pull"), "wished_by", customer(), p())
       if (w == 14) return "SELECT reference_refresh($$orders$$), computed_refresh($$customers$$);"
       if (w == 15) return "SELECT approximation_sync($$products$$, $$views$$);"
-      return r(20) == 1 ? "TRUNCATE " (r(2) == 1 ? "reviews;" : "orders;") : "SELECT kv_purge($$sessions$$);"
+      return r(20) == 1 ? "DELETE FROM " (r(2) == 1 ? "reviews;" : "orders;") : "SELECT kv_purge($$sessions$$);"
     }
     function one(   w) {
       w = r(tag == "alone" ? 10 : 12)
