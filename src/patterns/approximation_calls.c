@@ -225,7 +225,7 @@ write_latest(Approximation *a, const DpKey *key, const DpValue *amount)
 		struct varlena *doc;
 
 		CHECK_FOR_INTERRUPTS();
-		if (dp_writer_lock(w, LockTupleNoKeyExclusive) == DP_LOCK_GONE)
+		if (dp_writer_lock_found(w, LockTupleNoKeyExclusive, LockWaitBlock) == DP_LOCK_GONE)
 			continue;
 		doc = dp_writer_document(w);
 		if (doc == NULL)

@@ -734,7 +734,7 @@ dp_preallocated_write(Preallocated *p, const DpKey *key, LockTupleMode mode, DpP
 		struct varlena *doc;
 
 		CHECK_FOR_INTERRUPTS();
-		if (dp_writer_lock(w, mode) == DP_LOCK_GONE)
+		if (dp_writer_lock_found(w, mode, LockWaitBlock) == DP_LOCK_GONE)
 			continue;
 		doc = dp_writer_document(w);
 		if (doc != NULL)

@@ -659,7 +659,7 @@ apply_row(DpRelation *r, DpWriter *w, DpRelationEdge *edges, int n, bool build)
 		/* a row that agrees already is not locked: whoever is changing these edges there has to come to our rows */
 		if (row_changed(r, side, dp_writer_document(w), edges, n) == NULL)
 			return;
-		locked = dp_writer_lock_wait(w, LockTupleNoKeyExclusive, waited ? LockWaitBlock : LockWaitSkip);
+		locked = dp_writer_lock_found(w, LockTupleNoKeyExclusive, waited ? LockWaitBlock : LockWaitSkip);
 		if (locked == DP_LOCK_SKIPPED)
 		{
 			if (!lock_crossed(r, edges, n))

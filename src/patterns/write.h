@@ -166,6 +166,12 @@ extern DpLockResult dp_writer_lock(DpWriter *w, LockTupleMode mode);
 extern DpLockResult dp_writer_lock_wait(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait);
 
 /*
+ * The same for the row that dp_writer_find() has found last, by columns and not
+ * by expressions: if it does not have these values any more it is gone.
+ */
+extern DpLockResult dp_writer_lock_found(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait);
+
+/*
  * The current row.  All point into it: they are valid until another one
  * becomes current or it is written.  dp_writer_document() is detoasted, NULL for a null.
  * The key is that of the partition's or table's primary key.

@@ -239,6 +239,39 @@ dp_writer_lock_wait(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait)
 	}
 }
 
+/*
+ * The same for a row that dp_writer_find() has found by columns: one that has
+ * other values in its latest version is not the one that was looked for.
+ */
+DpLockResult
+dp_writer_lock_found(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait)
+{
+	DpWriteSearch *scan = w->scan;
+	DpLockResult result = dp_writer_lock_wait(w, mode, wait);
+	int			i;
+
+	if (result != DP_LOCK_CHANGED)
+		return result;
+	Assert(scan != NULL && scan->leaf == w->current);
+	for (i = 0; i < scan->nkeys; i++)
+	{
+		ScanKey		key = &scan->keys[i];
+		AttrNumber	attnum = scan->desc->indexRelation->rd_index->indkey.values[key->sk_attno - 1];
+		bool		isnull;
+		Datum		value;
+
+		if (attnum == InvalidAttrNumber)
+			elog(ERROR, "the row was found by an expression");
+		value = slot_getattr(w->current->found, attnum, &isnull);
+		if (isnull || !DatumGetBool(FunctionCall2Coll(&key->sk_func, key->sk_collation, value, key->sk_argument)))
+		{
+			dp_write_clear(w);
+			return DP_LOCK_GONE;
+		}
+	}
+	return result;
+}
+
 TupleTableSlot *
 dp_writer_row(DpWriter *w)
 {
