@@ -33,7 +33,7 @@ BEGIN
     WHEN 7 THEN INSERT INTO support (doc) VALUES (bson_build('_id', n, 'c', k)), (bson_build('_id', -n, 'c', k)); UPDATE merged SET doc = bson_set(doc, 'note', n) WHERE doc -> 'c' = k;
     WHEN 8, 9 THEN
       slot := (preallocated_find('shows', 99, 1))[1];
-      IF preallocated_claim('shows', 99, ARRAY[slot], n) THEN INSERT INTO log VALUES (NULL, slot); END IF;
+      IF slot IS NOT NULL THEN INSERT INTO log SELECT NULL, slot WHERE preallocated_claim('shows', 99, ARRAY[slot], n); END IF;
     WHEN 10 THEN PERFORM preallocated_claim('shows', 3, '{B1,B2}', 'x', '1 ms'), preallocated_release('shows', 4, '{B1}', 'x'), preallocated_claim('shows', 4, '{B1}', 'x');
     WHEN 11 THEN INSERT INTO halls (doc) VALUES (bson_build('_id', n)); PERFORM preallocated_claim('halls', n, '{1,2}', k); DELETE FROM halls WHERE _id = (SELECT min(_id) FROM halls WHERE _id > 999);
     WHEN 12 THEN INSERT INTO books (doc) VALUES (bson_build('bookId', n, 'docType', 'book')); INSERT INTO books (doc) SELECT bson_build('docType', 'review', 'relatedTo', bson_array(n, 'ada')) FROM generate_series(1, 3);
