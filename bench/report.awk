@@ -38,10 +38,12 @@ NF >= 5 && $3 != "" {
   if (!($1 in rows_of)) areas[++n_areas] = $1
   rows_of[$1] = rows_of[$1] " " ++n
   of[n] = $1; name[n] = $2; ratio[n] = $3 + 0; bar[n] = $4; wanted[n] = $5; low[n] = $6; high[n] = $7
-  verdict[n] = bar[n] == "" ? "" : (wanted[n] == "high" ? ratio[n] >= bar[n] + 0 : ratio[n] <= bar[n] + 0) ? "met" : "missed"
+  verdict[n] = bar[n] == "" || small() ? "" : (wanted[n] == "high" ? ratio[n] >= bar[n] + 0 : ratio[n] <= bar[n] + 0) ? "met" : "missed"
   count[verdict[n]]++
 }
 
+# A run that measures too little for its bars to be judged.
+function small() { return fact["scale"] + 0 < 100 || fact["rounds"] + 0 < 3 || fact["only"] != "*" }
 # Three digits that count; no exponent.
 function digits(x) { return x == 0 ? "0" : x >= 100 ? sprintf("%.0f", x) : x >= 10 ? sprintf("%.1f", x) : x >= 1 ? sprintf("%.2f", x) : x >= 0.01 ? sprintf("%.3f", x) : sprintf("%.4f", x) }
 function cell(text) { gsub(/\|/, "\\|", text); return text }
@@ -70,11 +72,11 @@ function chart(file, title, list, inside,    i, d, y, x, one, rows, decade, deca
   one = left + width * (0 - log10(least)) / (log10(most) - log10(least))
   printf "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 840 %d\" width=\"840\" height=\"%d\" role=\"img\" font-family=\"system-ui, sans-serif\" font-size=\"12\">\n", height, height > file
   printf "<title>%s</title>\n", xml(title) > file
-  print "<style>text { fill: #24292f } .quiet { fill: #57606a } .area { font-weight: 600 } .line { stroke: #d0d7de } .one { stroke: #57606a } .met { fill: #2f81c1 } .missed { fill: #c4501b } .bar { stroke: #24292f; stroke-width: 2 }" > file
+  print "<style>text { fill: #24292f } .quiet { fill: #57606a } .area { font-weight: 600 } .line { stroke: #d0d7de } .one { stroke: #57606a } .met { fill: #2f81c1 } .missed { fill: #c4501b } .small { fill: #8c959f } .bar { stroke: #24292f; stroke-width: 2 }" > file
   print "@media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .quiet { fill: #9198a1 } .line { stroke: #3d444d } .one { stroke: #9198a1 } .met { fill: #58a6ff } .missed { fill: #f0883e } .bar { stroke: #e6edf3 } }</style>" > file
   printf "<text x=\"12\" y=\"20\" class=\"area\">%s</text>\n", xml(title) > file
   printf "<text x=\"12\" y=\"38\" class=\"quiet\">Ratios on a logarithmic scale; further left is better. The upright stroke is the bar that was set:</text>\n" > file
-  printf "<text x=\"12\" y=\"54\" class=\"quiet\">blue meets it, orange misses it. Rates, where more is better (&#x21c4;), are drawn turned over.</text>\n" > file
+  printf "<text x=\"12\" y=\"54\" class=\"quiet\">%s Rates, where more is better (&#x21c4;), are drawn turned over.</text>\n", (small() ? "this was a small run, so none is judged." : "blue meets it, orange misses it.") > file
   n_decades = split("0.001 0.01 0.1 1 10", decades, " ")
   for (d = 1; d <= n_decades; d++) {
     decade = decades[d]
@@ -88,7 +90,7 @@ function chart(file, title, list, inside,    i, d, y, x, one, rows, decade, deca
     last = of[i]
     x = place(i, ratio[i])
     printf "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s%s</text>", left - 8, y, xml(label(name[i])), (wanted[i] == "high" ? " &#x21c4;" : "") > file
-    printf "<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"11\" rx=\"1\" class=\"%s\"/>", (x < one ? x : one), y - 10, (x < one ? one - x + 0.5 : x - one + 0.5), verdict[i] > file
+    printf "<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"11\" rx=\"1\" class=\"%s\"/>", (x < one ? x : one), y - 10, (x < one ? one - x + 0.5 : x - one + 0.5), (verdict[i] == "" ? "small" : verdict[i]) > file
     printf "<line x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\" class=\"bar\"/>", place(i, bar[i]), y - 12, place(i, bar[i]), y + 3 > file
     printf "<text x=\"%d\" y=\"%d\" class=\"quiet\">%s</text>\n", left + width + 14, y, digits(ratio[i]) > file
     y += 18
@@ -109,13 +111,13 @@ END {
   print "This page is made by `make bench`, which measures all of it in one run on one machine: ours, and beside it what PostgreSQL has or what one would write" > page
   print "by hand, on the same documents, turn by turn. Only ratios are shown, as they depend least on the machine. A *bar* is the ratio that the project has set itself to stay below (or above," > page
   print "where rates are measured). Each area says what is divided by what.\n" > page
-  if (fact["scale"] + 0 < 100 || fact["rounds"] + 0 < 3 || fact["only"] != "*")
-    printf "**This was a small run** (%s %% of the documents, %s, %s): it shows what is measured. Fixed costs weigh more in it and chance decides more than in a full run, which `make bench` makes.\n\n", fact["scale"],
+  if (small())
+    printf "**This was a small run** (%s %% of the documents, %s, %s): it shows what is measured and how the page looks. Fixed costs and chance weigh more in it than in a full run, which `make bench` makes; so no bar is judged.\n\n", fact["scale"],
       (fact["rounds"] == 1 ? "one round" : fact["rounds"] " rounds"), (fact["only"] == "*" ? "all areas" : "only " fact["only"]) > page
   print "| | |\n|---|---|" > page
   printf "| machine | %s |\n| system | %s |\n| versions | %s |\n| date | %s |\n", cell(fact["machine"]), cell(fact["system"]), cell(fact["versions"]), fact["date"] > page
   printf "| scale | %s %% of the documents, %s, %s s for each run of several clients |\n", fact["scale"], (fact["rounds"] == 1 ? "one round" : "median of " fact["rounds"] " rounds"), fact["seconds"] > page
-  printf "| bars | %d of %d met |\n\n", count["met"], count["met"] + count["missed"] > page
+  printf "| bars | %s |\n\n", (small() ? "not judged" : count["met"] + 0 " of " count["met"] + count["missed"] " met") > page
   if (count["missed"]) {
     print "Missed:\n" > page
     for (i = 1; i <= n; i++) if (verdict[i] == "missed") printf "- %s, %s: %s, the bar is %s\n", known(of[i]), name[i], digits(ratio[i]), bar[i] > page

@@ -27,7 +27,13 @@ mkdir -p build/bench
 
 # Shows what is printed and keeps the lines that begin with "=", which are for the report, with the area that they belong to.
 collect() {  # collect AREA
-  awk -v area="$1" -v results="$results" '/^=\t/ { print area substr($0, 2) >> results; fflush(results); next } { print; fflush() }'
+  local line
+  while IFS= read -r line || [ -n "$line" ]; do
+    case $line in
+      $'=\t'*) printf '%s\t%s\n' "$1" "${line#$'=\t'}" >>"$results" ;;
+      *) printf '%s\n' "$line" ;;
+    esac
+  done
 }
 
 # A file of SQL with what measures; at most so many percent of the documents.

@@ -2,7 +2,7 @@
 # The page about performance that bench/report.sh makes of what a run has kept, and its charts.
 . "$DP_TOP/test/env/tap.sh"
 set -u
-plan 13
+plan 14
 cd "$DP_WORK" || exit 1
 t=$'\t'
 cat >results <<EOS
@@ -32,6 +32,7 @@ is "$(grep -c '^## elsewhere$' performance.md)" 1 'an area that the report does 
 is "$(grep -c 'small run' performance.md)" 0 'a whole run is no small one'
 sed 's/^@scale.*/@scale'"$t"'10/' results >small && mkdir -p small.d && "$DP_TOP/bench/report.sh" small "$PWD/small.d"
 is "$(grep -c 'small run.* (10 %' small.d/performance.md)" 1 'a small run is said to be one'
+is "$(grep -c '| met |\|| missed |\|^Missed' small.d/performance.md)" 0 'and no bar of it is judged'
 # elements are closed, nothing is written that XML does not allow, no number is beside the picture
 is "$(cat performance-*.svg | tr -d '\n' | grep -oE '<[^>]*>' | grep -vE '^<(/?(svg|title|style|text)|rect|line)( [a-zA-Z0-9-]+="[^"<>&]*")*/?>$' | grep -v '^</')" '' 'elements of the charts are well formed'
 is "$(grep -c -- '-&gt;&gt; a &amp; b, &lt;S&gt;' performance-documents.svg)" 1 'names are escaped in charts'
