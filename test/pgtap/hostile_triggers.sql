@@ -101,8 +101,11 @@ BEGIN
         GET STACKED DIAGNOSTICS found = PG_EXCEPTION_DETAIL;
         INSERT INTO kept SELECT u.* FROM jsonb_populate_recordset(NULL::kept, found::jsonb) u;
       END;
-    WHEN undefined_object THEN
-      NULL;   -- the trigger that was to be altered is not there
+    WHEN OTHERS THEN
+      -- the trigger could not be made
+      IF SQLSTATE IN ('XX000', 'XX001', 'XX002') THEN
+        INSERT INTO kept VALUES (t.definition, t.options, 'CREATE TRIGGER', SQLSTATE, SQLERRM);
+      END IF;
     END;
   END LOOP;
 END
