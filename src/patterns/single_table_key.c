@@ -20,7 +20,8 @@
 #include "bson/text.h"
 #include "patterns/single_table.h"
 
-#define MAX_PAD	38
+/* as many digits as a decimal128 has, in which they are read back */
+#define MAX_PAD	34
 
 static bool is_word(unsigned char c);
 static void template_error(const char *text, const char *detail) pg_attribute_noreturn();
