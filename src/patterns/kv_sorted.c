@@ -118,6 +118,7 @@ score_of_text(const char *s, Oid type)
 	const char *p = s + (*s == '-' || *s == '+');
 	size_t		digits = strspn(p, "0123456789");
 	const char *rest = p + digits;
+	double		d;
 
 	if (digits > 0 && *rest == '.' && type == NUMERICOID)
 		rest += 1 + strspn(rest + 1, "0");
@@ -135,6 +136,14 @@ score_of_text(const char *s, Oid type)
 		if (!overflow)
 			return score_of_int(negative ? i : -i);
 	}
+
+	/* float8in would repeat all digits, of which a decimal may have thousands */
+	errno = 0;
+	d = strtod(s, NULL);
+	if (errno == ERANGE && (d == 0 || isinf(d)))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("a score is out of the range of a double")));
 	return score_of_double(DatumGetFloat8(DirectFunctionCall1(float8in, CStringGetDatum(s))));
 }
 

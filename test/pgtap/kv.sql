@@ -2,7 +2,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 \pset fieldsep '\n'
-SELECT plan(387);
+SELECT plan(391);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE FUNCTION pg_temp.members(key text) RETURNS text LANGUAGE sql AS $$ SELECT string_agg(concat(member::text, '=', score::text), ' ' ORDER BY o) FROM kv_zrange('k', key, 0, -1) WITH ORDINALITY AS z(member, score, o) $$;
 
@@ -192,4 +192,11 @@ BEGIN READ ONLY; SELECT throws_ok($$SELECT kv_zadd('k', 'u1', 1, 'x')$$, '25006'
 SELECT ok(pattern_disable('mine.keys') > 0, 'a space can be ended'); SELECT is((SELECT count(*) FROM mine.sets), 1::bigint, 'its tables are left'), throws_ok($$SELECT kv_exists('mine', 'a')$$, '42809', NULL, 'it is none any more'), lives_ok($$DELETE FROM mine.sets$$, 'and they are ordinary ones');
 DROP TABLE parted CASCADE; DROP SCHEMA k, mine, fake, renamed CASCADE; DROP ROLE dp_kv_reader, dp_kv_player;
 SELECT pg_temp.true_everywhere('afterwards');
+-- Scores that no double comes near, of which not all digits are repeated
+SELECT kv_create('far') \g /dev/null
+CREATE TABLE far_scores (id int PRIMARY KEY, doc bson);
+SELECT kv_leaderboard('far', 'board', 'far_scores', 's') \g /dev/null
+SELECT throws_ok(c, '22003', 'a score is out of the range of a double', c) FROM (VALUES ($$SELECT kv_zadd('far', 'z', '1e400', 'a')$$), ($$SELECT kv_zadd('far', 'z', 1e-400, 'a')$$),
+  ($$INSERT INTO far_scores VALUES (1, '{s: {"$numberDecimal": "9E6144"}}')$$), ($$INSERT INTO far_scores VALUES (1, '{s: {"$numberDecimal": "-1E-6176"}}')$$)) AS v (c);
+DROP TABLE far_scores; DROP SCHEMA far CASCADE;
 SELECT * FROM finish();
