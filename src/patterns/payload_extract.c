@@ -744,9 +744,19 @@ extract_function(DpPayload *p, DpExtract *x, const DpValue *payload, DpBuilder *
 {
 	DpConverter converter;
 	bool		isnull;
-	Datum		arg = dp_value_to_datum(payload, x->argtype, -1, &isnull);
-	Datum		result = dp_user_function_call(&x->function, DEFAULT_COLLATION_OID, arg, isnull, &isnull);
+	Datum		arg;
+	Datum		result;
 
+	/* one that was dropped and made again is called by its name */
+	if (unlikely(!dp_user_function_exists(&x->function)))
+	{
+		MemoryContext old = MemoryContextSwitchTo(p->decl->context);
+
+		prepare_function(p, x);
+		MemoryContextSwitchTo(old);
+	}
+	arg = dp_value_to_datum(payload, x->argtype, -1, &isnull);
+	result = dp_user_function_call(&x->function, DEFAULT_COLLATION_OID, arg, isnull, &isnull);
 	if (isnull)
 		return;
 	if (OidIsValid(x->type) && x->type != x->result)

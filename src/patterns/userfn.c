@@ -4,11 +4,14 @@
  *		whatever language they are.
  *
  * They are called from C, for row after row and statement after statement, so
- * that two things have to be seen to here which the executor sees to elsewhere:
+ * that three things have to be seen to here which the executor sees to elsewhere:
  *
  * What a function keeps from call to call is thrown away when a call of it has
  * ended with an error.  A function in SQL would otherwise go on in the middle of
  * a query that the end of a savepoint has taken away.
+ *
+ * What is known of a function is looked up again when functions have changed:
+ * it may have got other settings, or have been dropped.
  *
  * A function finds names by a search_path of its own, whoever calls it: writers
  * have theirs, a check or a restore has none at all, and what a document
@@ -25,6 +28,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
@@ -32,25 +36,56 @@
 #include "bson/catalog.h"
 #include "patterns/userfn.h"
 
+static void look_up(DpUserFunction *f);
 static char *function_path(HeapTuple tuple);
 static void prepare(DpUserFunction *f);
+
+/* Goes up when any function changes */
+static uint64 generation = 1;
+static bool callback_registered = false;
+
+static void
+functions_changed(Datum arg, int cacheid, uint32 hashvalue)
+{
+	generation++;
+}
 
 void
 dp_user_function_init(DpUserFunction *f, Oid oid, MemoryContext parent)
 {
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(oid));
+	if (!callback_registered)
+	{
+		CacheRegisterSyscacheCallback(PROCOID, functions_changed, (Datum) 0);
+		callback_registered = true;
+	}
+	f->oid = oid;
+	f->parent = parent;
+	f->running = false;
+	look_up(f);
+	prepare(f);
+}
+
+/* What is known of the function, in the current context. */
+static void
+look_up(DpUserFunction *f)
+{
+	uint64		now = generation;
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(f->oid));
 
 	if (!HeapTupleIsValid(tuple))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),
-				 errmsg("function with OID %u does not exist", oid)));
-	f->oid = oid;
+				 errmsg("function with OID %u does not exist", f->oid)));
 	f->strict = ((Form_pg_proc) GETSTRUCT(tuple))->proisstrict;
 	f->search_path = function_path(tuple);
-	f->parent = parent;
-	f->running = false;
 	ReleaseSysCache(tuple);
-	prepare(f);
+	f->generation = now;
+}
+
+bool
+dp_user_function_exists(const DpUserFunction *f)
+{
+	return likely(f->generation == generation) || SearchSysCacheExists1(PROCOID, ObjectIdGetDatum(f->oid));
 }
 
 /* Makes room for what the function keeps; an error leaves all as it was. */
@@ -110,24 +145,31 @@ dp_user_function_call(DpUserFunction *f, Oid collation, Datum arg, bool arg_null
 	int			nestlevel;
 	Datum		result;
 
+	if (unlikely(f->running || f->generation != generation))
+	{
+		/*
+		 * A call has ended with an error, or it goes on and has led to this
+		 * one, or the function may be another one.  What it keeps is left
+		 * alone, and goes when the transaction ends.
+		 */
+		MemoryContext before = f->context;
+
+		if (f->generation != generation)
+		{
+			MemoryContext old = MemoryContextSwitchTo(f->parent);
+
+			look_up(f);
+			MemoryContextSwitchTo(old);
+		}
+		prepare(f);
+		MemoryContextSetParent(before, TopTransactionContext);
+	}
+
 	if (arg_null && f->strict)
 	{
 		*isnull = true;
 		return (Datum) 0;
 	}
-	if (unlikely(f->running))
-	{
-		/*
-		 * A call has ended with an error, or it goes on and has led to this
-		 * one.  In both cases what it keeps is left alone, and goes when the
-		 * transaction ends.
-		 */
-		MemoryContext before = f->context;
-
-		prepare(f);
-		MemoryContextSetParent(before, TopTransactionContext);
-	}
-
 	nestlevel = dp_user_path_begin(f->search_path);
 	f->running = true;
 	InitFunctionCallInfoData(*fcinfo, f->flinfo, 1, collation, NULL, NULL);

@@ -18,6 +18,7 @@ typedef struct DpUserFunction
 	MemoryContext context;		/* of what it keeps from call to call */
 	MemoryContext parent;
 	bool		running;		/* or a call of it ended with an error */
+	uint64		generation;		/* of functions, when it was looked up */
 } DpUserFunction;
 
 /*
@@ -26,9 +27,13 @@ typedef struct DpUserFunction
  */
 extern void dp_user_function_init(DpUserFunction *f, Oid oid, MemoryContext parent);
 
+/* Whether it is still there. */
+extern bool dp_user_function_exists(const DpUserFunction *f);
+
 /*
  * Calls it with one argument, under its search_path.  A strict function is not
- * called for null.  Raises what the function raises.
+ * called for null.  Raises what the function raises, and UNDEFINED_FUNCTION if
+ * it was dropped.
  */
 extern Datum dp_user_function_call(DpUserFunction *f, Oid collation, Datum arg, bool arg_null, bool *isnull);
 

@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'America/New_York';
 SET datestyle = 'SQL, DMY';
-SELECT plan(124);
+SELECT plan(127);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 SELECT function_returns('payload_enable', 'text');
 SELECT volatility_is('payload_pack', 'immutable');
@@ -276,6 +276,13 @@ INSERT INTO t VALUES (3, '{q: "abcde"}');
 SELECT throws_ok($$INSERT INTO t VALUES (4, '{q: ""}')$$, '22012', NULL, 'and again');
 COMMIT;
 SELECT results_eq('SELECT (doc -> ''m'')::int FROM t WHERE id > 1 ORDER BY id', '{25,20}'::int[], 'and others in between');
+ALTER FUNCTION fs.words(text) SET search_path = pg_catalog;
+SELECT throws_ok($$INSERT INTO t VALUES (5, '{p: "{w: []}"}')$$, '42704', NULL, 'a function that gets other settings, in the same session');
+DROP FUNCTION fs.words(text);
+SELECT throws_ok($$INSERT INTO t VALUES (5, '{p: "{w: []}"}')$$, '42883', NULL, 'a function that was dropped');
+CREATE FUNCTION fs.words(t text) RETURNS text IMMUTABLE LANGUAGE sql AS $$ SELECT t || '!' FROM (VALUES (1)) v $$;
+INSERT INTO t VALUES (5, '{p: "5"}');
+SELECT is(doc ->> 'n', '5!', 'and one that was made in its place') FROM t WHERE id = 5;
 DROP TABLE t CASCADE;
 DROP SCHEMA fs CASCADE;
 
