@@ -136,7 +136,7 @@ work() {
       if (w == 17) return "SELECT kv_expire($$sessions$$, $$user:" r(5) "$$, " r(2) - 1 ");"
       if (w == 18) return "INSERT INTO catalog (doc) VALUES (bson_build($$_id$$, " r(12) ", $$docType$$, " (r(3) == 1 ? "$$page$$" : "$$note$$, $$relatedTo$$, bson_array(" r(6) ")") ")) ON CONFLICT (_id) DO UPDATE SET doc = EXCLUDED.doc;"
       if (w == 19) return "DELETE FROM catalog WHERE _id = " r(12) ";"
-      return "INSERT INTO bad SELECT concat_ws($$ $$, $$" tag "$$, current_setting($$transaction_isolation$$), x) FROM pattern_check($$" (r(2) == 1 ? "products" : r(2) == 1 ? "orders" : "customers") "$$) x;"
+      return "SELECT kv_zrange($$sessions$$, $$seen$$, 0, 3);"
     }
     function of_many(   w) {                        # what goes from a source to those that copy it, and whole tables
       w = r(16)
@@ -159,8 +159,13 @@ work() {
       w = r(tag == "alone" ? 10 : 12)
       return w <= 5 ? of_products() : w <= 7 ? of_sources() : w <= 10 ? of_others() : of_many()
     }
+    # in a transaction of its own: one that has written sees, from REPEATABLE READ on, what it derived from rows newer than its snapshot
+    function check() {
+      return "INSERT INTO bad SELECT concat_ws($$ $$, $$" tag "$$, current_setting($$transaction_isolation$$), x) FROM pattern_check($$" (r(2) == 1 ? "products" : r(2) == 1 ? "orders" : "customers") "$$) x;"
+    }
     BEGIN {
       for (i = 0;; i++) {
+        if (r(50) == 1) { print level() check() " COMMIT;"; continue }
         printf "%s%s", level(), one()
         if (tag != "alone") {
           if (r(6) == 1) printf " SAVEPOINT a; %s ROLLBACK TO a;", one()
