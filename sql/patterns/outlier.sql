@@ -180,7 +180,7 @@ BEGIN
   -- a typical new document passes the condition and costs no call and no entry in the queue of triggers
   irregular := format('@extschema@.outlier_irregular(NEW.%I, %L, %s, %L)',
                       (SELECT t.doc FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) t),
-                      @extschema@.bson_get_text(options, 'field'), @extschema@.bson_get_text(options, 'threshold'), @extschema@.bson_get_text(options, 'flag'));
+                      @extschema@.bson_get_text(options, 'field'), @extschema@.bson_get_text(options, 'threshold')::int, @extschema@.bson_get_text(options, 'flag'));
   EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT ON %s FOR EACH ROW WHEN (%s) EXECUTE FUNCTION @extschema@.outlier_trigger(%L, %L)',
                  @extschema@._pattern_own_trigger(rel, 50, 'outlier', name, 'insert', 5), rel, irregular, 'of', name);
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT ON %s FOR EACH ROW %s EXECUTE FUNCTION @extschema@.outlier_trigger(%L, %L)',
@@ -335,7 +335,7 @@ BEGIN
          THEN format('CASE WHEN @extschema@.bson_typeof(%1$s, %2$L) IN (''int'', ''long'') THEN @extschema@.bson_get_text(%1$s, %2$L) ELSE @extschema@.bson_typeof(%1$s, %2$L) END',
                      p.doc, @extschema@.bson_get_text(p.options, 'count_field'))
          ELSE 'NULL::text' END,
-    @extschema@.bson_get_text(p.options, 'keep'), @extschema@.bson_get_text(p.options, 'threshold'),
+    @extschema@.bson_get_text(p.options, 'keep')::int, @extschema@.bson_get_text(p.options, 'threshold')::int,
     @extschema@.bson_get_text(p.options, 'mode') = 'deferred', @extschema@.bson_exists(p.options, 'count_field'));
   IF p.side IS NULL THEN
     RETURN;
@@ -359,7 +359,7 @@ BEGIN
           UNION ALL SELECT 'number of a chunk', 'less than %5$s', s.chunk::text WHERE s.chunk >= %5$s
           UNION ALL SELECT 'elements of neighbouring chunks', 'more than %4$s', s.both_n::text WHERE s.both_n <= %4$s
         ) AS v (what, expected, found)
-      $q$, p.side_key_value, p.side, p.side_key_list, @extschema@.bson_get_text(p.options, 'chunk'), 1::bigint << 61);
+      $q$, p.side_key_value, p.side, p.side_key_list, @extschema@.bson_get_text(p.options, 'chunk')::int, 1::bigint << 61);
   END IF;
 
   IF @extschema@.bson_get_text(p.options, 'is_set') = 'true' THEN
@@ -390,7 +390,7 @@ BEGIN
   length := format('(CASE WHEN @extschema@.bson_typeof(%1$s, %2$L) OPERATOR(pg_catalog.=) ''array'' THEN @extschema@.bson_array_length(%1$s, %2$L) ELSE 0 END)',
                    p.doc, @extschema@.bson_get_text(p.options, 'field'));
   RETURN format('SELECT %s AS key FROM %s AS b WHERE %s IS NOT NULL AND (@extschema@.bson_exists(%3$s, %L) OR %s OPERATOR(pg_catalog.>) %s%s) ORDER BY %s',
-    p.key_row, p.base, p.doc, @extschema@.bson_get_text(p.options, 'flag'), length, @extschema@.bson_get_text(p.options, 'threshold'),
+    p.key_row, p.base, p.doc, @extschema@.bson_get_text(p.options, 'flag'), length, @extschema@.bson_get_text(p.options, 'threshold')::int,
     CASE WHEN @extschema@.bson_get_text(p.options, 'is_set') = 'true' THEN format(' OR %s OPERATOR(pg_catalog.>) 1', length) ELSE '' END ||
     CASE WHEN @extschema@.bson_exists(p.options, 'count_field')
          THEN format(' OR @extschema@.bson_get_text(%s, %L) IS DISTINCT FROM %s::pg_catalog.text OR @extschema@.bson_typeof(%1$s, %2$L) OPERATOR(pg_catalog.<>) ''int''',
@@ -437,7 +437,7 @@ BEGIN
             FROM %3$s AS s WINDOW w AS (PARTITION BY %2$s ORDER BY s.chunk)) AS s
           WHERE s.n < 1 OR s.n > %4$s OR s.both_n <= %4$s OR s.chunk >= %5$s OR @extschema@.bson_array_length(s.elements) <> s.n OR %6$L::boolean
             OR NOT EXISTS (SELECT FROM %7$s AS b WHERE %8$s AND %9$s IS NOT NULL)) AS s
-        $q$, p.side_key_row, p.side_key_list, p.side, @extschema@.bson_get_text(p.options, 'chunk'), 1::bigint << 61,
+        $q$, p.side_key_row, p.side_key_list, p.side, @extschema@.bson_get_text(p.options, 'chunk')::int, 1::bigint << 61,
         @extschema@.bson_get_text(p.options, 'is_set'), p.base, p.matches, p.doc) LOOP
       IF @extschema@._outlier_rechunk(rel, name, r.key) THEN
         done := done + 1;
