@@ -22,9 +22,9 @@ COMMENT ON FUNCTION _collection_attach(regclass, name, name) IS
 CREATE FUNCTION collection_create(name text, if_not_exists boolean DEFAULT false) RETURNS regclass
 LANGUAGE plpgsql VOLATILE STRICT AS $$
 DECLARE
-  parts text[] := pg_catalog.parse_ident(name);
-  target text;
-  existing regclass;
+  parts pg_catalog.text[] := pg_catalog.parse_ident(name);
+  target pg_catalog.text;
+  existing pg_catalog.regclass;
 BEGIN
   IF pg_catalog.cardinality(parts) OPERATOR(pg_catalog.>) 2 THEN
     RAISE EXCEPTION 'invalid name of a collection: %', name
@@ -34,7 +34,7 @@ BEGIN
     IF pg_catalog.current_schema() IS NULL THEN
       RAISE EXCEPTION 'no schema has been selected to create in' USING ERRCODE = 'invalid_schema_name';
     END IF;
-    parts := pg_catalog.array_prepend(pg_catalog.current_schema()::text, parts);
+    parts := pg_catalog.array_prepend(pg_catalog.current_schema()::pg_catalog.text, parts);
   END IF;
   target := pg_catalog.format('%I.%I', parts[1], parts[2]);
 
@@ -53,8 +53,8 @@ BEGIN
   END IF;
 
   EXECUTE pg_catalog.format('CREATE TABLE %s (_id @extschema@.bson_value NOT NULL PRIMARY KEY, doc @extschema@.bson NOT NULL)', target);
-  PERFORM @extschema@._collection_attach(target::regclass, '_id', 'doc');
-  RETURN target::regclass;
+  PERFORM @extschema@._collection_attach(target::pg_catalog.regclass, '_id', 'doc');
+  RETURN target::pg_catalog.regclass;
 END
 $$;
 COMMENT ON FUNCTION collection_create(text, boolean) IS

@@ -23,7 +23,7 @@ COMMENT ON FUNCTION _collection_changes(bson, bson, bigint) IS 'internal: whethe
 CREATE FUNCTION collection_insert(rel regclass, VARIADIC docs bson[]) RETURNS SETOF bson_value
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-  q record;
+  q pg_catalog.record;
 BEGIN
   IF docs IS NULL OR EXISTS (SELECT FROM pg_catalog.unnest(docs) AS d WHERE d IS NULL) THEN
     RAISE EXCEPTION 'documents cannot be null' USING ERRCODE = 'null_value_not_allowed';
@@ -39,15 +39,15 @@ CREATE FUNCTION collection_find(rel regclass, filter bson DEFAULT '{}', projecti
     skip bigint DEFAULT 0, take bigint DEFAULT NULL) RETURNS SETOF bson
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED COST 1000 AS $$
 DECLARE
-  q record;
+  q pg_catalog.record;
 BEGIN
   IF skip OPERATOR(pg_catalog.<) 0 OR take OPERATOR(pg_catalog.<) 0 THEN
     RAISE EXCEPTION 'skip and take cannot be negative' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   q := @extschema@._collection_query(rel, filter, sort);
   RETURN QUERY EXECUTE pg_catalog.concat('SELECT ',
-      CASE WHEN projection IS NULL THEN 't.' || q.doc ELSE '@extschema@.bson_project(t.' || q.doc || ', $4, $1)' END,
-      ' FROM ', q.source, ' WHERE ', q.conditions, ' ORDER BY ' || q.ordering, ' OFFSET $5 LIMIT $6')
+      CASE WHEN projection IS NULL THEN 't.' OPERATOR(pg_catalog.||) q.doc ELSE '@extschema@.bson_project(t.' OPERATOR(pg_catalog.||) q.doc OPERATOR(pg_catalog.||) ', $4, $1)' END,
+      ' FROM ', q.source, ' WHERE ', q.conditions, ' ORDER BY ' OPERATOR(pg_catalog.||) q.ordering, ' OFFSET $5 LIMIT $6')
     USING filter, q.operands, sort, projection, skip, take;
 END
 $$;
@@ -57,7 +57,7 @@ COMMENT ON FUNCTION collection_find(regclass, bson, bson, bson, bigint, bigint) 
 CREATE FUNCTION collection_count(rel regclass, filter bson DEFAULT '{}') RETURNS bigint
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED COST 1000 AS $$
 DECLARE
-  q record := @extschema@._collection_query(rel, filter);
+  q pg_catalog.record := @extschema@._collection_query(rel, filter);
   result bigint;
 BEGIN
   EXECUTE pg_catalog.concat('SELECT pg_catalog.count(*) FROM ', q.source, ' WHERE ', q.conditions) INTO result USING filter, q.operands;
@@ -70,7 +70,7 @@ COMMENT ON FUNCTION collection_count(regclass, bson) IS
 CREATE FUNCTION collection_distinct(rel regclass, field text, filter bson DEFAULT '{}') RETURNS SETOF bson_value
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED COST 1000 AS $$
 DECLARE
-  q record := @extschema@._collection_query(rel, filter);
+  q pg_catalog.record := @extschema@._collection_query(rel, filter);
 BEGIN
   IF field IS NULL THEN
     RAISE EXCEPTION 'field cannot be null' USING ERRCODE = 'null_value_not_allowed';
@@ -86,10 +86,10 @@ CREATE FUNCTION collection_update(rel regclass, filter bson, update bson_value, 
     array_filters bson_value DEFAULT NULL, OUT matched bigint, OUT modified bigint, OUT upserted bson_value)
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-  q record := @extschema@._collection_query(rel, filter);
-  command text;
-  row_table oid;
-  row_place tid;
+  q pg_catalog.record := @extschema@._collection_query(rel, filter);
+  command pg_catalog.text;
+  row_table pg_catalog.oid;
+  row_place pg_catalog.tid;
   row_key @extschema@.bson_value;
   ticket bigint;
   new_docs @extschema@.bson[];
@@ -162,9 +162,9 @@ COMMENT ON FUNCTION collection_update(regclass, bson, text, boolean, boolean, bs
 CREATE FUNCTION collection_delete(rel regclass, filter bson, multi boolean DEFAULT false) RETURNS bigint
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-  q record := @extschema@._collection_query(rel, filter);
-  row_table oid;
-  row_place tid;
+  q pg_catalog.record := @extschema@._collection_query(rel, filter);
+  row_table pg_catalog.oid;
+  row_place pg_catalog.tid;
   row_key @extschema@.bson_value;
   deleted bigint;
 BEGIN
@@ -183,7 +183,7 @@ BEGIN
         RETURN 0;
       END IF;
     END IF;
-    EXECUTE pg_catalog.concat('DELETE FROM ', q.source, ' WHERE ', q.conditions, ' AND ' || CASE WHEN NOT multi THEN q.located END)
+    EXECUTE pg_catalog.concat('DELETE FROM ', q.source, ' WHERE ', q.conditions, ' AND ' OPERATOR(pg_catalog.||) CASE WHEN NOT multi THEN q.located END)
       USING filter, q.operands, row_table, row_place, row_key;
     GET DIAGNOSTICS deleted = ROW_COUNT;
     EXIT WHEN multi OR q.locks OR deleted OPERATOR(pg_catalog.>) 0;

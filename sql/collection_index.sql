@@ -116,21 +116,21 @@ CREATE FUNCTION collection_create_index(rel regclass, key_document bson, is_uniq
 RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_variable
 DECLARE
-  q record := @extschema@._collection_query(rel, '{}');
-  relkind "char";
-  kinds text[];
-  wanted text[];
-  arrays text[] := '{}';
-  columns text[];
-  id_column text;
-  parent text;
+  q pg_catalog.record := @extschema@._collection_query(rel, '{}');
+  relkind pg_catalog."char";
+  kinds pg_catalog.text[];
+  wanted pg_catalog.text[];
+  arrays pg_catalog.text[] := '{}';
+  columns pg_catalog.text[];
+  id_column pg_catalog.text;
+  parent pg_catalog.text;
   key @extschema@.bson;
-  method text := 'btree';
-  existing record;
-  base text;
-  made text := name;
+  method pg_catalog.text := 'btree';
+  existing pg_catalog.record;
+  base pg_catalog.text;
+  made pg_catalog.text := name;
   n int := 0;
-  field record;
+  field pg_catalog.record;
 BEGIN
   IF key_document IS NULL OR is_unique IS NULL THEN
     RAISE EXCEPTION '% cannot be null', CASE WHEN key_document IS NULL THEN 'key document' ELSE 'is_unique' END
@@ -140,7 +140,7 @@ BEGIN
     RAISE EXCEPTION 'name of the index must not be empty' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   SELECT c.relkind INTO relkind FROM pg_catalog.pg_class AS c WHERE c.oid OPERATOR(pg_catalog.=) rel;
-  IF relkind OPERATOR(pg_catalog.<>) ALL ('{r,p,m}'::"char"[]) THEN
+  IF relkind OPERATOR(pg_catalog.<>) ALL ('{r,p,m}'::pg_catalog."char"[]) THEN
     RAISE EXCEPTION 'cannot index %, which is no table', rel USING ERRCODE = 'wrong_object_type';
   END IF;
   IF partial_filter IS NOT NULL THEN
@@ -259,7 +259,7 @@ CREATE FUNCTION collection_drop_index(rel regclass, key_document bson DEFAULT NU
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_variable
 DECLARE
-  found name[];
+  found pg_catalog.name[];
 BEGIN
   IF rel IS NULL OR (key_document IS NULL AND name IS NULL) THEN
     RAISE EXCEPTION '%', CASE WHEN rel IS NULL THEN 'relation cannot be null' ELSE 'a key document or a name is needed' END

@@ -258,24 +258,24 @@ COMMENT ON FUNCTION _pattern_pending_keys(regclass, text, text) IS
 CREATE PROCEDURE pattern_build(rel regclass, name text DEFAULT NULL, batch int DEFAULT 1000)
 LANGUAGE plpgsql AS $$
 DECLARE
-  d record;
-  r record;
+  d pg_catalog.record;
+  r pg_catalog.record;
   done bigint := 0;
   total bigint;
 BEGIN
   PERFORM @extschema@._pattern_require_owner(rel);
   SELECT f.* INTO d FROM @extschema@._pattern_find(rel, name) f;
   IF batch IS NULL THEN
-    FOR r IN SELECT k.key FROM @extschema@._pattern_pending_keys(rel, d.pattern, d.name) AS k (key record) LOOP
+    FOR r IN SELECT k.key FROM @extschema@._pattern_pending_keys(rel, d.pattern, d.name) AS k (key pg_catalog.record) LOOP
       PERFORM @extschema@._pattern_settle(rel, d.name, r.key);
       done := done OPERATOR(pg_catalog.+) 1;
     END LOOP;
   ELSIF batch OPERATOR(pg_catalog.<) 1 THEN
     RAISE EXCEPTION 'batch must be positive' USING ERRCODE = 'invalid_parameter_value';
   ELSE
-    SELECT pg_catalog.count(*) INTO total FROM @extschema@._pattern_pending_keys(rel, d.pattern, d.name) AS k (key record);
+    SELECT pg_catalog.count(*) INTO total FROM @extschema@._pattern_pending_keys(rel, d.pattern, d.name) AS k (key pg_catalog.record);
     -- the first COMMIT makes the loop's cursor keep its rows, so each key is visited once
-    FOR r IN SELECT k.key FROM @extschema@._pattern_pending_keys(rel, d.pattern, d.name) AS k (key record) LOOP
+    FOR r IN SELECT k.key FROM @extschema@._pattern_pending_keys(rel, d.pattern, d.name) AS k (key pg_catalog.record) LOOP
       PERFORM @extschema@._pattern_settle(rel, d.name, r.key);
       done := done OPERATOR(pg_catalog.+) 1;
       IF done OPERATOR(pg_catalog.%) batch OPERATOR(pg_catalog.=) 0 THEN

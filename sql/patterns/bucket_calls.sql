@@ -424,24 +424,24 @@ COMMENT ON FUNCTION bucket_add_column(regclass, text, text) IS
 CREATE PROCEDURE bucket_from_table(rel regclass, source regclass, batch int DEFAULT 100000, keep_source boolean DEFAULT false)
 LANGUAGE plpgsql AS $$
 DECLARE
-  list text;
-  strange text;
+  list pg_catalog.text;
+  strange pg_catalog.text;
   n bigint;
   total bigint := 0;
   blocks bigint;
   step bigint;
   at bigint := 0;
-  rows_estimate float8;
+  rows_estimate pg_catalog.float8;
 BEGIN
   PERFORM @extschema@._pattern_require_owner(rel);
   IF batch IS NOT NULL AND batch OPERATOR(pg_catalog.<) 1 THEN
     RAISE EXCEPTION 'batch must be positive' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  IF NOT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) source AND c.relkind IN ('r', 'm')) THEN
+  IF NOT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) source AND c.relkind OPERATOR(pg_catalog.=) ANY ('{r,m}'::pg_catalog."char"[])) THEN
     RAISE EXCEPTION '% is no table', source USING ERRCODE = 'wrong_object_type';
   END IF;
   SELECT pg_catalog.string_agg(pg_catalog.quote_ident(a.attname), ', ' ORDER BY a.attnum),
-         pg_catalog.string_agg(pg_catalog.quote_ident(a.attname), ', ' ORDER BY a.attnum) FILTER (WHERE a.attname::text OPERATOR(pg_catalog.<>) ALL (p.columns)) INTO list, strange
+         pg_catalog.string_agg(pg_catalog.quote_ident(a.attname), ', ' ORDER BY a.attnum) FILTER (WHERE a.attname::pg_catalog.text OPERATOR(pg_catalog.<>) ALL (p.columns)) INTO list, strange
     FROM @extschema@._bucket_parts(rel) p, pg_catalog.pg_attribute a
     WHERE a.attrelid OPERATOR(pg_catalog.=) source AND a.attnum OPERATOR(pg_catalog.>) 0 AND NOT a.attisdropped;
   IF strange IS NOT NULL THEN
@@ -485,12 +485,12 @@ COMMENT ON PROCEDURE bucket_from_table(regclass, regclass, int, boolean) IS
 CREATE PROCEDURE bucket_to_table(rel regclass, target text, batch int DEFAULT 100000)
 LANGUAGE plpgsql AS $$
 DECLARE
-  p record;
-  list text;
-  place text;
-  ident text[];
-  bounds text[];
-  bound text;
+  p pg_catalog.record;
+  list pg_catalog.text;
+  place pg_catalog.text;
+  ident pg_catalog.text[];
+  bounds pg_catalog.text[];
+  bound pg_catalog.text;
   n bigint;
   total bigint := 0;
 BEGIN
@@ -507,9 +507,9 @@ BEGIN
   SELECT pg_catalog.string_agg(pg_catalog.quote_ident(u.c), ', ' ORDER BY u.n) INTO list FROM pg_catalog.unnest(p.columns) WITH ORDINALITY AS u (c, n);
   IF batch IS NOT NULL AND p.time_column IS NOT NULL THEN
     -- spans, as many together as make a batch
-    EXECUTE pg_catalog.format('SELECT pg_catalog.array_agg(b.until ORDER BY b.until) FROM (SELECT pg_catalog.max(s.start)::text AS until FROM '
+    EXECUTE pg_catalog.format('SELECT pg_catalog.array_agg(b.until ORDER BY b.until) FROM (SELECT pg_catalog.max(s.start)::pg_catalog.text AS until FROM '
       '(SELECT r.start, pg_catalog.sum(r.n) OVER (ORDER BY r.start) AS total FROM (SELECT q.%1$I AS start, pg_catalog.count(*) AS n FROM %2$s AS q GROUP BY 1) AS r) AS s '
-      'GROUP BY (s.total / %3$s)::bigint) AS b', p.time_column, p.base, batch) INTO bounds;
+      'GROUP BY (s.total OPERATOR(pg_catalog./) %3$s)::bigint) AS b', p.time_column, p.base, batch) INTO bounds;
     FOREACH bound IN ARRAY coalesce(bounds, '{}') LOOP
       EXECUTE pg_catalog.format('WITH moved AS (DELETE FROM %1$s WHERE %4$I OPERATOR(pg_catalog.<=) %5$L RETURNING %2$s) INSERT INTO %3$s (%2$s) SELECT %2$s FROM moved', p.base, list, place, p.time_column, bound);
       GET DIAGNOSTICS n = ROW_COUNT;

@@ -54,10 +54,10 @@ CREATE FUNCTION _payload_functions(extracts bson) RETURNS bson
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
   result @extschema@.bson := extracts;
-  e record;
-  given text;
-  suffix text;
-  found oid;
+  e pg_catalog.record;
+  given pg_catalog.text;
+  suffix pg_catalog.text;
+  found pg_catalog.oid;
 BEGIN
   FOR e IN SELECT k.key, k.value FROM @extschema@.bson_each(extracts) k LOOP
     IF @extschema@.bson_typeof(e.value) OPERATOR(pg_catalog.=) 'string' AND e.value::pg_catalog.text OPERATOR(pg_catalog.~) '^function:' THEN

@@ -371,10 +371,10 @@ CREATE FUNCTION polymorphic_retype_all(rel regclass, variant text, new_variant t
                                        change regprocedure DEFAULT NULL, name text DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-  m record;
+  m pg_catalog.record;
   old_value @extschema@.bson_value;
   new_value @extschema@.bson_value;
-  changed text;
+  changed pg_catalog.text;
   done bigint;
 BEGIN
   SELECT q.* INTO m FROM @extschema@._polymorphic_main(rel, name) q;

@@ -20,9 +20,9 @@ CREATE FUNCTION polymorphic_merge(target text, merge_on text, sources text[], in
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   relations pg_catalog.regclass[] := '{}';
-  s text;
+  s pg_catalog.text;
   rel pg_catalog.regclass;
-  parts text[];
+  parts pg_catalog.text[];
 BEGIN
   -- names are looked up as the caller's search_path has them
   IF sources IS NULL OR pg_catalog.array_position(sources, NULL) IS NOT NULL OR target IS NULL THEN
@@ -35,7 +35,7 @@ BEGIN
   parts := pg_catalog.parse_ident(target);
   IF rel IS NULL AND pg_catalog.cardinality(parts) OPERATOR(pg_catalog.=) 1 THEN
     -- beside the first source
-    SELECT pg_catalog.array_prepend(n.nspname::text, parts) INTO parts
+    SELECT pg_catalog.array_prepend(n.nspname::pg_catalog.text, parts) INTO parts
       FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace WHERE c.oid OPERATOR(pg_catalog.=) relations[1];
   END IF;
   RETURN @extschema@._polymorphic_merge(rel, parts, merge_on, relations, into_fields, arrays, fields, target_field, doc_column);

@@ -43,11 +43,11 @@ COMMENT ON FUNCTION _schema_versioning_leaves(regclass) IS 'the table, or its pa
 CREATE PROCEDURE schema_versioning_migrate(rel regclass, batch int DEFAULT 1000, pause interval DEFAULT '0', filter bson DEFAULT NULL, target int DEFAULT NULL, name text DEFAULT NULL)
 LANGUAGE plpgsql AS $$
 DECLARE
-  p record;
-  l record;
-  b record;
+  p pg_catalog.record;
+  l pg_catalog.record;
+  b pg_catalog.record;
   wanted int;
-  field_type text;
+  field_type pg_catalog.text;
   documents bigint := 0;
   passed_over bigint := 0;
   blocks bigint;

@@ -227,7 +227,11 @@ group_select(Computed *c, StringInfo sql)
 		appendStringInfoString(sql, " $1");
 	}
 	else if (c->link_column != NULL)
-		appendStringInfo(sql, "s.%s = $1", quote_identifier(c->link_column));
+	{
+		appendStringInfo(sql, "s.%s", quote_identifier(c->link_column));
+		dp_sql_type_operator(sql, c->link_type, BTEqualStrategyNumber);
+		appendStringInfoString(sql, "$1");
+	}
 	else
 		elog(ERROR, "the source has no column of that name");
 }

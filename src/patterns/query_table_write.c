@@ -486,7 +486,7 @@ partition_plan(QueryTable *q, bool top)
 				dp_sql_own_schema(&sql);
 				appendStringInfoString(&sql, "bson_typeof(");
 				column_sql(&sql, q, column);
-				appendStringInfoString(&sql, ") NOT IN ('null', 'undefined')");
+				appendStringInfoString(&sql, ") OPERATOR(pg_catalog.<>) ALL ('{\"null\",undefined}'::pg_catalog.text[])");
 			}
 		}
 	}
@@ -517,7 +517,7 @@ column_sql(StringInfo sql, const QueryTable *q, const QueryColumn *column)
 	dp_path_to_text(&path, column->path);
 	appendStringInfo(sql, "(s.%s", quote_identifier(q->decl->doc_column));
 	dp_sql_own_operator(sql, "->");
-	appendStringInfo(sql, "%s::text)", quote_literal_cstr(path.data));
+	appendStringInfo(sql, "%s::pg_catalog.text)", quote_literal_cstr(path.data));
 	if (column->type != dp_types()->bson_value)
 		appendStringInfo(sql, "::%s", format_type_extended(column->type, column->typmod, FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY));
 }

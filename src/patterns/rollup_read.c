@@ -175,9 +175,11 @@ read_rows(Rollup *r, DpAccumulation *g, const RollupKey *key)
 	}
 	else
 	{
-		appendStringInfoString(&sql, " >= $1 AND ");
+		dp_sql_type_operator(&sql, types[0], BTGreaterEqualStrategyNumber);
+		appendStringInfoString(&sql, "$1 AND ");
 		(void) dp_source_sql_field(&sql, r->source, r->time);
-		appendStringInfoString(&sql, " < $2");
+		dp_sql_type_operator(&sql, types[0], BTLessStrategyNumber);
+		appendStringInfoString(&sql, "$2");
 	}
 	dp_iter_init_value(&iter, &key->group);
 	for (i = 0; i < r->ngroups && dp_iter_next_value(&iter, &value); i++)
@@ -197,7 +199,7 @@ read_rows(Rollup *r, DpAccumulation *g, const RollupKey *key)
 		if (r->source->doc_column != NULL)
 			dp_sql_own_operator(&sql, "=");
 		else
-			appendStringInfoChar(&sql, '=');
+			dp_sql_type_operator(&sql, types[i + 2], BTEqualStrategyNumber);
 		appendStringInfo(&sql, " $%d%s", i + 3, is_null ? ")" : "");
 		dp_source_param(params, i + 2, types[i + 2], &value);
 	}

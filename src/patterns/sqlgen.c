@@ -5,10 +5,12 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/stratnum.h"
 #include "catalog/pg_operator.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
+#include "utils/typcache.h"
 
 #include "bson/catalog.h"
 #include "patterns/sqlgen.h"
@@ -38,6 +40,28 @@ dp_sql_operator(StringInfo sql, Oid operator)
 					 quote_identifier(get_namespace_name(form->oprnamespace)),
 					 NameStr(form->oprname));
 	ReleaseSysCache(tuple);
+}
+
+/*
+ * The operator that the default order of a type has for a strategy of btree,
+ * between two values of the type.  One that is written by its name alone would
+ * be looked up in the search path of whoever happens to write to the table.
+ */
+void
+dp_sql_type_operator(StringInfo sql, Oid type, StrategyNumber strategy)
+{
+	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY | TYPECACHE_EQ_OPR);
+	Oid			operator = InvalidOid;
+
+	if (strategy == BTEqualStrategyNumber)
+		operator = entry->eq_opr;
+	else if (OidIsValid(entry->btree_opf))
+		operator = get_opfamily_member(entry->btree_opf, entry->btree_opintype, entry->btree_opintype, strategy);
+	if (!OidIsValid(operator))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("values of type %s cannot be compared", format_type_be(type))));
+	dp_sql_operator(sql, operator);
 }
 
 void

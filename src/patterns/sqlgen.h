@@ -9,6 +9,7 @@
 #ifndef DP_PATTERNS_SQLGEN_H
 #define DP_PATTERNS_SQLGEN_H
 
+#include "access/stratnum.h"
 #include "lib/stringinfo.h"
 
 #include "patterns/declaration.h"
@@ -18,6 +19,7 @@ extern void dp_sql_table(StringInfo sql, Oid relid);
 
 /* OPERATOR(schema.op) of an operator's OID, and of one of the extension's own by name */
 extern void dp_sql_operator(StringInfo sql, Oid operator);
+extern void dp_sql_type_operator(StringInfo sql, Oid type, StrategyNumber strategy);
 extern void dp_sql_own_operator(StringInfo sql, const char *name);
 
 /* "schema". of the extension */
