@@ -219,7 +219,7 @@ begin_row(DpBucketBuilder *b, int64 time)
 {
 	if (unlikely(b->count == b->capacity))
 	{
-		Size		n = 2 * (Size) b->capacity;
+		Size		n = Min(2 * (Size) b->capacity, DP_BUCKET_MAX_COUNT);	/* more cannot be read back */
 
 		if (b->count >= DP_BUCKET_MAX_COUNT)
 			ereport(ERROR,

@@ -1,6 +1,6 @@
 -- The type bucket: every value of every type comes back as it was, and damaged bytes are refused.
 BEGIN;
-SELECT plan(86);
+SELECT plan(88);
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 SELECT setseed(0.20181211);
@@ -149,6 +149,8 @@ SELECT throws_ok($$SELECT '{"bucket": 1, "count": 1, "columns": [{"type": "int2"
 SELECT throws_ok($$SELECT '{"bucket": 1, "count": 1, "columns": [{"type": "money", "values": [1]}]}'::bucket$$, '22P02', NULL, 'unknown type');
 SELECT throws_ok($$SELECT '{"bucket": 1, "times": ["infinity"], "columns": []}'::bucket$$, '22008', NULL, 'an infinite time');
 SELECT throws_ok($$SELECT '{"bucket": 1, "count": 2000000000, "columns": []}'::bucket$$, '54000', NULL, 'too many rows');
+SELECT throws_ok($$SELECT bucket_agg('2020-01-01', i) FROM generate_series(1, 1000001) AS i$$, '54000', NULL, 'one more than can be read back');
+SELECT is((SELECT bucket_count(bucket_agg('2020-01-01', i)) FROM generate_series(1, 1000000) AS i), 1000000, 'as many as that can');
 
 -- Damaged bytes: everything that reads a bucket reads on, or raises XX001; the server stays
 CREATE FUNCTION pg_temp.damage(bytes bytea) RETURNS bytea LANGUAGE plpgsql AS $$
