@@ -85,7 +85,12 @@ SQL_PARTS = $(wildcard \
 	sql/patterns/kv_leaderboard.sql \
 	sql/pattern_advise.sql)
 
-DATA_built = docpatterns--$(EXTVERSION).sql
+# Steps between releases are in sql/upgrades. From each release that one leads away from, they are joined into a script to this
+# version (see docs/releasing.md).
+STEPS = $(wildcard sql/upgrades/docpatterns--*--*.sql)
+UPGRADES = $(foreach step,$(STEPS),docpatterns--$(word 2,$(subst --, ,$(notdir $(step))))--$(EXTVERSION).sql)
+
+DATA_built = docpatterns--$(EXTVERSION).sql $(UPGRADES)
 EXTRA_CLEAN = docpatterns--*.sql
 
 # Every .sql in test/sql is a regression test, every .spec in test/specs an isolation test; what is expected of them is in
@@ -128,9 +133,26 @@ docpatterns--$(EXTVERSION).sql: $(SQL_PARTS) Makefile docpatterns.control
 	done
 	@{ printf '%s\n' '\echo Use "CREATE EXTENSION docpatterns" to load this file. \quit'; cat $(SQL_PARTS); } > $@
 
+$(UPGRADES): docpatterns--%--$(EXTVERSION).sql: sql/upgrades/join.pl $(STEPS) $(SQL_PARTS) Makefile docpatterns.control
+	@sql/upgrades/join.pl $* $(EXTVERSION) $(SQL_PARTS) > $@.part && mv $@.part $@
+
+# What is committed, to be built elsewhere: a tarball, and the zip that PGXN takes. The same commit makes the same bytes.
+DIST = docpatterns-$(EXTVERSION)
+dist:
+	@mkdir -p build
+	@for format in tar.gz zip; do \
+	  git archive --format=$$format --prefix=$(DIST)/ -o build/$(DIST).$$format HEAD && echo build/$(DIST).$$format || exit 1; \
+	done
+
+# The install script of a release, kept for the tests of upgrades from it. What is kept is never written again.
+keep-release: docpatterns--$(EXTVERSION).sql
+	@mkdir -p test/releases
+	@[ ! -e test/releases/$<.gz ] || { echo "test/releases/$<.gz is kept already" >&2; exit 1; }
+	@gzip -9nc $< > test/releases/$<.gz && echo test/releases/$<.gz
+
 # The commands that do everything themselves, on a private cluster under build/ (see test/env). They set up what is missing.
 SUITES = build regress pgtap isolation t docs fuzz
-.PHONY: demo demo-stop test stress $(SUITES:%=test-%) docs-test bench sanitize test-matrix clean-clusters
+.PHONY: dist keep-release demo demo-stop test stress $(SUITES:%=test-%) docs-test bench sanitize test-matrix clean-clusters
 
 demo:
 	@test/env/packages.sh build && demo/run.sh

@@ -137,6 +137,7 @@ install() {
   from=$(sources)
   set -- make -s -j"$(nproc)" -C "$from" PG_CONFIG="$pg_config" with_llvm=no COPT="${COPT:-}"
   "$@" all
+  rm -f "$prefix$("$pg_config" --sharedir)"/extension/docpatterns--*.sql
   "$@" install pkglibdir="$prefix$("$pg_config" --pkglibdir)" datadir="$prefix$("$pg_config" --sharedir)" >/dev/null
 }
 
