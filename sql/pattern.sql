@@ -16,7 +16,7 @@ CREATE FUNCTION _pattern_declarations(target regclass, OUT rel regclass, OUT pat
 COMMENT ON FUNCTION _pattern_declarations(regclass) IS 'declarations read back from pg_trigger, of one table or, with NULL, of all';
 
 CREATE FUNCTION pattern_list(rel regclass DEFAULT NULL) RETURNS SETOF pattern_declaration
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET docpatterns.max_document_size = '1073740799' AS $$
   SELECT d.rel, d.pattern, d.name, @extschema@.bson_unset(d.options, 'pair', 'second_pair', 'group_at', 'time_at', 'name')
   FROM @extschema@._pattern_declarations(pattern_list.rel) AS d
   ORDER BY d.rel::text, d.pattern, d.name

@@ -60,6 +60,7 @@ static HTAB *relations = NULL;
 static List *graveyard = NIL;	/* contexts to delete when the transaction ends */
 static uint64 generation = 1;	/* changes with every invalidation */
 
+static struct varlena *parse_options(const char *declared);
 static void cache_init(void);
 static void relation_invalidated(Datum arg, Oid relid);
 static void transaction_ended(XactEvent event, void *arg);
@@ -312,6 +313,29 @@ dp_pair_side(const char *pair, Oid relid)
 }
 
 /*
+ * The text of a declaration as a document, however long it is: the limit is the
+ * session's for its own documents, and it must not blind it for what is declared.
+ */
+static struct varlena *
+parse_options(const char *declared)
+{
+	int			limit = dp_max_document_size;
+	struct varlena *volatile options = NULL;
+
+	dp_max_document_size = MaxAllocSize - VARHDRSZ;
+	PG_TRY();
+	{
+		options = dp_text_to_bson(declared, strlen(declared), NULL);
+	}
+	PG_FINALLY();
+	{
+		dp_max_document_size = limit;
+	}
+	PG_END_TRY();
+	return options;
+}
+
+/*
  * What a main trigger declares, as a bson, or NULL if it is no document:
  * anybody can give a trigger of his own any argument, and that must not
  * disturb others.
@@ -327,7 +351,7 @@ dp_declared_options(const char *declared)
 	PG_TRY();
 	{
 		/* the parser holds no resources but memory, so its error can be dropped */
-		options = dp_text_to_bson(declared, strlen(declared), NULL);
+		options = parse_options(declared);
 	}
 	PG_CATCH();
 	{
@@ -623,7 +647,7 @@ decl_make(Relation rel, const Trigger *trigger, const char *pattern)
 	decl->target = declared_on(decl->relid, trigger->tgisclone);
 	decl->pattern = pstrdup(pattern);
 	decl->declared = pstrdup(trigger->tgargs[0]);
-	decl->options = dp_text_to_bson(decl->declared, strlen(decl->declared), NULL);
+	decl->options = parse_options(decl->declared);
 	decl->name = dp_decl_text(decl, "name");
 	if (decl->name == NULL)
 		ereport(ERROR,

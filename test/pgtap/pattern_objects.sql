@@ -2,7 +2,7 @@
 BEGIN;
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(37);
+SELECT plan(39);
 
 CREATE FUNCTION triggers_of(rel regclass) RETURNS bigint LANGUAGE sql AS
   'SELECT count(*) FROM pg_trigger WHERE tgrelid = rel AND tgname LIKE ''zz_docpatterns_5%''';
@@ -127,6 +127,14 @@ INSERT INTO parts VALUES (1, '{x: [1, 2, 3]}');
 ALTER TABLE parts OWNER TO dp_two;
 SELECT lives_ok($$INSERT INTO parts VALUES (2, '{x: [1, 2, 3]}')$$, 'writes to a partition are done in the name of the new owner of its table');
 SELECT is(violations('parts'), NULL, 'all in order');
+
+-- A session's limit for documents does not hide a declaration that is longer
+CREATE TABLE ruled (id int PRIMARY KEY, doc bson);
+SELECT polymorphic_enable('ruled', 'kind', common => bson_build('required', ARRAY['title'], 'description', repeat('long ', 1000)));
+SET LOCAL docpatterns.max_document_size = '1kB';
+SELECT is((SELECT name FROM pattern_list('ruled')), 'kind', 'it is listed');
+SELECT throws_ok($$INSERT INTO ruled VALUES (1, '{kind: "a"}')$$, '23514', NULL, 'and heard');
+RESET docpatterns.max_document_size;
 
 SELECT * FROM finish();
 ROLLBACK;
