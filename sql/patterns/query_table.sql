@@ -233,14 +233,14 @@ BEGIN
   END IF;
   RETURN QUERY EXECUTE format($q$
     SELECT coalesce(s."row key", t."row key"), 'row'::text, coalesce(left(s."row cells"::text, 100), 'absent'), coalesce(left(t."row cells"::text, 100), 'absent')
-    FROM (SELECT %1$s AS "row key", %2$s, %3$s AS "row cells" FROM (SELECT *, @extschema@._query_table_expected(%4$L::regclass, %5$L, %6$I) AS "all cells" FROM %7$s) AS b) AS s
+    FROM (SELECT %1$s AS "row key", %2$s, %3$s AS "row cells" FROM %7$s AS b CROSS JOIN LATERAL (SELECT @extschema@._query_table_expected(%4$L::regclass, %5$L, b.%6$I) AS "all cells" OFFSET 0) AS e) AS s
       FULL JOIN (SELECT %8$s AS "row key", %9$s, ARRAY[%10$s]::text[] AS "row cells" FROM %11$s) AS t ON %12$s
     WHERE s."row cells" IS DISTINCT FROM t."row cells"
     $q$,
-    format(CASE WHEN cardinality(p.keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, (SELECT string_agg(quote_ident(k), ', ' ORDER BY n) FROM unnest(p.keys) WITH ORDINALITY AS u (k, n))),
-    (SELECT string_agg(quote_ident(k), ', ') FROM unnest(p.keys) k),
-    CASE WHEN p.per_partition IS NULL THEN '"all cells"'
-         ELSE format('CASE WHEN "all cells" IS NOT NULL AND row_number() OVER (PARTITION BY "all cells" IS NULL, %s ORDER BY %s) <= %s THEN "all cells" END', p.partitions, p.clusterings, p.per_partition) END,
+    format(CASE WHEN cardinality(p.keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, (SELECT string_agg(format('b.%I', k), ', ' ORDER BY n) FROM unnest(p.keys) WITH ORDINALITY AS u (k, n))),
+    (SELECT string_agg(format('b.%I', k), ', ') FROM unnest(p.keys) k),
+    CASE WHEN p.per_partition IS NULL THEN 'e."all cells"'
+         ELSE format('CASE WHEN e."all cells" IS NOT NULL AND row_number() OVER (PARTITION BY e."all cells" IS NULL, %s ORDER BY %s) <= %s THEN e."all cells" END', p.partitions, p.clusterings, p.per_partition) END,
     rel::text, name, p.doc, p.base,
     format(CASE WHEN cardinality(p.keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, (SELECT string_agg(quote_ident(k), ', ' ORDER BY n) FROM unnest(p.result_keys) WITH ORDINALITY AS u (k, n))),
     (SELECT string_agg(quote_ident(k), ', ') FROM unnest(p.result_keys) k),

@@ -2,7 +2,7 @@
 -- statements, who may write and read, and a seeded random run against plain SQL.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(89);
+SELECT plan(91);
 CREATE FUNCTION pg_temp.all_true(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 
 -- Signatures
@@ -70,6 +70,14 @@ DROP TABLE "T t'";
 DROP SCHEMA "W eird"";" CASCADE;
 TRUNCATE s;
 SELECT pattern_disable('s', 'q') IS NOT NULL AS done \gset
+
+-- Columns that are called as the check calls its own
+CREATE TABLE cells (b int PRIMARY KEY, "all cells" int, e int, s int, "row cells" int, doc bson);
+SELECT query_table_create('by_a', 'cells', '{a}', '{c: -1}', limit_per_partition => 2) \g /dev/null
+INSERT INTO cells (b, doc) SELECT i, bson_build('a', i % 2, 'c', i) FROM generate_series(1, 8) i;
+SELECT results_eq($$SELECT a::text, c::text FROM by_a ORDER BY 1, 2$$, $$VALUES ('0', '6'), ('0', '8'), ('1', '5'), ('1', '7')$$, 'names of columns of the source');
+SELECT pg_temp.all_true('names of columns of the source');
+DROP TABLE cells CASCADE;
 
 -- Users' columns in a query table, and types by the search_path
 CREATE SCHEMA other;
