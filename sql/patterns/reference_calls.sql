@@ -11,7 +11,7 @@ END
 $$;
 COMMENT ON FUNCTION reference_refresh(regclass, text, bigint) IS
   'brings the copies of deferred references up to date and returns the number of documents that were written; batch: at most so many changes of each declaration, NULL: all. '
-  'Locks the rows that it writes, in the order of their keys; leaves out what another refresh is working on; errors 42501 unless the caller owns the table, 42704';
+  'Locks the rows that it writes, in the order of their keys; leaves out what another refresh is working on, waits for one that works on an earlier change of the same source; errors 42501 unless the caller owns the table, 42704';
 
 CREATE FUNCTION reference_staleness(rel regclass, name text DEFAULT NULL,
                                     OUT reference text, OUT sources bigint, OUT copies bigint, OUT oldest timestamptz, OUT lag interval) RETURNS SETOF record

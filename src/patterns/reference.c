@@ -13,7 +13,10 @@
  * changed since they were read.  Here a source must exist, if it must.
  *
  * A reference that the row had before, be it in another declaration, needs no
- * lock: whoever changes its source writes to the row, and therefore waits for us.
+ * lock: whoever changes its source writes to the row, and therefore waits for
+ * us.  Where copies follow later nobody comes to the row but a refresh, which
+ * may have found it in order as it was: then the source is queued again if
+ * another copy is written than the row had.
  */
 #include "postgres.h"
 
@@ -31,6 +34,7 @@
 #include "bson/compare.h"
 #include "patterns/change.h"
 #include "patterns/derive.h"
+#include "patterns/queue.h"
 #include "patterns/reference.h"
 #include "patterns/run.h"
 
@@ -66,6 +70,7 @@ static Collecting *collecting_find(DpReference *ref, bool of_source);
 static void proposal_note(DpReference *ref, HeapTuple tuple, TupleDesc desc);
 static void proposal_withdraw(DpReference *ref, HeapTuple tuple, TupleDesc desc);
 static bool named_beside(DpReference *ref, struct varlena *doc, const DpValue *id);
+static bool copied_before(const DpReference *ref, const DpRefSites *sites, const DpValue *id, struct varlena *extract);
 static bool covers(const DpReference *a, const DpReference *b);
 static bool field_unchanged(const DpReference *ref, struct varlena *before, struct varlena *after);
 static DpRefDelete delete_rule(DpDecl *decl, const char *rule);
@@ -312,6 +317,7 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 		struct varlena *extract = NULL;
 		DpValue		value;
 		bool		is_new = true;
+		bool		is_beside = false;
 		int			j;
 
 		if (match[i] != NULL && !match[i]->bare && dp_value_identical(&site->value, &match[i]->value))
@@ -319,7 +325,7 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 		for (j = 0; j < old_sites.n && is_new; j++)
 			is_new = old_sites.v[j].bare || dp_value_compare(&old_sites.v[j].id, &site->id) != 0;
 		if (is_new && before != NULL)
-			is_new = !named_beside(ref, before, &site->id);
+			is_beside = named_beside(ref, before, &site->id);
 		if (match[i] == NULL && i < old_sites.n)
 			fill.displaced = &old_sites.v[i];
 
@@ -328,7 +334,7 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 			SPI_connect();
 			connected = true;
 		}
-		if (connected && is_new)
+		if (connected && is_new && !is_beside)
 		{
 			DpRefId    *id;
 
@@ -359,6 +365,23 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 
 			extract = dp_ref_read(ref, &site->id, DP_REF_READ);
 			MemoryContextSwitchTo(old);
+			if (ref->deferred && extract != NULL && !copied_before(ref, &old_sites, &site->id, extract))
+			{
+				if (run == NULL)
+					run = dp_ref_collecting(ref, false);
+				dp_ref_run_add(run, &site->id)->lags = true;
+			}
+			if (is_beside && ref->missing_error && extract == NULL)
+			{
+				/* the other declaration allows it */
+				DpRefId    *id;
+
+				if (run == NULL)
+					run = dp_ref_collecting(ref, false);
+				id = dp_ref_run_add(run, &site->id);
+				id->wanted++;
+				id->read = true;
+			}
 		}
 		if (extract != NULL)
 		{
@@ -377,6 +400,24 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 	if (differs)
 		result = dp_ref_rebuild(ref, DP_DOC_DATA(after), DP_DOC_SIZE(after), &sites);
 	return result;
+}
+
+/*
+ * Whether one of the sites names the source and has the live fields of the
+ * extract.  A refresh that finds a row with other ones waits for who is writing it.
+ */
+static bool
+copied_before(const DpReference *ref, const DpRefSites *sites, const DpValue *id, struct varlena *extract)
+{
+	DpValue		value = dp_value_of_document(extract);
+	int			i;
+
+	for (i = 0; i < sites->n; i++)
+	{
+		if (dp_value_compare(&sites->v[i].id, id) == 0 && dp_ref_wrong(ref, &sites->v[i], &value) == NULL)
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -453,6 +494,7 @@ reference_after(DpReference *ref)
 {
 	DpRefRun   *run;
 	DpRefRun   *changed = NULL;
+	DpQueue    *queue = NULL;
 	int			i;
 
 	if (collecting == NIL)
@@ -471,6 +513,12 @@ reference_after(DpReference *ref)
 		DpRefId    *entry;
 
 		CHECK_FOR_INTERRUPTS();
+		if (id->lags)
+		{
+			if (queue == NULL)
+				queue = dp_queue_open(ref->decl, "second_pair");
+			dp_queue_add(queue, &id->id, NULL);
+		}
 		if (id->wanted <= 0)
 			continue;
 		now = dp_ref_read(ref, &id->id, ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY);
@@ -499,6 +547,8 @@ reference_after(DpReference *ref)
 		entry->extract = now;
 		entry->appeared = id->extract == NULL;
 	}
+	if (queue != NULL)
+		dp_queue_close(queue);
 	if (changed != NULL)
 	{
 		dp_ref_pass(ref, changed);

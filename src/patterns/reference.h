@@ -163,6 +163,7 @@ typedef struct DpRefId
 	DpValue    *becomes;		/* source: the key that the row has now */
 	struct varlena *extract;	/* NULL: there is no such source */
 	int			wanted;			/* target: by so many references */
+	bool		lags;			/* target: a copy was made without a lock, and has to be refreshed */
 } DpRefId;
 
 typedef struct DpRefRun
@@ -198,6 +199,9 @@ extern DpRefRun *dp_ref_collected_beside(DpReference *ref, char **name);
 /*
  * Sources that are not there cannot be locked: a place is locked instead of
  * them, by who refers to one (RowExclusiveLock) and who inserts one (ShareLock).
+ * Who refreshes copies locks the places of what he reads, present or not, against other
+ * refreshes and those who insert (ShareUpdateExclusiveLock): what was read first
+ * is not written last.  Who changes a source does not wait; it is queued again.
  */
 extern uint64 dp_ref_absent_place(const DpReference *ref, const DpValue *id);
 extern void dp_ref_absent_lock(uint64 *places, int n, LOCKMODE mode);

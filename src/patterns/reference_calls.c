@@ -44,6 +44,7 @@ static bool reference_is_split(DpDecl *decl, struct varlena *stored);
 static struct varlena *reference_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
 static struct varlena *reference_keep(DpDecl *decl, struct varlena *stored,
 									  struct varlena *old_whole, struct varlena *new_whole);
+static void refresh_lock(const DpRefPart *parts, int nparts);
 static bool reference_settle(DpDecl *decl, const DpKey *key);
 static bool settle_row(DpReference *ref, DpWriter *w, DpRefRun *run, bool *incomplete);
 
@@ -250,6 +251,7 @@ dp_reference_refresh(PG_FUNCTION_ARGS)
 	int64		rows = 0;
 	DpActor		self;
 	ListCell   *lc;
+	int			i;
 
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
@@ -272,7 +274,6 @@ dp_reference_refresh(PG_FUNCTION_ARGS)
 	{
 		DpDecl	   *decl = lfirst(lc);
 		DpReference *ref;
-		DpRefRun   *run;
 		DpQueue    *queue;
 		List	   *taken;
 		ListCell   *lc2;
@@ -287,19 +288,29 @@ dp_reference_refresh(PG_FUNCTION_ARGS)
 		dp_queue_close(queue);
 		if (taken == NIL)
 			continue;
-		run = dp_ref_run_make();
+		parts[nparts].ref = ref;
+		parts[nparts].run = dp_ref_run_make();
 		foreach(lc2, taken)
 		{
 			DpValue		id = dp_value_of_varlena(((DpQueued *) lfirst(lc2))->key);
-			DpRefId    *entry = dp_ref_run_add(run, &id);
-			MemoryContext old = MemoryContextSwitchTo(run->context);
 
-			entry->extract = dp_ref_read(ref, &id, DP_REF_READ);
-			MemoryContextSwitchTo(old);
+			(void) dp_ref_run_add(parts[nparts].run, &id);
 		}
-		dp_ref_run_sort(run);
-		parts[nparts].ref = ref;
-		parts[nparts++].run = run;
+		dp_ref_run_sort(parts[nparts++].run);
+	}
+	refresh_lock(parts, nparts);
+	for (i = 0; i < nparts; i++)
+	{
+		DpRefRun   *run = parts[i].run;
+		MemoryContext old = MemoryContextSwitchTo(run->context);
+		int			k;
+
+		for (k = 0; k < run->n; k++)
+		{
+			CHECK_FOR_INTERRUPTS();
+			run->ids[k]->extract = dp_ref_read(parts[i].ref, &run->ids[k]->id, DP_REF_READ);
+		}
+		MemoryContextSwitchTo(old);
 	}
 	if (nparts > 0)
 		rows = dp_ref_pass_parts(parts, nparts);
@@ -308,6 +319,32 @@ dp_reference_refresh(PG_FUNCTION_ARGS)
 	SPI_finish();
 	dp_owner_end(&self);
 	PG_RETURN_INT64(rows);
+}
+
+/*
+ * Locks the places of all ids of the runs, in one order, until the transaction
+ * ends.  Somebody else may take an entry of an id that we are working on,
+ * because it was changed again: he waits here, and reads and writes after us.
+ */
+static void
+refresh_lock(const DpRefPart *parts, int nparts)
+{
+	uint64	   *places;
+	int			all = 0;
+	int			n = 0;
+	int			i;
+	int			k;
+
+	for (i = 0; i < nparts; i++)
+		all += parts[i].run->n;
+	places = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(uint64) * Max(all, 1));
+	for (i = 0; i < nparts; i++)
+	{
+		for (k = 0; k < parts[i].run->n; k++)
+			places[n++] = dp_ref_absent_place(parts[i].ref, &parts[i].run->ids[k]->id);
+	}
+	dp_ref_absent_lock(places, n, ShareUpdateExclusiveLock);
+	pfree(places);
 }
 
 /*

@@ -54,6 +54,7 @@ typedef struct Pass
 	bool		typbyval[INDEX_MAX_KEYS];
 	bool		abbreviates;
 	bool		look_again;		/* a row was not where it was found */
+	bool		names_new;		/* the row names a source that is there now and was not */
 } Pass;
 
 /* What is to become of a row */
@@ -457,9 +458,14 @@ pass_row(Pass *p, const FoundRow *row, int64 *written)
 		}
 		old = MemoryContextSwitchTo(p->row_context);
 		doc = dp_writer_document(p->w);
+		p->names_new = false;
 		switch (doc == NULL ? ROW_SAME : row_change(p, doc, &changed))
 		{
 			case ROW_SAME:
+				/* whoever is writing the row may have seen that the source is not there, and write another copy */
+				if (p->names_new && dp_writer_lock(p->w, LockTupleShare) != DP_LOCK_OK)
+					result = DP_WRITE_CHANGED;
+				break;
 			case ROW_AGAIN:
 				break;
 			case ROW_WRITTEN:
@@ -526,6 +532,7 @@ part_change(Pass *p, const DpRefPart *part, struct varlena *doc, struct varlena 
 			fill.extract = &extract;
 			fill.id = id->becomes;
 			fill.freeze = id->appeared;
+			p->names_new |= id->appeared;
 			differs |= dp_ref_fill(ref, site, &fill);
 		}
 		else if (id->gone)

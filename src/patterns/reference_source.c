@@ -286,7 +286,10 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 	return result;
 }
 
-/* Waits for those who have referred to sources that are new now before they were there, and holds others off. */
+/*
+ * Waits for those who have referred to sources that are new now before they
+ * were there, and for those who refresh copies of what was there before; and holds others off.
+ */
 static void
 lock_appeared(const DpRefPart *parts, int nparts)
 {
@@ -302,7 +305,7 @@ lock_appeared(const DpRefPart *parts, int nparts)
 	{
 		for (i = 0; i < parts[k].run->n; i++)
 		{
-			if (!parts[k].run->ids[i]->appeared || parts[k].ref->missing_error)
+			if (!parts[k].run->ids[i]->appeared || (parts[k].ref->missing_error && !parts[k].ref->deferred))
 				continue;
 			if (places == NULL)
 				places = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(uint64) * all);

@@ -1,7 +1,7 @@
 -- The contract of the extended reference pattern: what is refused, what every option does, what every kind of write does.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(154);
+SELECT plan(157);
 
 CREATE FUNCTION pg_temp.all_true(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 
@@ -147,7 +147,11 @@ SELECT is(pg_temp.after('a'), '{"_id": 5} [{"_id": 5}, {"_id": 6, "n": "as writt
 SELECT is(count(*), 3::bigint, 'reference_dangling') FROM reference_dangling('t', 'a'); SELECT pg_temp.all_true('allowed');
 INSERT INTO s (doc) VALUES ('{_id: 5, n: "five", f: 1}');
 SELECT is(pg_temp.after('a'), '{"_id": 5, "n": "five", "f": 1} [{"_id": 5, "n": "five", "f": 1}, {"_id": 6, "n": "as written"}]', 'a source that appears fills in');
-SELECT pg_temp.all_true('appeared'); SELECT pattern_disable('t') \g /dev/null
+SELECT pg_temp.all_true('appeared');
+SELECT reference_enable('t', 'b', 's', live => '{n}') \g /dev/null
+SELECT throws_ok($$UPDATE t SET doc = bson_set(doc, 'b', 6) WHERE _id = 2$$, '23503', NULL, 'one declaration allows it, another does not');
+UPDATE t SET doc = bson_set(doc, 'b', 5); SELECT is(pg_temp.after('b'), '{"_id": 5, "n": "five"} {"_id": 5, "n": "five"}', 'but who is there is named in both');
+SELECT pg_temp.all_true('in both'); SELECT pattern_disable('t', 'a'), pattern_disable('t', 'b') \g /dev/null
 
 -- Deferred
 TRUNCATE s, t;
