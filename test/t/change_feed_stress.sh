@@ -92,10 +92,10 @@ is "$(ask 'SELECT * FROM bad LIMIT 5')" '' 'and was at any moment in between'
 is "$(stress_others 'ERROR:  23505.*')" '' 'errors are serialization failures and deadlocks'
 
 ask "CREATE FUNCTION work() RETURNS void LANGUAGE sql AS \$\$ SELECT put(1 + (random() * 29)::int), follow(1 + (random() * 2)::int) \$\$" >/dev/null
-for round in 1 2; do
-  crash_during $round 'SELECT work();' 0.5
+for how in backend all; do
+  crash_during $how 'SELECT work();' 0.5
   catch_up
-  is "$(ask 'SELECT * FROM pattern_check(); SELECT d FROM generate_series(1, 3) i, differences(i) d LIMIT 5')" '' "round $round: all is true after recovery"
+  is "$(ask 'SELECT * FROM pattern_check(); SELECT d FROM generate_series(1, 3) i, differences(i) d LIMIT 5')" '' "all is true after a kill ($how)"
 done
 
 # purged while it is written, positions after a dump

@@ -2,7 +2,6 @@
 # Versions of schemas are dumped and restored: functions, views, triggers and the indexes on all of them arrive, under any
 # search_path; a table that is dumped alone gets back what can be made again. A migration that a crash ends goes on.
 . "$DP_TOP/test/env/tap.sh"
-. "$DP_TOP/test/env/crash.sh"
 set -u
 export PGOPTIONS='-c client_min_messages=warning'
 plan 28
