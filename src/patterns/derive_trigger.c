@@ -273,7 +273,10 @@ dp_derive_mark_read(DpDerive *run, Oid source)
 	}
 }
 
-/* Notes do not outlive their transaction, nor what was read their subtransaction. */
+/*
+ * Notes do not outlive their transaction, nor what was read their
+ * subtransaction; one that ends well leaves them to the one around it.
+ */
 static void
 read_groups_xact(XactEvent event, void *arg)
 {
@@ -287,14 +290,17 @@ read_groups_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId 
 	int			level = GetCurrentTransactionNestLevel();
 	ReadGroup **next = &read_groups;
 
-	if (event != SUBXACT_EVENT_ABORT_SUB)
+	if (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
 		return;
 	while (*next != NULL)
 	{
-		if ((*next)->nestlevel >= level)
+		if ((*next)->nestlevel >= level && event == SUBXACT_EVENT_ABORT_SUB)
+		{
 			*next = (*next)->next;
-		else
-			next = &(*next)->next;
+			continue;
+		}
+		(*next)->nestlevel = Min((*next)->nestlevel, level - 1);
+		next = &(*next)->next;
 	}
 }
 

@@ -214,11 +214,15 @@ batch_try(Batch *b, MemoryContext context, ErrorData **error)
 		caught = CopyErrorData();
 		key_note(b);
 		category = ERRCODE_TO_CATEGORY(caught->sqlerrcode);
+		FlushErrorState();
+
+		/* also before an error goes on: whoever catches it ends a subtransaction of his own */
+		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(context);
+		CurrentResourceOwner = owner;
 		if (category == ERRCODE_OPERATOR_INTERVENTION || category == ERRCODE_INSUFFICIENT_RESOURCES ||
 			category == ERRCODE_SYSTEM_ERROR)
-			PG_RE_THROW();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
+			ReThrowError(caught);
 		*error = caught;
 	}
 	PG_END_TRY();
