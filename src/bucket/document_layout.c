@@ -498,11 +498,12 @@ dp_bucket_document_sql(PG_FUNCTION_ARGS)
 		!same_fields(cache->group, group) || !same_argument(cache->names, names) || cache->exclusive != exclusive ||
 		cache->of_documents != of_documents)
 	{
-		MemoryContext old;
+		MemoryContext old = cache->context;
 
 		cache->document = NULL;
-		if (cache->context != NULL)
-			MemoryContextDelete(cache->context);
+		cache->context = NULL;
+		if (old != NULL)
+			MemoryContextDelete(old);
 		cache->context = AllocSetContextCreate(fcinfo->flinfo->fn_mcxt, "docpatterns bucket document",
 											   ALLOCSET_SMALL_SIZES);
 		old = MemoryContextSwitchTo(cache->context);

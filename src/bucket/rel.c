@@ -192,16 +192,19 @@ static void
 cache_init(void)
 {
 	HASHCTL		ctl;
+	HTAB	   *made;
 
 	if (entries != NULL)
 		return;
 	ctl.keysize = sizeof(Oid);
 	ctl.entrysize = sizeof(RelEntry);
 	ctl.hcxt = CacheMemoryContext;
-	entries = hash_create("docpatterns bucket relations", 16, &ctl,
-						  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	CacheRegisterRelcacheCallback(relation_invalidated, (Datum) 0);
+	made = hash_create("docpatterns bucket relations", 16, &ctl,
+					   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	/* what may fail comes first: who hears of changes finds the table */
 	RegisterXactCallback(transaction_ended, NULL);
+	entries = made;
+	CacheRegisterRelcacheCallback(relation_invalidated, (Datum) 0);
 }
 
 /* One of the relations has changed, or all have. */

@@ -554,16 +554,19 @@ static void
 cache_init(void)
 {
 	HASHCTL		ctl;
+	HTAB	   *made;
 
 	if (relations != NULL)
 		return;
 	ctl.keysize = sizeof(Oid);
 	ctl.entrysize = sizeof(RelationDecls);
 	ctl.hcxt = CacheMemoryContext;
-	relations = hash_create("docpatterns relations", 32, &ctl,
-							HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	CacheRegisterRelcacheCallback(relation_invalidated, (Datum) 0);
+	made = hash_create("docpatterns relations", 32, &ctl,
+					   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	/* what may fail comes first: who hears of changes finds the table */
 	RegisterXactCallback(transaction_ended, NULL);
+	relations = made;
+	CacheRegisterRelcacheCallback(relation_invalidated, (Datum) 0);
 }
 
 /*

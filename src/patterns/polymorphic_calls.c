@@ -183,7 +183,12 @@ field_cache(FunctionCallInfo fcinfo)
 	if (cache->types != NULL && cache->len == len && memcmp(cache->types, VARDATA_ANY(types), len) == 0)
 		return cache;
 	if (cache->types != NULL)
-		pfree(cache->types);
+	{
+		char	   *old = cache->types;
+
+		cache->types = NULL;
+		pfree(old);
+	}
 	cache->types = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, len + 1);
 	memcpy(cache->types, VARDATA_ANY(types), len);
 	cache->types[len] = '\0';

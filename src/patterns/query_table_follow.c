@@ -346,29 +346,37 @@ follow_postpone(Follow *f)
 static void
 postponed_settle(Oid source)
 {
-	List	   *list = postponed;
+	List	   *list = NIL;
 	List	   *others = NIL;
+	MemoryContext context = postponed_context;
 	MemoryContext row = AllocSetContextCreate(CurrentMemoryContext, "docpatterns row", ALLOCSET_DEFAULT_SIZES);
 	ListCell   *lc;
 
-	postponed = NIL;
+	/* those of other sources stay, however this ends; what is postponed meanwhile has a context of its own if none do */
+	foreach(lc, postponed)
+	{
+		Postponed  *p = lfirst(lc);
+
+		if (p->q->source == source)
+			list = lappend(list, p);
+		else
+		{
+			MemoryContext old = MemoryContextSwitchTo(context);
+
+			others = lappend(others, p);
+			MemoryContextSwitchTo(old);
+		}
+	}
+	postponed = others;
+	if (others == NIL)
+		postponed_context = NULL;
 	while (list != NIL)
 	{
 		QueryTable *q = ((Postponed *) linitial(list))->q;
-		DpWriter   *w;
+		DpWriter   *w = dp_query_writer(q);
 		List	   *rest = NIL;
 		int			pass;
 
-		if (q->source != source)
-		{
-			MemoryContext old = MemoryContextSwitchTo(postponed_context);
-
-			others = lappend(others, linitial(list));
-			MemoryContextSwitchTo(old);
-			list = list_delete_first(list);
-			continue;
-		}
-		w = dp_query_writer(q);
 		for (pass = 0; pass < 2; pass++)
 		{
 			foreach(lc, list)
@@ -397,12 +405,8 @@ postponed_settle(Oid source)
 		list = rest;
 	}
 	MemoryContextDelete(row);
-	postponed = others;
 	if (others == NIL)
-	{
-		MemoryContextDelete(postponed_context);
-		postponed_context = NULL;
-	}
+		MemoryContextDelete(context);
 }
 
 /* With a limit: all partitions that rows went from or came to, in the order of their locks. */

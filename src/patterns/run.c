@@ -452,8 +452,6 @@ dp_collected(Oid relid, const void *id)
 
 			memcpy(copy, c->value, VARSIZE_ANY(c->value));
 			result = lappend(result, copy);
-			pfree(c->value);
-			pfree(c);
 		}
 		else
 		{
@@ -461,6 +459,18 @@ dp_collected(Oid relid, const void *id)
 
 			others = lappend(others, c);
 			MemoryContextSwitchTo(old);
+		}
+	}
+
+	/* nothing can fail any more: until now all of it was in the list, which a subtransaction that is rolled back goes through */
+	foreach(lc, collections)
+	{
+		DpCollected *c = lfirst(lc);
+
+		if (c->relid == relid && c->id == id && c->depth == depth)
+		{
+			pfree(c->value);
+			pfree(c);
 		}
 	}
 	list_free(collections);
