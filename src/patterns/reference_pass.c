@@ -542,16 +542,16 @@ part_change(Pass *p, const DpRefPart *part, struct varlena *doc, struct varlena 
 				case DP_REF_KEEP:
 					continue;
 				case DP_REF_RESTRICT:
-					/* whoever is changing the row may be taking the reference away */
+					/* whoever is changing the row may be taking the reference away; what is locked is read anew, so the sites are gone */
 					switch (dp_writer_lock(p->w, LockTupleKeyShare))
 					{
 						case DP_LOCK_OK:
-							referenced(ref, &site->id);
+							referenced(ref, &id->id);
 							break;
 						case DP_LOCK_CHANGED:
 							doc = dp_writer_document(p->w);
 							if (doc != NULL && row_names(part, doc))
-								referenced(ref, &site->id);
+								referenced(ref, &id->id);
 							break;
 						default:
 							break;
