@@ -308,7 +308,7 @@ wrapper_of_object(JsonbContainer *container)
 	if (!JsonContainerIsObject(container) || count == 0)
 		return DP_WRAP_NONE;
 	first = (const char *) &container->children[count * 2];
-	if (likely(*first != '$' || getJsonbLength(container, 0) == 0))
+	if (getJsonbLength(container, 0) == 0 || likely(*first != '$'))
 		return DP_WRAP_NONE;
 
 	wrapper = dp_wrapper_of_name(first, getJsonbLength(container, 0));
