@@ -152,7 +152,7 @@ keep-release: docpatterns--$(EXTVERSION).sql
 
 # The commands that do everything themselves, on a private cluster under build/ (see test/env). They set up what is missing.
 SUITES = build regress pgtap isolation t docs fuzz
-.PHONY: dist keep-release demo demo-stop test stress $(SUITES:%=test-%) docs-test bench sanitize test-matrix clean-clusters
+.PHONY: dist keep-release demo demo-stop test stress $(SUITES:%=test-%) docs-test bench sanitize valgrind soak test-matrix clean-clusters
 
 demo:
 	@test/env/packages.sh build && demo/run.sh
@@ -181,6 +181,14 @@ bench:
 
 sanitize:
 	@test/env/packages.sh test && test/sanitize.sh $(SUITE)
+
+# The type's suites under memcheck.
+valgrind:
+	@test/env/packages.sh valgrind && test/valgrind.sh $(SUITE)
+
+# Everything that takes a seed, for SOAK_MINUTES in all.
+soak:
+	@test/env/packages.sh test && test/soak.sh
 
 test-matrix:
 	@test/env/packages.sh matrix && test/matrix.sh

@@ -63,7 +63,7 @@ sockets=$home/run
 running() {
   pid=$(head -1 "$data/postmaster.pid" 2>/dev/null) && [ -n "$pid" ] || return 1
   case $(sed 's/.*) //' "/proc/$pid/stat" 2>/dev/null) in ''|Z*|X*) return 1 ;; esac
-  grep -q postgres "/proc/$pid/comm"
+  grep -qE 'postgres|memcheck' "/proc/$pid/comm"  # the second is a server in valgrind
 }
 
 # Stops the server, which is no fault when it does not run.

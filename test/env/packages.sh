@@ -3,6 +3,7 @@
 #
 #   packages.sh build       compiler, PostgreSQL with its server headers, libbson
 #   packages.sh test        the same and pgTAP (the isolation tester comes with the server headers)
+#   packages.sh valgrind    all that, and valgrind
 #   packages.sh matrix      debootstrap
 #
 # On Debian, as root or with sudo, what is missing is installed from the distribution. Anywhere else the missing packages
@@ -15,7 +16,7 @@ set -eu
 
 what=${1:-}
 case $what in
-  build|test|matrix) ;;
+  build|test|valgrind|matrix) ;;
   *) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 2 ;;
 esac
 
@@ -50,7 +51,8 @@ missing() {
   share=$("$config" --sharedir 2>/dev/null) || share=/usr/share/postgresql/$version
   [ -x "$bin/initdb" ] || echo "postgresql-${version:-server}"
   [ -e "$includes/postgres.h" ] && [ -e "$("$config" --pgxs 2>/dev/null)" ] || echo "postgresql-server-dev-${version:-all}"
-  if [ "$what" = test ]; then
+  if [ "$what" = valgrind ]; then command -v valgrind >/dev/null && [ -e /usr/include/valgrind/memcheck.h ] || echo valgrind; fi
+  if [ "$what" = test ] || [ "$what" = valgrind ]; then
     [ -e "$share/extension/pgtap.control" ] || echo "postgresql-${version:-server}-pgtap"
   fi
 }

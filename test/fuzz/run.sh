@@ -1,6 +1,7 @@
 #!/bin/sh
-# Builds and runs the fuzzer: damaged documents and texts against validation, the printer, index keys and the text parser, outside
+# Builds and runs the fuzzers: damaged documents and texts against validation, the printer, index keys and the text parser, outside
 # of a server, under the address and undefined-behaviour sanitizers, with libbson and a second validation as oracles (see fuzz.c).
+# Where there is a server (in the environment of test/env/cluster.sh run), the languages and all else in it, too (see server.sh).
 #
 #   run.sh [ITERATIONS [SEED [FIRST]]]     a million iterations by default; the seed is printed and repeats the run
 #   run.sh smoke                           a short run, the one that make test does
@@ -51,3 +52,4 @@ export ASAN_OPTIONS=detect_leaks=0
 "$work/accumulate" "$((iterations / 100))" "$seed" ${3:+"$3"}
 "$work/bucket" "$((iterations / 100))" "$seed" ${3:+"$3"}
 "$work/fuzz" "$iterations" "$seed" ${3:+"$3"}
+if [ -n "${PGHOST:-}" ]; then test/fuzz/server.sh "$((iterations / 100))" "$seed"; fi
