@@ -164,7 +164,7 @@ suite_fuzz() {
   local status
   [ -e test/fuzz/run.sh ] || return 0
   mkdir -p "$out/fuzz"
-  DP_TOP=$PWD DP_CLUSTER=$cluster DP_WORK=$out/fuzz bounded "$limit" "$cluster" run bash test/fuzz/run.sh "${FUZZ:-smoke}" ${SEED:+"$SEED"} >"$out/fuzz/log" 2>&1 </dev/null
+  DP_TOP=$PWD DP_CLUSTER=$cluster DP_WORK=$out/fuzz bounded $((limit * 3)) "$cluster" run bash test/fuzz/run.sh "${FUZZ:-smoke}" ${SEED:+"$SEED"} >"$out/fuzz/log" 2>&1 </dev/null
   status=$?
   result "$status" "fuzz ${FUZZ:-smoke}: $(tail -n 1 "$out/fuzz/log" | cut -c 1-100)" "$(tail -n 20 "$out/fuzz/log")"
   survive
