@@ -84,7 +84,15 @@ typedef struct DpBucketRel
 	Oid			recent_index;
 	Oid			owner;
 	DpDecl	   *decl;			/* for other options */
+
+	bool		declaration_known;	/* the three that follow are set */
+	Oid			declaration;	/* the main trigger */
+	TransactionId declared_raw; /* as it stands in the trigger's row */
 	TransactionId declared_by;	/* the transaction that wrote the declaration as it is; InvalidTransactionId: long ago */
+	TransactionId seen_xmin;	/* of the last snapshot that was found to see it */
+	TransactionId seen_xmax;
+	uint32		seen_xcnt;
+	int32		seen_subxcnt;
 
 	int			ncolumns;		/* in the order of the relation */
 	DpBucketColumn *columns;
@@ -131,8 +139,15 @@ extern int64 dp_bucket_rel_start(DpBucketRel *rel, int64 time);
 extern int64 dp_bucket_rel_end(DpBucketRel *rel, int64 start);
 
 /*
- * Whether a snapshot sees the declaration as it is now.  If it does not, what
- * it sees may have been made by another one, of other spans and limits.
+ * The same, as the snapshot sees it, which decides what buckets can be read
+ * with the spans.  Raises T_R_SERIALIZATION_FAILURE if it was declared anew
+ * after the snapshot was taken.  NULL: as dp_bucket_rel().
+ */
+extern DpBucketRel *dp_bucket_rel_for(Oid relid, Snapshot snapshot);
+
+/*
+ * Whether a snapshot sees this declaration.  If it does not, what it sees may
+ * have been made by another one, of other spans and limits.
  */
 extern bool dp_bucket_rel_seen(DpBucketRel *rel, Snapshot snapshot);
 

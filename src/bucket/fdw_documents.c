@@ -78,7 +78,7 @@ Datum
 dp_bucket_documents(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	DpBucketRel *rel = dp_bucket_rel(PG_GETARG_OID(0), false);
+	DpBucketRel *rel = dp_bucket_rel_for(PG_GETARG_OID(0), GetActiveSnapshot());
 	Span		span = {0};
 	DpBucketDocument *document;
 	ListCell   *lc;
@@ -141,7 +141,7 @@ DP_FUNCTION(dp_bucket_span_start);
 Datum
 dp_bucket_span_start(PG_FUNCTION_ARGS)
 {
-	DpBucketRel *rel = dp_bucket_rel(PG_GETARG_OID(0), false);
+	DpBucketRel *rel = dp_bucket_rel_for(PG_GETARG_OID(0), GetActiveSnapshot());
 
 	if (rel->time == NULL)
 		ereport(ERROR,

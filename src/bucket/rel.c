@@ -27,6 +27,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
@@ -48,7 +49,8 @@ static void cache_init(void);
 static void relation_invalidated(Datum arg, Oid relid);
 static void transaction_ended(XactEvent event, void *arg);
 static DpBucketRel *rel_make(Oid relid, DpDecl *decl);
-static TransactionId declared_by(Relation main, DpDecl *decl);
+static void rel_declared(DpBucketRel *rel, Relation main);
+static bool newer_than(const DpBucketRel *rel, Snapshot snapshot);
 static void rel_columns(DpBucketRel *rel, Relation main);
 static void rel_roles(DpBucketRel *rel);
 static void rel_packed(DpBucketRel *rel);
@@ -172,19 +174,80 @@ dp_bucket_rel_end(DpBucketRel *rel, int64 start)
 }
 
 /*
+ * The description that a snapshot sees.
+ *
+ * Who gives a relation other spans does not keep others from reading it, and
+ * so from running a query whose snapshot sees the new buckets before this
+ * backend has heard of the new spans: nothing is heard while no lock is newly
+ * taken, and a transaction is seen before it tells.
+ */
+DpBucketRel *
+dp_bucket_rel_for(Oid relid, Snapshot snapshot)
+{
+	DpBucketRel *rel = dp_bucket_rel(relid, false);
+	int			tries;
+
+	for (tries = 0; !dp_bucket_rel_seen(rel, snapshot); tries++)
+	{
+		if (tries > 1 || newer_than(rel, snapshot))
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not serialize access due to a new declaration of %s", dp_bucket_rel_name(rel)),
+					 errdetail("The relation was made, or its spans or limits were changed, after the transaction's snapshot was taken.")));
+		if (tries > 0)
+			InvalidateSystemCaches();
+		rel = dp_bucket_rel(relid, false);
+	}
+	return rel;
+}
+
+/*
  * Whether a snapshot sees the declaration.
  */
 bool
 dp_bucket_rel_seen(DpBucketRel *rel, Snapshot snapshot)
 {
-	if (!TransactionIdIsValid(rel->declared_by) || snapshot == NULL ||
+	Relation	triggers;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		seen;
+
+	if (snapshot == NULL || snapshot->snapshot_type != SNAPSHOT_MVCC ||
 		TransactionIdIsCurrentTransactionId(rel->declared_by))
 		return true;
-	if (XidInMVCCSnapshot(rel->declared_by, snapshot))
+	/* between the same bounds the same transactions are running */
+	if (TransactionIdIsValid(rel->seen_xmax) && rel->seen_xmax == snapshot->xmax &&
+		rel->seen_xmin == snapshot->xmin && rel->seen_xcnt == snapshot->xcnt && rel->seen_subxcnt == snapshot->subxcnt)
+		return true;
+	if (!rel->declaration_known || newer_than(rel, snapshot))
 		return false;
-	if (TransactionIdPrecedes(rel->declared_by, snapshot->xmin))
-		rel->declared_by = InvalidTransactionId;
-	return true;
+
+	triggers = table_open(TriggerRelationId, AccessShareLock);
+	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(rel->declaration));
+	scan = systable_beginscan(triggers, TriggerOidIndexId, true, snapshot, 1, &key);
+	tuple = systable_getnext(scan);
+	seen = HeapTupleIsValid(tuple) && HeapTupleHeaderGetRawXmin(tuple->t_data) == rel->declared_raw;
+	systable_endscan(scan);
+	table_close(triggers, AccessShareLock);
+	if (seen)
+	{
+		if (TransactionIdIsNormal(rel->declared_by) && TransactionIdPrecedes(rel->declared_by, snapshot->xmin))
+			rel->declared_by = InvalidTransactionId;
+		rel->seen_xmin = snapshot->xmin;
+		rel->seen_xmax = snapshot->xmax;
+		rel->seen_xcnt = snapshot->xcnt;
+		rel->seen_subxcnt = snapshot->subxcnt;
+	}
+	return seen;
+}
+
+/* Whether the declaration was made after the snapshot was taken. */
+static bool
+newer_than(const DpBucketRel *rel, Snapshot snapshot)
+{
+	return TransactionIdIsNormal(rel->declared_by) && !TransactionIdIsCurrentTransactionId(rel->declared_by) &&
+		XidInMVCCSnapshot(rel->declared_by, snapshot);
 }
 
 /* Create the cache and hear of changes, once per backend. */
@@ -248,7 +311,7 @@ rel_make(Oid relid, DpDecl *decl)
 	rel->relid = relid;
 	rel->decl = decl;
 	rel->owner = main->rd_rel->relowner;
-	rel->declared_by = declared_by(main, decl);
+	rel_declared(rel, main);
 	rel_columns(rel, main);
 	table_close(main, NoLock);
 	rel_roles(rel);
@@ -262,12 +325,14 @@ rel_make(Oid relid, DpDecl *decl)
 	return rel;
 }
 
-/* The transaction that wrote the main trigger's row. */
-static TransactionId
-declared_by(Relation main, DpDecl *decl)
+/*
+ * The main trigger, and the transaction that wrote its row.  Both stay unknown
+ * if the row says something else already than what the backend has heard of.
+ */
+static void
+rel_declared(DpBucketRel *rel, Relation main)
 {
 	Relation	triggers = table_open(TriggerRelationId, AccessShareLock);
-	TransactionId result = InvalidTransactionId;
 	int			i;
 
 	for (i = 0; main->trigdesc != NULL && i < main->trigdesc->numtriggers; i++)
@@ -277,17 +342,30 @@ declared_by(Relation main, DpDecl *decl)
 		SysScanDesc scan;
 		HeapTuple	tuple;
 
-		if (trigger->tgnargs != 1 || strcmp(trigger->tgargs[0], decl->declared) != 0)
+		if (trigger->tgnargs != 1 || strcmp(trigger->tgargs[0], rel->decl->declared) != 0)
 			continue;
 		ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(trigger->tgoid));
 		scan = systable_beginscan(triggers, TriggerOidIndexId, true, NULL, 1, &key);
 		tuple = systable_getnext(scan);
 		if (HeapTupleIsValid(tuple))
-			result = HeapTupleHeaderGetXmin(tuple->t_data);
+		{
+			TransactionId xmin = HeapTupleHeaderGetXmin(tuple->t_data);
+			bool		isnull;
+			Datum		arguments = heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(triggers), &isnull);
+			Size		len = strlen(trigger->tgargs[0]) + 1;
+			struct varlena *bytes = isnull ? NULL : PG_DETOAST_DATUM_PACKED(arguments);
+
+			if (bytes != NULL && VARSIZE_ANY_EXHDR(bytes) == len && memcmp(VARDATA_ANY(bytes), trigger->tgargs[0], len) == 0)
+			{
+				rel->declaration_known = true;
+				rel->declaration = trigger->tgoid;
+				rel->declared_raw = HeapTupleHeaderGetRawXmin(tuple->t_data);
+				rel->declared_by = TransactionIdIsNormal(xmin) ? xmin : InvalidTransactionId;
+			}
+		}
 		systable_endscan(scan);
 	}
 	table_close(triggers, AccessShareLock);
-	return TransactionIdIsNormal(result) ? result : InvalidTransactionId;
 }
 
 /* The columns of the relation, without their roles. */

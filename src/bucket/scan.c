@@ -34,7 +34,7 @@
 #define CALENDAR_MARGIN		(1000 * 366 * USECS_PER_DAY)
 
 static void begin_scan(ForeignScanState *node, int eflags);
-static void begin_state(DpBucketScan *scan, ForeignScan *plan);
+static void begin_state(DpBucketScan *scan, ForeignScan *plan, Snapshot snapshot);
 static void counters_init(DpBucketCounters *counters);
 static void begin_tables(DpBucketScan *scan);
 static TupleTableSlot *iterate(ForeignScanState *node);
@@ -100,21 +100,21 @@ begin_scan(ForeignScanState *node, int eflags)
 	counters_init(&scan->own);
 	scan->counters = &scan->own;
 	node->fdw_state = scan;
-	begin_state(scan, plan);
+	begin_state(scan, plan, (eflags & EXEC_FLAG_EXPLAIN_ONLY) ? NULL : estate->es_snapshot);
 	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
 		begin_tables(scan);
 	MemoryContextSwitchTo(old);
 }
 
-/* What the plan says. */
+/* What the plan says, with the spans that the snapshot sees. */
 static void
-begin_state(DpBucketScan *scan, ForeignScan *plan)
+begin_state(DpBucketScan *scan, ForeignScan *plan, Snapshot snapshot)
 {
 	List	   *mode = list_nth(plan->fdw_private, DP_PLAN_MODE);
 	DpBucketRel *rel;
 	ListCell   *lc;
 
-	rel = dp_bucket_rel(exec_rt_fetch(bms_next_member(plan->fs_relids, -1), scan->estate)->relid, false);
+	rel = dp_bucket_rel_for(exec_rt_fetch(bms_next_member(plan->fs_relids, -1), scan->estate)->relid, snapshot);
 	scan->rel = rel;
 	scan->mode = linitial_int(mode);
 	scan->one_group = lsecond_int(mode) != 0;
@@ -156,12 +156,6 @@ begin_tables(DpBucketScan *scan)
 	DpBucketRel *rel = scan->rel;
 	EState	   *estate = scan->estate;
 	int			i;
-
-	if (!dp_bucket_rel_seen(rel, estate->es_snapshot))
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("could not serialize access due to a new declaration of %s", dp_bucket_rel_name(rel)),
-				 errdetail("The relation was made, or its spans or limits were changed, after the transaction's snapshot was taken.")));
 
 	scan->packed = table_open(rel->packed, AccessShareLock);
 	scan->recent = table_open(rel->recent, AccessShareLock);

@@ -121,13 +121,14 @@ static void upper_by(DpBucketScan *scan, DpBucketUpper *upper, List *groups);
 static void upper_asked(DpBucketScan *scan, DpBucketUpper *upper, List *aggregates);
 static Adding adding_of(Oid type);
 static void upper_fill(DpBucketScan *scan);
-static void bucket_keys(DpBucketScan *scan);
+static void bucket_spread(DpBucketScan *scan);
+static void bucket_keys(DpBucketScan *scan, int64 time, int64 *end);
 static void waiting_keys(DpBucketScan *scan);
 static SumGroup *group_lookup(DpBucketUpper *upper);
 static bool group_is(DpBucketUpper *upper, const SumGroup *group);
 static SumGroup *group_make(DpBucketUpper *upper, uint32 hash);
 static void chains_grow(DpBucketUpper *upper);
-static void bucket_add(DpBucketScan *scan, SumGroup *group);
+static bool bucket_add(DpBucketScan *scan, SumGroup *group, int from, int to);
 static bool header_add(DpBucketScan *scan, const Asked *asked, Found *found);
 static void rows_add(DpBucketScan *scan, const Asked *asked, Found *found, int from, int to);
 static void times_add(DpBucketScan *scan, const Asked *asked, Found *found, int from, int to);
@@ -315,8 +316,7 @@ upper_fill(DpBucketScan *scan)
 	while (dp_bucket_scan_next(scan))
 	{
 		MemoryContextReset(scan->rows_context);
-		bucket_keys(scan);
-		bucket_add(scan, group_lookup(upper));
+		bucket_spread(scan);
 	}
 	MemoryContextSwitchTo(old);
 	while (dp_bucket_scan_recent(scan))
@@ -328,19 +328,64 @@ upper_fill(DpBucketScan *scan)
 	upper->next = upper->first;
 }
 
-/* The group of the open bucket. */
+/*
+ * Add the open bucket to its group.  The plan expects that a bucket lies in one
+ * span of those that are asked for.  If the relation has been given greater
+ * ones since, it is added in parts.
+ */
 static void
-bucket_keys(DpBucketScan *scan)
+bucket_spread(DpBucketScan *scan)
+{
+	DpBucketUpper *upper = scan->upper;
+	int64		since = scan->since;
+	int64		until = scan->until;
+	bool		counted = false;
+	int64		end;
+
+	for (;;)
+	{
+		int			from;
+		int			to;
+
+		bucket_keys(scan, Max(scan->reader.first, scan->since), &end);
+		if (end <= until)
+			scan->until = end - 1;
+		if (dp_bucket_scan_range(scan, &from, &to))
+		{
+			bool		unpacked = bucket_add(scan, group_lookup(upper), from, to);
+
+			if (!counted)
+				dp_bucket_scan_count(scan, unpacked ? &scan->counters->read : &scan->counters->summed);
+			counted = true;
+		}
+		if (end > until || end > scan->reader.last)
+			break;
+		scan->since = end;
+		scan->until = until;
+	}
+	scan->since = since;
+	scan->until = until;
+}
+
+/* The group of the open bucket's measurements from a time on; it is the same for all before *end. */
+static void
+bucket_keys(DpBucketScan *scan, int64 time, int64 *end)
 {
 	DpBucketUpper *upper = scan->upper;
 	int			i;
 
+	*end = PG_INT64_MAX;
 	for (i = 0; i < upper->nby; i++)
 	{
 		By		   *by = &upper->by[i];
 
 		if (by->is_span)
-			upper->keys[i] = TimestampTzGetDatum(dp_span_start(&by->span, scan->start, NULL));
+		{
+			int64		until;
+
+			upper->keys[i] = TimestampTzGetDatum(dp_span_start(&by->span, time, &until));
+			*end = Min(*end, until);
+		}
 		else
 		{
 			upper->keys[i] = scan->group_values[by->column->number];
@@ -470,20 +515,15 @@ chains_grow(DpBucketUpper *upper)
 	}
 }
 
-/* Add the open bucket to a group. */
-static void
-bucket_add(DpBucketScan *scan, SumGroup *group)
+/* Add measurements of the open bucket to a group; whether they had to be unpacked. */
+static bool
+bucket_add(DpBucketScan *scan, SumGroup *group, int from, int to)
 {
 	DpBucketUpper *upper = scan->upper;
 	bool		unpacked = false;
-	bool		whole;
-	int			from;
-	int			to;
+	bool		whole = from == 0 && to == scan->reader.count;
 	int			i;
 
-	if (!dp_bucket_scan_range(scan, &from, &to))
-		return;
-	whole = from == 0 && to == scan->reader.count;
 	group->rows += to - from;
 	for (i = 0; i < upper->nasked; i++)
 	{
@@ -520,7 +560,7 @@ bucket_add(DpBucketScan *scan, SumGroup *group)
 				break;
 		}
 	}
-	dp_bucket_scan_count(scan, unpacked ? &scan->counters->read : &scan->counters->summed);
+	return unpacked;
 }
 
 /* Add what the header of the open bucket says of a column; false, and nothing was added, if it does not say all. */

@@ -3,7 +3,7 @@
 BEGIN;
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(38);
+SELECT plan(39);
 SELECT diag('seed ' || coalesce(current_setting('bucket_scan.seed', true), '0.1') || ', rounds ' || coalesce(current_setting('bucket_scan.rounds', true), '300'));
 SELECT setseed(coalesce(current_setting('bucket_scan.seed', true), '0.1')::float8);
 
@@ -105,6 +105,11 @@ SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off;
 SELECT same('SELECT k, x.* FROM generate_series(-1, 7) k JOIN m AS x ON x.sensor = k AND x.ts < ''2024-03-31''', 'a nested loop');
 SELECT same('SELECT x.sensor, x.ts, y.i FROM m AS x JOIN m AS y ON y.sensor = x.sensor AND y.place = x.place AND y.ts >= x.ts AND y.ts < x.ts + interval ''10 min'' WHERE x.sensor = 1', 'with itself, nearby in time');
 RESET enable_hashjoin; RESET enable_mergejoin;
+
+-- summed from headers: a bucket may begin before and end after the times that are asked for, and have nothing between them
+SET LOCAL enable_hashagg = off; SET LOCAL enable_sort = off;
+SELECT same('SELECT bucket_start(''1 month'', x.ts), count(*) FROM l AS x WHERE x.ts > ''2023-02-10 01:00'' AND x.ts < ''2023-02-10 02:00'' GROUP BY 1', 'a group of nothing is none');
+RESET enable_hashagg; RESET enable_sort;
 
 -- Random queries ----------------------------------------------------------------------------------------------------------
 
