@@ -355,10 +355,13 @@ BEGIN
   IF p.time_column IS NULL THEN
     RAISE EXCEPTION '% has pages, not spans of time', rel USING ERRCODE = 'invalid_parameter_value';
   END IF;
+  IF archive IS NOT NULL THEN
+    -- the spans stay as they are from here on
+    PERFORM @extschema@._bucket_lock(rel);
+  END IF;
   bound := @extschema@._bucket_span_of(rel, before);
   IF archive IS NOT NULL THEN
     target := format('%I.%I', CASE WHEN cardinality(archive) > 1 THEN archive[1] ELSE p.schema_name END, archive[cardinality(archive)]);
-    PERFORM @extschema@._bucket_lock(rel);
     IF to_regclass(target) IS NULL THEN
       EXECUTE format('CREATE TABLE %s (LIKE %s)', target, p.base);
     END IF;
