@@ -52,6 +52,7 @@ awk -v seed="$seed" -v at="$DP_WORK/copy" 'BEGIN { srand(seed); for (f = 0; f < 
 
 # One reader's: what the headers say, what the rows say and what the plain table says, in one snapshot.
 look() {  # look NUMBER
+  printf '\\set %s 0\n' a_count a_sum b_count b_sum  # the first look may fail
   for i in $(seq 100000); do
     for t in r p s; do
       echo "INSERT INTO bad SELECT '$t', d::text FROM ${t}_differs d;"
