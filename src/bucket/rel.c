@@ -333,11 +333,12 @@ static void
 rel_declared(DpBucketRel *rel, Relation main)
 {
 	Relation	triggers = table_open(TriggerRelationId, AccessShareLock);
+	TriggerDesc *described = dp_triggers(main);
 	int			i;
 
-	for (i = 0; main->trigdesc != NULL && i < main->trigdesc->numtriggers; i++)
+	for (i = 0; i < described->numtriggers; i++)
 	{
-		const Trigger *trigger = &main->trigdesc->triggers[i];
+		const Trigger *trigger = &described->triggers[i];
 		ScanKeyData key;
 		SysScanDesc scan;
 		HeapTuple	tuple;

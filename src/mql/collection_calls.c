@@ -298,9 +298,11 @@ has_id_trigger(Relation rel)
 
 	if (triggers == NULL || !triggers->trig_insert_before_row || !triggers->trig_update_before_row)
 		return false;
+	/* what the relation has may be freed by a look into a catalog, so it is taken after the last one */
 	function = LookupFuncName(list_make2(makeString(get_namespace_name(dp_types()->schema)),
 										 makeString("collection_set_id")), 0, NULL, true);
-	for (int i = 0; i < triggers->numtriggers; i++)
+	triggers = rel->trigdesc;
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 		if (triggers->triggers[i].tgfoid == function &&
 			(triggers->triggers[i].tgenabled == TRIGGER_FIRES_ON_ORIGIN ||
 			 triggers->triggers[i].tgenabled == TRIGGER_FIRES_ALWAYS))

@@ -654,11 +654,13 @@ feeds_of(Oid source, List **feeds)
 	Relation	rel = table_open(source, AccessShareLock);
 	List	   *pairs = NIL;
 	ListCell   *lc;
+	TriggerDesc *triggers;
 	int			i;
 
-	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	triggers = dp_triggers(rel);
+	for (i = 0; i < triggers->numtriggers; i++)
 	{
-		const Trigger *trigger = &rel->trigdesc->triggers[i];
+		const Trigger *trigger = &triggers->triggers[i];
 		DpFeed	   *feed;
 		DpDecl	   *decl;
 		Oid			main;

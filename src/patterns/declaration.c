@@ -271,6 +271,14 @@ decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern, bool missing_ok)
 			 errhint("A trigger of the pattern was dropped or renamed by hand; drop the others and declare the pattern again.")));
 }
 
+TriggerDesc *
+dp_triggers(Relation rel)
+{
+	TriggerDesc *triggers = CopyTriggerDesc(rel->trigdesc);
+
+	return triggers != NULL ? triggers : palloc0(sizeof(TriggerDesc));
+}
+
 bool
 dp_partition_restoring(Relation rel)
 {
@@ -617,14 +625,13 @@ transaction_ended(XactEvent event, void *arg)
 static List *
 relation_read(Relation rel)
 {
+	TriggerDesc *triggers = dp_triggers(rel);
 	List	   *decls = NIL;
 	int			i;
 
-	if (rel->trigdesc == NULL)
-		return NIL;
-	for (i = 0; i < rel->trigdesc->numtriggers; i++)
+	for (i = 0; i < triggers->numtriggers; i++)
 	{
-		const Trigger *trigger = &rel->trigdesc->triggers[i];
+		const Trigger *trigger = &triggers->triggers[i];
 		char	   *pattern;
 
 		if (trigger->tgnargs != 1 || trigger->tgargs[0][0] != '{')
@@ -633,6 +640,9 @@ relation_read(Relation rel)
 		if (pattern != NULL)
 			decls = lappend(decls, decl_make(rel, trigger, pattern));
 	}
+	/* the context stays */
+	if (triggers->numtriggers > 0)
+		FreeTriggerDesc(triggers);
 	return decls;
 }
 

@@ -95,6 +95,14 @@ extern DpDecl *dp_decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern);
 extern DpDecl *dp_decl_of_trigger_if(FunctionCallInfo fcinfo, const char *pattern);
 
 /*
+ * The triggers of a relation, copied to the current context; none is an empty
+ * list, not NULL.  What the relation itself has (trigdesc) is freed whenever
+ * its entry in the cache is built anew, which any look into a catalog may
+ * cause: a loop in which there is one goes over this.
+ */
+extern TriggerDesc *dp_triggers(Relation rel);
+
+/*
  * Whether the table is a partition that has no primary key yet.  That is so
  * only while a restore in parallel loads it, after the triggers of the table
  * above it were created: its rows are in order, and are to be left alone.

@@ -132,6 +132,7 @@ pairs_lock(Oid relid, List *args)
 {
 	Oid			main;
 	Relation	rel;
+	TriggerDesc *triggers;
 	int			i;
 
 	if (list_length(args) == 1)
@@ -147,9 +148,10 @@ pairs_lock(Oid relid, List *args)
 	if (!OidIsValid(main))
 		return;
 	rel = table_open(main, AccessShareLock);
-	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	triggers = dp_triggers(rel);
+	for (i = 0; i < triggers->numtriggers; i++)
 	{
-		const Trigger *trigger = &rel->trigdesc->triggers[i];
+		const Trigger *trigger = &triggers->triggers[i];
 
 		if (trigger->tgnargs == 1 && strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) == 0)
 			options_lock(trigger->tgargs[0], strVal(lsecond(args)));
@@ -308,14 +310,16 @@ columns_altered(Oid relid)
 {
 	Relation	rel;
 	bool		buckets = false;
+	TriggerDesc *triggers;
 	int			i;
 
 	if (!OidIsValid(relid) || dp_marked_command(relid))
 		return;
 	rel = RelationIdGetRelation(relid);
-	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	triggers = dp_triggers(rel);
+	for (i = 0; i < triggers->numtriggers; i++)
 	{
-		const Trigger *trigger = &rel->trigdesc->triggers[i];
+		const Trigger *trigger = &triggers->triggers[i];
 		char	   *function = get_func_name(trigger->tgfoid);
 
 		if (function != NULL && strcmp(function, "bucket_trigger") == 0 &&
@@ -809,11 +813,13 @@ has_guard(Oid relid)
 {
 	Relation	rel = table_open(relid, AccessShareLock);
 	bool		result = false;
+	TriggerDesc *triggers;
 	int			i;
 
-	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	triggers = dp_triggers(rel);
+	for (i = 0; i < triggers->numtriggers; i++)
 	{
-		const Trigger *trigger = &rel->trigdesc->triggers[i];
+		const Trigger *trigger = &triggers->triggers[i];
 		char	   *function = get_func_name(trigger->tgfoid);
 
 		if (function != NULL && trigger->tgnargs == 3 && strcmp(function, "pattern_guard_trigger") == 0 &&

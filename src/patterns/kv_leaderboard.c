@@ -64,13 +64,17 @@ DP_FUNCTION(dp_kv_leaderboard_trigger);
 Datum
 dp_kv_leaderboard_trigger(PG_FUNCTION_ARGS)
 {
-	DpDecl	   *decl = dp_decl_of_trigger(fcinfo, "kv_leaderboard");
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	DpDecl	   *decl;
 	Leaderboard *b;
 	MemoryContext context;
 	MemoryContext old;
 	DpActing	saved;
 
+	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL && TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) &&
+		dp_partition_restoring(trigdata->tg_relation))
+		return PointerGetDatum(NULL);
+	decl = dp_decl_of_trigger(fcinfo, "kv_leaderboard");
 	if (!dp_decl_maintained(decl))
 		return PointerGetDatum(NULL);
 	b = leaderboard(decl);
@@ -350,11 +354,13 @@ void
 dp_kv_leaderboard_depend(Oid relid)
 {
 	Relation	rel = table_open(relid, AccessShareLock);
+	TriggerDesc *triggers;
 	int			i;
 
-	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	triggers = dp_triggers(rel);
+	for (i = 0; i < triggers->numtriggers; i++)
 	{
-		const Trigger *trigger = &rel->trigdesc->triggers[i];
+		const Trigger *trigger = &triggers->triggers[i];
 		char	   *function;
 		struct varlena *options;
 		Oid			keys;

@@ -193,11 +193,12 @@ dp_trigger_is_collection(const Trigger *trigger)
 bool
 dp_table_is_collection(Relation rel)
 {
+	TriggerDesc *triggers = dp_triggers(rel);
 	int			i;
 
-	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	for (i = 0; i < triggers->numtriggers; i++)
 	{
-		if (dp_trigger_is_collection(&rel->trigdesc->triggers[i]))
+		if (dp_trigger_is_collection(&triggers->triggers[i]))
 			return true;
 	}
 	return false;

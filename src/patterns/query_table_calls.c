@@ -339,15 +339,17 @@ query_table_of(Oid table)
 {
 	Relation	rel = try_relation_open(table, AccessShareLock);
 	DpDecl	   *found = NULL;
+	TriggerDesc *triggers;
 	int			i;
 
 	if (rel == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("relation with OID %u does not exist", table)));
-	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers && found == NULL; i++)
+	triggers = dp_triggers(rel);
+	for (i = 0; i < triggers->numtriggers && found == NULL; i++)
 	{
-		const Trigger *trigger = &rel->trigdesc->triggers[i];
+		const Trigger *trigger = &triggers->triggers[i];
 		Oid			source;
 		ListCell   *lc;
 

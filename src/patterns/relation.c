@@ -87,9 +87,10 @@ dp_relation_trigger(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"relation_trigger\" is called by triggers that relation_enable() makes only")));
-	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && TRIGGER_FIRED_BEFORE(trigdata->tg_event))
+	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 	{
-		tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+		if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
+			tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
 		if (fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
 			return PointerGetDatum(tuple);
 	}

@@ -323,11 +323,13 @@ void
 dp_schema_versioning_depend(Oid relid)
 {
 	Relation	rel = table_open(relid, AccessShareLock);
+	TriggerDesc *triggers;
 	int			i;
 
-	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	triggers = dp_triggers(rel);
+	for (i = 0; i < triggers->numtriggers; i++)
 	{
-		const Trigger *trigger = &rel->trigdesc->triggers[i];
+		const Trigger *trigger = &triggers->triggers[i];
 		int32	   *versions;
 		Oid		   *functions;
 		int			n;

@@ -76,6 +76,8 @@ dp_tree_attach_trigger(PG_FUNCTION_ARGS)
 			attach_truncate(trigdata);
 		return PointerGetDatum(NULL);
 	}
+	if (is_row && fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple);
 	if (is_row)
 		attached = dp_tree(dp_decl_of_trigger(fcinfo, "tree_attach"));
 	else
@@ -394,14 +396,16 @@ static List *
 attached_to(DpTree *tree)
 {
 	Relation	rel;
+	TriggerDesc *triggers;
 	int			i;
 
 	if (tree->attached_known)
 		return tree->attached;
 	rel = table_open(tree->decl->target, AccessShareLock);
-	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	triggers = dp_triggers(rel);
+	for (i = 0; i < triggers->numtriggers; i++)
 	{
-		const Trigger *trigger = &rel->trigdesc->triggers[i];
+		const Trigger *trigger = &triggers->triggers[i];
 		char	   *function;
 		MemoryContext old;
 

@@ -96,13 +96,14 @@ static void
 facts_triggers(DpTableFacts *facts, Relation rel, DpSkipTrigger skip)
 {
 	TriggerDesc *fire = &facts->fire;
+	TriggerDesc *triggers = dp_triggers(rel);
 	int			i;
 	bool		collection = false;
 
 	memset(fire, 0, sizeof(TriggerDesc));
-	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	for (i = 0; i < triggers->numtriggers; i++)
 	{
-		const Trigger *trigger = &rel->trigdesc->triggers[i];
+		const Trigger *trigger = &triggers->triggers[i];
 		int16		type = trigger->tgtype;
 		bool		row = TRIGGER_FOR_ROW(type) != 0;
 		bool		before = TRIGGER_FOR_BEFORE(type) != 0;
