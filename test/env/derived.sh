@@ -16,9 +16,9 @@ CREATE TABLE target_parts_2 PARTITION OF target_parts FOR VALUES FROM (5) TO (10
 CREATE TABLE source_parts (id int, doc bson, PRIMARY KEY (id)) PARTITION BY RANGE (id);
 CREATE TABLE source_parts_1 PARTITION OF source_parts FOR VALUES FROM (0) TO (20);
 CREATE TABLE source_parts_2 PARTITION OF source_parts FOR VALUES FROM (20) TO (1000);
-CREATE SCHEMA "o'S.chema";
-CREATE TABLE "o'S.chema"."T ""t%s" ("K k" text PRIMARY KEY, "D ""d" bson);
-CREATE TABLE "o'S.chema"."S ""s%s" ("K k" int PRIMARY KEY, "D ""d" bson);
+CREATE SCHEMA "d'S.chema";
+CREATE TABLE "d'S.chema"."T ""t%s" ("K k" text PRIMARY KEY, "D ""d" bson);
+CREATE TABLE "d'S.chema"."S ""s%s" ("K k" int PRIMARY KEY, "D ""d" bson);
 
 SELECT computed_enable('movies', 'screenings', 'movie', '{n: {$count: {}}, sum: {$sum: "$x"}, best: {$max: "$i"}, mean: {$avg: "$x"}, mid: {$median: {input: "$i", method: "approximate"}}, last: {$last: "$i"}}', target_field => 'title', filter => '{i: {$gt: 2}}', name => 'shown');
 SELECT computed_enable('movies', 'screenings', 'movie', '{seen: {$addToSet: "$i", cap: 100}}', target_field => 'title', mode => 'on_read');
@@ -38,10 +38,10 @@ SELECT approximation_enable('pages', field => 'views', step => 10);
 SELECT approximation_enable('pages', field => 'hits', error => 0.1);
 SELECT approximation_enable('cities', field => 'population', threshold => '100');
 SELECT approximation_enable('votes', field => 'likes', slots => 4);
-SELECT computed_enable('"o''S.chema"."T ""t%s"', '"o''S.chema"."S ""s%s"', '"it''s ""k"" %s"', '{"to''t \"al %s": {$sum: "$x"}}', name => 'it''s "n" %s');
-SELECT subset_enable('"o''S.chema"."T ""t%s"', 'a."b c"" %s''"', '"o''S.chema"."S ""s%s"', '"it''s ""k"" %s"', '{"x %s''": -1}', 2, count_field => '"c''%s"""', count_mode => 'deferred', name => 'sub ''"%s');
-SELECT reference_enable('"o''S.chema"."S ""s%s"', '"ref ''""%s"', '"o''S.chema"."T ""t%s"', live => ARRAY['"na''m"" %s"'], missing => 'allow', refresh => 'deferred', name => 'ref ''"%s');
-SELECT approximation_enable('"o''S.chema"."T ""t%s"', '"ap ''""%s"', slots => 3, name => 'ap ''"%s');
+SELECT computed_enable('"d''S.chema"."T ""t%s"', '"d''S.chema"."S ""s%s"', '"it''s ""k"" %s"', '{"to''t \"al %s": {$sum: "$x"}}', name => 'it''s "n" %s');
+SELECT subset_enable('"d''S.chema"."T ""t%s"', 'a."b c"" %s''"', '"d''S.chema"."S ""s%s"', '"it''s ""k"" %s"', '{"x %s''": -1}', 2, count_field => '"c''%s"""', count_mode => 'deferred', name => 'sub ''"%s');
+SELECT reference_enable('"d''S.chema"."S ""s%s"', '"ref ''""%s"', '"d''S.chema"."T ""t%s"', live => ARRAY['"na''m"" %s"'], missing => 'allow', refresh => 'deferred', name => 'ref ''"%s');
+SELECT approximation_enable('"d''S.chema"."T ""t%s"', '"ap ''""%s"', slots => 3, name => 'ap ''"%s');
 
 INSERT INTO movies (doc) SELECT bson_build('_id', i, 'title', 'm' || i) FROM generate_series(1, 4) i;
 INSERT INTO screenings (doc) SELECT bson_build('_id', i, 'movie', 'm' || i % 6, 'x', i / 7.0::float8, 'i', i, 'ts', timestamptz '2023-01-01' + i * interval '7 hours') FROM generate_series(1, 30) i;
@@ -64,10 +64,10 @@ INSERT INTO pages (doc) VALUES ('{_id: 1, views: 7}'), ('{_id: 2}');
 INSERT INTO cities (doc) VALUES ('{_id: 1, population: 5000}');
 INSERT INTO votes (doc) VALUES ('{_id: 1, likes: 5}'), ('{_id: 2}');
 SELECT approximation_add('votes', 1, 3), approximation_add('votes', 2, 4);
-INSERT INTO "o'S.chema"."T ""t%s" VALUES ('a''"%s', '{"na''m\" %s": "x", "ap ''\"%s": 1}'), ('b', '{}');
-INSERT INTO "o'S.chema"."S ""s%s" SELECT i, bson_build('it''s "k" %s', (ARRAY['a''"%s', 'b'])[i % 2 + 1], 'x', i, 'x %s''', i, 'ref ''"%s', 'a''"%s') FROM generate_series(1, 7) i;
-SELECT approximation_add('"o''S.chema"."T ""t%s"', 'b', 2);
-SELECT subset_refresh('"o''S.chema"."T ""t%s"');
+INSERT INTO "d'S.chema"."T ""t%s" VALUES ('a''"%s', '{"na''m\" %s": "x", "ap ''\"%s": 1}'), ('b', '{}');
+INSERT INTO "d'S.chema"."S ""s%s" SELECT i, bson_build('it''s "k" %s', (ARRAY['a''"%s', 'b'])[i % 2 + 1], 'x', i, 'x %s''', i, 'ref ''"%s', 'a''"%s') FROM generate_series(1, 7) i;
+SELECT approximation_add('"d''S.chema"."T ""t%s"', 'b', 2);
+SELECT subset_refresh('"d''S.chema"."T ""t%s"');
 
 -- some of it waits in queues
 UPDATE suppliers SET doc = bson_set(doc, 'name', 'late') WHERE _id = 2;
@@ -80,7 +80,7 @@ derived_rows() {
   psql -XqAt -d "$1" 2>&1 <<'SQL'
 SET timezone = 'UTC';
 SELECT format('SELECT %L, r::text FROM %s r ORDER BY r::text COLLATE "C"', c.oid::regclass, c.oid::regclass) FROM pg_class c
-  WHERE relkind = 'r' AND relnamespace::regnamespace::text IN ('public', '"o''S.chema"') ORDER BY c.oid::regclass::text COLLATE "C" \gexec
+  WHERE relkind = 'r' AND relnamespace IN (current_schema::regnamespace, '"d''S.chema"'::regnamespace) ORDER BY c.oid::regclass::text COLLATE "C" \gexec
 SQL
 }
 
@@ -138,14 +138,14 @@ UPDATE cities SET doc = bson_set(doc, 'population', 5050);
 SELECT CASE WHEN (doc -> 'population')::int = 5000 THEN 'ok' ELSE 'threshold: ' || doc::text END FROM cities;
 SELECT CASE WHEN approximation_add('votes', 2, 5) THEN 'ok' ELSE 'slots' END;
 SELECT CASE WHEN string_agg(doc ->> 'likes', ',' ORDER BY _id) = '8,9' THEN 'ok' ELSE 'slots: ' || string_agg(doc::text, ',') END FROM votes_whole;
-DELETE FROM "o'S.chema"."S ""s%s" WHERE "K k" IN (6, 7);
-INSERT INTO "o'S.chema"."S ""s%s" VALUES (100, bson_build('it''s "k" %s', 'b', 'x', 100, 'x %s''', 100));
-SELECT CASE WHEN subset_refresh('"o''S.chema"."T ""t%s"') = 1 THEN 'ok' ELSE 'nothing was queued' END;
-SELECT CASE WHEN string_agg(bson_get_text("D ""d", '"to''t ""al %s"') || bson_get_text("D ""d", '"c''%s"""') || (("D ""d" -> 'a."b c"" %s''"')::text), '; ' ORDER BY "K k") = '6' || '2' || '[' || (SELECT string_agg("D ""d"::text, ', ' ORDER BY "K k" DESC) FROM "o'S.chema"."S ""s%s" WHERE "K k" IN (2, 4)) || ']; ' || '1094[' || (SELECT string_agg("D ""d"::text, ', ' ORDER BY "K k" DESC) FROM "o'S.chema"."S ""s%s" WHERE "K k" IN (100, 5)) || ']'
-  THEN 'ok' ELSE 'hostile names: ' || string_agg("D ""d"::text, '; ') END FROM "o'S.chema"."T ""t%s";
-UPDATE "o'S.chema"."T ""t%s" SET "D ""d" = bson_set("D ""d", '"na''m"" %s"', 'y') WHERE "K k" = 'a''"%s';
-SELECT CASE WHEN reference_refresh('"o''S.chema"."S ""s%s"') = 5 THEN 'ok' ELSE 'hostile names: no references' END;
-SELECT CASE WHEN approximation_add('"o''S.chema"."T ""t%s"', 'b', 5) AND approximation_sync('"o''S.chema"."T ""t%s"') = 1 THEN 'ok' ELSE 'hostile names: slots' END;
+DELETE FROM "d'S.chema"."S ""s%s" WHERE "K k" IN (6, 7);
+INSERT INTO "d'S.chema"."S ""s%s" VALUES (100, bson_build('it''s "k" %s', 'b', 'x', 100, 'x %s''', 100));
+SELECT CASE WHEN subset_refresh('"d''S.chema"."T ""t%s"') = 1 THEN 'ok' ELSE 'nothing was queued' END;
+SELECT CASE WHEN string_agg(bson_get_text("D ""d", '"to''t ""al %s"') || bson_get_text("D ""d", '"c''%s"""') || (("D ""d" -> 'a."b c"" %s''"')::text), '; ' ORDER BY "K k") = '6' || '2' || '[' || (SELECT string_agg("D ""d"::text, ', ' ORDER BY "K k" DESC) FROM "d'S.chema"."S ""s%s" WHERE "K k" IN (2, 4)) || ']; ' || '1094[' || (SELECT string_agg("D ""d"::text, ', ' ORDER BY "K k" DESC) FROM "d'S.chema"."S ""s%s" WHERE "K k" IN (100, 5)) || ']'
+  THEN 'ok' ELSE 'hostile names: ' || string_agg("D ""d"::text, '; ') END FROM "d'S.chema"."T ""t%s";
+UPDATE "d'S.chema"."T ""t%s" SET "D ""d" = bson_set("D ""d", '"na''m"" %s"', 'y') WHERE "K k" = 'a''"%s';
+SELECT CASE WHEN reference_refresh('"d''S.chema"."S ""s%s"') = 5 THEN 'ok' ELSE 'hostile names: no references' END;
+SELECT CASE WHEN approximation_add('"d''S.chema"."T ""t%s"', 'b', 5) AND approximation_sync('"d''S.chema"."T ""t%s"') = 1 THEN 'ok' ELSE 'hostile names: slots' END;
 SELECT v FROM pattern_check() v;
 ROLLBACK;
 SQL

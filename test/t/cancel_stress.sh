@@ -129,7 +129,7 @@ cat >"$DP_WORK/derived.awk" <<'AWK'
       if (w == 45) return "PERFORM_OR_SELECT bucket_pack($$measured$$);"
       if (w == 46) return "UPDATE measured SET v = v + 1 WHERE id = " r(8) ";"
       if (w == 47) return "DELETE FROM measured WHERE id = " r(8) " AND v > " r(60) ";"
-      return "DELETE FROM \"o'S.chema\".\"S \"\"s%s\" WHERE \"K k\" % 5 = " r(5) "; INSERT INTO \"o'S.chema\".\"S \"\"s%s\" SELECT " new() ", bson_build($$it's \"k\" %s$$, $$b$$, $$x$$, j, $$x %s'$$, j) FROM generate_series(1, " r(9) ") j;"
+      return "DELETE FROM \"d'S.chema\".\"S \"\"s%s\" WHERE \"K k\" % 5 = " r(5) "; INSERT INTO \"d'S.chema\".\"S \"\"s%s\" SELECT " new() ", bson_build($$it's \"k\" %s$$, $$b$$, $$x$$, j, $$x %s'$$, j) FROM generate_series(1, " r(9) ") j;"
     }
     BEGIN { ntables = split("movies screenings target_parts by_time products reviews films orders posts items votes hands talk measured", tables, " ") }
 AWK

@@ -32,9 +32,9 @@ psql -Xq -d postgres -c 'DROP DATABASE dp_derived_tables WITH (FORCE)' -c 'CREAT
 ask 'CREATE EXTENSION docpatterns; CREATE SCHEMA moved; GRANT ALL ON SCHEMA public, moved TO dp_heir'
 derived_fill dp_derived_tables
 
-ask "DO \$\$ DECLARE c record; BEGIN FOR c IN SELECT oid::regclass AS rel FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace IN ('public'::regnamespace, '\"o''S.chema\"'::regnamespace)
-    AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = pg_class.oid AND tgname LIKE '%guard') LOOP EXECUTE format('ALTER TABLE %s OWNER TO dp_heir', c.rel); END LOOP; END \$\$; GRANT ALL ON SCHEMA \"o'S.chema\" TO dp_heir"
-is "$(ask "SELECT oid::regclass FROM pg_class WHERE relkind IN ('r', 'p', 'v') AND relnamespace IN ('public'::regnamespace, '\"o''S.chema\"'::regnamespace) AND relowner <> 'dp_heir'::regrole AND NOT relispartition AND relname !~ '^pg_'
+ask "DO \$\$ DECLARE c record; BEGIN FOR c IN SELECT oid::regclass AS rel FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace IN ('public'::regnamespace, '\"d''S.chema\"'::regnamespace)
+    AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = pg_class.oid AND tgname LIKE '%guard') LOOP EXECUTE format('ALTER TABLE %s OWNER TO dp_heir', c.rel); END LOOP; END \$\$; GRANT ALL ON SCHEMA \"d'S.chema\" TO dp_heir"
+is "$(ask "SELECT oid::regclass FROM pg_class WHERE relkind IN ('r', 'p', 'v') AND relnamespace IN ('public'::regnamespace, '\"d''S.chema\"'::regnamespace) AND relowner <> 'dp_heir'::regrole AND NOT relispartition AND relname !~ '^pg_'
   AND NOT EXISTS (SELECT FROM pg_depend e WHERE e.classid = 'pg_class'::regclass AND e.objid = pg_class.oid AND e.deptype = 'e')")" '' 'what patterns keep follows its table to a new owner'
 is "$(PGOPTIONS="$PGOPTIONS -c role=dp_heir" derived_alive dp_derived_tables)" '' 'for the new owner too'
 
@@ -73,11 +73,11 @@ again() {  # again KEEP
   is "$(ask "SELECT pattern_list(); SELECT tgname FROM pg_trigger WHERE tgname LIKE 'zz\\_docpatterns%' AND tgname !~ '_collection'")" '' 'and no trigger is left'
 }
 again false
-is "$(ask "SELECT relname FROM pg_class WHERE relkind IN ('r', 'v') AND relnamespace::regnamespace::text IN ('public', '\"o''S.chema\"') AND relname ~ '_(queue|slots|cold|whole|view)\$|^by_'")" '' 'nor a table or view'
+is "$(ask "SELECT relname FROM pg_class WHERE relkind IN ('r', 'v') AND relnamespace::regnamespace::text IN ('public', '\"d''S.chema\"') AND relname ~ '_(queue|slots|cold|whole|view)\$|^by_'")" '' 'nor a table or view'
 is "$(ask "SELECT DISTINCT bson_keys(doc) FROM (SELECT doc FROM movies UNION ALL SELECT doc FROM made UNION ALL SELECT doc FROM products UNION ALL SELECT doc FROM target_parts) d; SELECT doc FROM votes WHERE _id = 1; SELECT doc FROM films WHERE _id = 1" | sort)" $'_id\ntitle\n{"_id": 1, "likes": 8}\n{"_id": 1, "title": "f1", "cast": {"main": 1, "full": [1, 2, 1]}, "specs": {"a": 1}}' 'documents are what they were without the patterns'
 psql -Xq -d postgres -c 'DROP DATABASE dp_derived_tables WITH (FORCE)' -c 'CREATE DATABASE dp_derived_tables'
 ask 'CREATE EXTENSION docpatterns'
 derived_fill dp_derived_tables
 again true
-is "$(ask "SELECT relname FROM pg_class WHERE relkind IN ('r', 'v') AND relnamespace::regnamespace::text IN ('public', '\"o''S.chema\"') AND relname ~ '_(queue|slots|cold|whole|view)\$|^by_' ORDER BY 1" | tr '\n' ' ')" "T \"t%s_ap '\"%s_slots by_category by_time films_cold_cold votes_likes_slots " 'totals and what lay aside are kept'
+is "$(ask "SELECT relname FROM pg_class WHERE relkind IN ('r', 'v') AND relnamespace::regnamespace::text IN ('public', '\"d''S.chema\"') AND relname ~ '_(queue|slots|cold|whole|view)\$|^by_' ORDER BY 1" | tr '\n' ' ')" "T \"t%s_ap '\"%s_slots by_category by_time films_cold_cold votes_likes_slots " 'totals and what lay aside are kept'
 psql -Xq -d postgres -c 'DROP DATABASE dp_derived_tables WITH (FORCE)' -c 'DROP ROLE dp_heir'
