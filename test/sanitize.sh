@@ -20,7 +20,7 @@ library() {
 asan=$(library libasan.so) && ubsan=$(library libubsan.so) || exit 1
 export COPT="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g -O1 -DUSE_ASSERT_CHECKING=1 $(sed -n 's/^__wrap_\([A-Za-z0-9_]*\)(.*/-Wl,--wrap=\1/p' test/env/redzones.c | tr '\n' ' ')"
 # a report ends the backend, which fails the test that caused it, and is in the server's log
-export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:detect_stack_use_after_return=0:quarantine_size_mb=32
+export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:detect_stack_use_after_return=0:quarantine_size_mb=32:malloc_context_size=10
 export UBSAN_OPTIONS=print_stacktrace=1:abort_on_error=1
 export SERVER_ENV="LD_PRELOAD=$asan:$ubsan:$tools/first.so:$tools/redzones.so ASAN_OPTIONS=$ASAN_OPTIONS UBSAN_OPTIONS=$UBSAN_OPTIONS"
 
