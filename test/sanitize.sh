@@ -8,7 +8,7 @@
 # Any report fails the run. Leaks are not looked for: the server's memory contexts free by the block.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-export CLUSTER=sanitize
+export CLUSTER=${CLUSTER:-sanitize}
 export TIMEOUT=${TIMEOUT:-400}
 tools=/tmp/docpatterns.sanitize.$$
 library() {

@@ -2,6 +2,8 @@
 -- share: of the iterations; what is expensive gets less.
 CREATE TABLE fuzz_targets (name text PRIMARY KEY, statement text NOT NULL, kinds text[] NOT NULL, share float8 NOT NULL);
 
+CREATE TYPE fuzz_row AS (_id int, a bson_value[], n int, i int8, name varchar(5), t timestamptz, d jsonb, price numeric(6,2), releases bson[]);
+
 INSERT INTO fuzz_targets VALUES
 -- The languages. What a filter says of a document is what its negation's negation says, and $and of it; what an update makes is a document.
 ('filter', $$bson_match(d, f) = bson_match(d, bson_build('$and', ARRAY[f, '{}'])) AND bson_match(d, f) = NOT bson_match(d, bson_build('$nor', ARRAY[f])) FROM (VALUES ($1, $2)) AS v (d, f)$$,
@@ -10,13 +12,16 @@ INSERT INTO fuzz_targets VALUES
 -- The keys of an index and the query's: the planner asks all of them, GIN compares.
 ('filter_index', $$count(*) = (SELECT count(*) FROM fuzz_documents WHERE (doc || '{}') @@ $1) FROM fuzz_documents WHERE doc @@ $1$$, '{filter:bson}', 0.05),
 ('contains_index', $$count(*) = (SELECT count(*) FROM fuzz_documents WHERE (doc || '{}') @> $1) FROM fuzz_documents WHERE doc @> $1$$, '{document:bson}', 0.05),
-('update', $$fuzz_valid(bson_update($1, $2, $3, $4))$$, '{document:bson,update:bson_value,filter:bson,array_filters:bson_value}', 1),
+('update', $$fuzz_valid(bson_update($1, $2, $3, $4)); fuzz_valid(bson_update($1, $2, $3)); fuzz_valid(bson_update($1, $2)); fuzz_valid(bson_update($1, $2, array_filters => $4)); fuzz_valid(bson_update($1, $2, $3, upsert => true))$$, '{document:bson,update:bson_value,filter:bson,array_filters:bson_value}', 1),
 ('update_random', $$fuzz_valid(bson_update($1, $2, upsert => $3))$$, '{random:bson,update:bson_value,bool:bool}', 0.5),
 ('expression', $$fuzz_valid(bson_build('x', bson_eval($1, $2)))$$, '{document:bson,expression:bson_value}', 2),
 ('expression_random', $$fuzz_valid(bson_build('x', bson_eval($1, $2)))$$, '{random:bson,expression:bson_value}', 1),
-('date_format', $$fuzz_valid(bson_build('x', bson_eval('{}', bson_build('$dateToString', bson_build('date', $1, 'format', $2, 'timezone', $3))::bson_value),
-                                                    'y', bson_eval('{}', bson_build('$dateFromString', bson_build('dateString', $2, 'format', $4, 'onError', 1))::bson_value)))$$,
-  '{timestamptz:timestamptz,date_format:text,text:text,date_format:text}', 1),
+('date_format', $$fuzz_valid(bson_build('x', bson_eval('{}', bson_build('$dateToString', bson_build('date', $1, 'format', $2, 'timezone', $3))::bson_value)));
+    fuzz_valid(bson_build('x', bson_eval('{}', bson_build('$dateToString', bson_build('date', $1, 'format', $2))::bson_value)));
+    fuzz_valid(bson_build('x', bson_eval('{}', bson_build('$dateFromString', bson_build('dateString', $4, 'format', $2, 'onError', 1))::bson_value)));
+    fuzz_valid(bson_build('x', bson_eval('{}', bson_build('$dateFromString', bson_build('dateString', $4, 'timezone', $3))::bson_value)));
+    fuzz_valid(bson_build('x', bson_eval('{}', bson_build('$dateToParts', bson_build('date', $1, 'timezone', $3))::bson_value)))$$,
+  '{timestamptz:timestamptz,date_format:text,zone:text,date:text}', 1),
 ('projection', $$fuzz_valid(bson_project($1, $2, $3))$$, '{document:bson,projection:bson,filter:bson}', 1),
 ('sort_key', $$bson_sort_key($1, $2) IS NOT NULL; bson_sort_key($3, $2)$$, '{document:bson,sort:bson,random:bson}', 1),
 ('schema', $$bson_validate($1, $2) = NOT EXISTS (SELECT FROM bson_schema_errors($1, $2))$$, '{document:bson,schema:bson}', 1),
@@ -80,6 +85,15 @@ INSERT INTO fuzz_targets VALUES
 ('stored_casts', $$$1::jsonb; $1::numeric; $1::int4; $1::int8; $1::float8; $1::timestamptz; $1::date; $1::uuid; $1::objectid; $1::bytea; $1::bson; $1::treepath; $1::bool::text$$, '{value!bson_value}', 1),
 ('stored_accumulate', $$bson_accumulate_change(bson_set($1, '_computed', $5), $2, ARRAY[$3], ARRAY[$4])$$, '{state!bson,fields:bson,document:bson,document:bson,sketch:bson_value}', 1),
 ('stored_fields', $$bson_accumulate_change($1, $2, ARRAY[$3], ARRAY[$4])$$, '{state!bson,fields:bson,document!bson,document:bson}', 1),
+('stored_attribute', $$_attribute_pack($1, $2); _attribute_unpack($1, $2); _attribute_left($1, $2); _attribute_faults($1, $2); _attribute_is_wide($1, $2)::text$$, '{document!bson,options:bson}', 1),
+('stored_fields_of_patterns', $$preallocated_find($1, $2, $3); preallocated_ranges($1, $3); _polymorphic_field($1, $3, 'int'); _polymorphic_elements($1, $3); _reference_sites($1, $3, 'id'); _relation_ids($1, $3); single_collection_id($1, $3, NULL); outlier_irregular($1, $3, 3, 'x')::text; _subset_member($1, $4); _schema_versioning_version($1, $3); tree_treepath($1, $3, false, '_id')$$,
+  '{document!bson,int:int4,path:text,projection:bson}', 1),
+('stored_ancestors', $$tree_depth($1); tree_common($1, $2); tree_lca($1, $2); tree_distance($1, $2); tree_is_below($1, $3)::text; tree_is_below($4, $5, $3)::text$$, '{value!bson_value,value!bson_value,text:text,document!bson,path:text}', 0.5),
+('stored_record', $$bson_populate_record(NULL::fuzz_row, $1); r FROM bson_to_record($1) AS r (a int[], n numeric, name text, t timestamptz, d jsonb, r bson_value)$$, '{document!bson}', 0.5),
+('record', $$bson_populate_record(NULL::fuzz_row, $1); r FROM bson_to_record($1) AS r (a int[], n numeric, name text, t timestamptz, d jsonb, r bson_value); row_to_bson(bson_populate_record(NULL::fuzz_row, $1))$$, '{document:bson}', 1),
+('ancestors', $$tree_depth($1); tree_common($1, $2); tree_lca($1, $2); tree_distance($1, $2) = tree_distance($2, $1); tree_is_below($1, $3)::text; tree_is_below($4, $5, $3)::text; tree_treepath($4, $5, false, '_id')$$, '{value:bson_value,value:bson_value,text:text,document:bson,path:text}', 0.5),
+('path_array', $$bson_get($1, $2); bson_exists_all($1, $2)::text; bson_remove($1, $2); fuzz_valid(bson_remove($1, $2)); reference_differs($1, $3, $2)::text$$, '{document:bson,array:text[],document:bson}', 0.5),
+('advise', $$_advise_fields(ARRAY[$1, $2])$$, '{random:bson,document:bson}', 0.3),
 ('stored_payload', $$payload_unpack($1); _payload_is_packed($1)::text$$, '{payload!bson_value}', 1),
 ('stored_treepath', $$$1::text; treepath_depth($1); treepath_parent($1); treepath_last($1); treepath_id($1); treepath_ancestors($1); treepath_prefixes($1); treepath_lca($1, $2); treepath_distance($1, $2); treepath_subpath($1, $3, 1); $1 || $2; treepath_contains($1, 'a'::text)::text; treepath_to_value($1)$$,
   '{treepath!treepath,treepath!treepath,int:int4}', 1),
@@ -93,7 +107,7 @@ INSERT INTO fuzz_targets VALUES
 ('stored_keys', $$bson_gin_compare($1, $2) = -bson_gin_compare($2, $1)$$, '{keys!bytea,keys!bytea}', 0.5),
 ('outside_documents', $$d FROM bson_documents($1) d$$, '{bytes!bytea}', 1),
 ('outside_bytes', $$bson_from_bytea($1)$$, '{bytes!bytea}', 1),
-('outside_values', $$bson_value_from_bytea($1)$$, '{bytes!bytea}', 1),
+('outside_values', $$bson_value_from_bytea($1)$$, '{value_bytes!bytea}', 1),
 ('outside_bucket', $$bucket_fault($1)$$, '{bucket_bytes!bytea}', 1),
 ('states_distinct', $$bson_distinct_count($1); $1$$, '{sketch!bson_value}', 0.5);
 
@@ -130,4 +144,5 @@ UNION ALL SELECT 'bucket', b::text FROM (
   UNION ALL SELECT bucket_agg(timestamptz '2024-05-01 10:00+00' + m * m * interval '1 s', bson_build('t', m * 1.5, 's', CASE WHEN m % 3 = 0 THEN 'ok' ELSE 'bad' || m END, 'n', NULL)) FROM generate_series(1, 9) m
   UNION ALL SELECT bucket_agg(timestamptz '2024-05-01 10:00+00', m::numeric / 4, m % 2 = 0, 'text ' || m, timestamptz '2024-01-01' + m * interval '1 day') FROM generate_series(1, 5) m
   UNION ALL SELECT bucket_agg(timestamptz '2024-05-01 10:00+00' + m * interval '1 s', m * 1e15::float8, CASE WHEN m % 50 = 0 THEN m END) FROM generate_series(1, 300) m) AS made (b);
+INSERT INTO fuzz_corpus SELECT 'value_bytes', bson_value_send(content::bson_value)::text FROM fuzz_corpus WHERE room = 'value';
 INSERT INTO fuzz_corpus SELECT 'bucket_bytes', bucket_send(content::bucket)::text FROM fuzz_corpus WHERE room = 'bucket';
