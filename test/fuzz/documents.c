@@ -376,11 +376,36 @@ static const char *const texts[] = {
 	"{s: [\"\\u0000\\u00e9\\ud83d\\ude00\\n\\t\\\"\\\\\\/\", 'it\\'s', \"a long string that is more than sixteen bytes\", \"\xE2\x82\xAC\"]}"
 };
 
+/* The texts of a file, one a line */
+static char *corpus[2000];
+static uint32 ncorpus;
+
 /* One of the texts above, which is constant. */
 const char *
 fuzz_text(void)
 {
-	return texts[fuzz_below(lengthof(texts))];
+	uint32		n = fuzz_below(lengthof(texts) + ncorpus);
+
+	return n < lengthof(texts) ? texts[n] : corpus[n - lengthof(texts)];
+}
+
+void
+fuzz_read_texts(const char *name)
+{
+	FILE	   *file = fopen(name, "r");
+	char		line[4096];
+
+	if (file == NULL)
+	{
+		perror(name);
+		exit(2);
+	}
+	while (ncorpus < lengthof(corpus) && fgets(line, sizeof(line), file) != NULL)
+	{
+		line[strcspn(line, "\n")] = '\0';
+		corpus[ncorpus++] = strdup(line);
+	}
+	fclose(file);
 }
 
 /*

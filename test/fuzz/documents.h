@@ -29,4 +29,7 @@ extern void fuzz_damage_text(char *text, Size *n, Size cap);
 /* Texts in the spellings of the shell, one of them. */
 extern const char *fuzz_text(void);
 
+/* Adds the lines of a file to them. */
+extern void fuzz_read_texts(const char *name);
+
 #endif							/* FUZZ_DOCUMENTS_H */

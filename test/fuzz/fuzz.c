@@ -398,6 +398,8 @@ main(int argc, char **argv)
 	iterations = strtoull(argv[1], NULL, 10);
 	seed = strtoull(argv[2], NULL, 10);
 	first = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
+	if (getenv("FUZZ_TEXTS") != NULL)
+		fuzz_read_texts(getenv("FUZZ_TEXTS"));
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("%llu iterations, seed %llu\n", (unsigned long long) iterations, (unsigned long long) seed);
 

@@ -49,7 +49,8 @@ build diff test/fuzz/diff.c test/fuzz/documents.c test/fuzz/shim.c \
   $bson/diff.c $bson/diff_align.c $bson/diff_carry.c $bson/diff_list.c $bson/path.c $bson/find.c $bson/builder.c $bson/reader.c $bson/validate.c
 build stats test/fuzz/stats.c test/fuzz/documents.c test/fuzz/shim.c \
   src/index/stats_pack.c $bson/find.c $bson/path.c $bson/builder.c $bson/reader.c $bson/validate.c
-export ASAN_OPTIONS=detect_leaks=0
+export ASAN_OPTIONS=detect_leaks=0 FUZZ_TEXTS="$work/texts"
+for room in document value filter update expression schema json; do cat test/fuzz/corpus/$room/*.txt; done >"$FUZZ_TEXTS"
 "$work/stats" "$((iterations / 20))" "$seed" ${3:+"$3"}
 "$work/diff" "$((iterations / 20))" "$seed" ${3:+"$3"}
 "$work/accumulate" "$((iterations / 100))" "$seed" ${3:+"$3"}
