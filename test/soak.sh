@@ -76,7 +76,7 @@ for part in "${parts[@]}"; do
       round stress $((seconds * 4 * ${#scripts[@]})) "${#scripts[@]} scripts of $seconds seconds" env CLUSTER=soak STRESS_SECONDS=$seconds FILTER='*_stress' test/run.sh t ;;
     crash)
       kills=$((minutes * 50 / 60))
-      [ $kills -ge 2 ] || kills=2
+      [ $kills -ge 6 ] || kills=6
       [ $kills -le 50 ] || kills=50
       seed=$((RANDOM * 32768 + RANDOM))
       round crash $((kills * 60)) "$kills kills" env CLUSTER=soak KILLS=$kills FILTER='*crash*' test/run.sh t ;;

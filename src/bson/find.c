@@ -191,6 +191,16 @@ find_cut(const uint8 *end, const uint8 *limit)
 }
 
 /*
+ * Whether values of the type begin with their length, in four bytes.  A regular
+ * expression does not; it may have no more than its two final zeros.
+ */
+static inline bool
+find_has_length(uint8 type)
+{
+	return dp_fixed_size[type] == DP_SIZE_VARIES && type != DP_TYPE_REGEX;
+}
+
+/*
  * The number of bytes of a value at p, checked as dp_value_size() does, except
  * that it may reach beyond limit, where the bytes at hand end.  Returns -1 if
  * it cannot be told from those.  end is where the document's final 0 stands.
@@ -295,8 +305,7 @@ find_element(const uint8 *doc, uint32 size, const uint8 *limit,
 			{
 				int64		data = p + 2 + pg_rightmost_one_pos32(zeros);
 
-				if (data > avail ||
-					(avail - data < 4 && dp_fixed_size[doc[p]] == DP_SIZE_VARIES))
+				if (data > avail || (avail - data < 4 && find_has_length(doc[p])))
 					return find_cut(doc + end, limit);
 			}
 		}
@@ -329,7 +338,7 @@ find_element(const uint8 *doc, uint32 size, const uint8 *limit,
 
 			if (nul == NULL || limit - (nul + 1) < 4)
 			{
-				if (nul == NULL || dp_fixed_size[type] == DP_SIZE_VARIES)
+				if (nul == NULL || find_has_length(type))
 					return find_cut(doc + end, limit);
 			}
 			p = nul + 1 - doc;

@@ -15,7 +15,9 @@
  *	4. what validation accepts survives each form of text byte for byte;
  *	5. the damaged text is refused with an SQLSTATE of a user's error, or gives
  *	   a valid document that survives, too.
- *	6. a number is read as strtod() and strtoll() of the C library read it.
+ *	6. each field of a valid document is found by its name in either way, one that
+ *	   is not there is not; and the first bytes alone say nothing else;
+ *	7. a number is read as strtod() and strtoll() of the C library read it.
  *
  * The sanitizers that it is built with end it at the first fault. Exit status 0:
  * all was as it should be. With one argument more, iterations begin there, so
@@ -28,6 +30,7 @@
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 
+#include "bson/path.h"
 #include "bson/reader.h"
 #include "bson/text.h"
 #include "bson/validate.h"
@@ -247,6 +250,55 @@ check_bytes(const uint8 *bytes, Size n)
 }
 
 /*
+ * Looks for the fields of a valid document, and in what it begins with.
+ */
+static void
+check_find(const DpValue *doc)
+{
+	uint8	   *part;
+	uint32		n = fuzz_below(doc->len);
+	uint32		position = 0;
+	DpValue		start;
+	DpValue		found;
+	DpValue		first;
+	DpIter		iter;
+	DpElement	e;
+	DpPath	   *path;
+
+	if (FUZZ_TRY() != 0)
+		fail("looking into a valid document raises an error", doc->data, doc->len);
+	if (dp_document_find(doc->data, doc->len, "not there", strlen("not there"), &found) ||
+		dp_field_find(doc->data, doc->len, "not there", strlen("not there"), &found))
+		fail("a field is found that is not there", doc->data, doc->len);
+	part = palloc(n);
+	memcpy(part, doc->data, n);
+	start.type = DP_TYPE_DOCUMENT;
+	start.data = part;
+	start.len = doc->len;
+	path = dp_path_of_name("not there", strlen("not there"));
+	if (dp_path_find_partial(&start, n, path, false, &found) == DP_FIND_FOUND)
+		fail("a field is found in a part where it is not", doc->data, doc->len);
+	dp_iter_init_value(&iter, doc);
+	while (dp_iter_next(&iter, &e))
+	{
+		if (position < 20 || fuzz_below(20) == 0)
+		{
+			DpFind		result;
+
+			if (!dp_document_find(doc->data, doc->len, e.name, e.namelen, &first) || first.data > e.value.data)
+				fail("a field is not found by its name", doc->data, doc->len);
+			if (!dp_field_find(doc->data, doc->len, e.name, e.namelen, &found) || found.data != first.data || found.len != first.len)
+				fail("two ways to find a field differ", doc->data, doc->len);
+			path = dp_path_of_name(e.name, e.namelen);
+			result = dp_path_find_partial(&start, n, path, false, &found);
+			if (result == DP_FIND_ABSENT || (result == DP_FIND_FOUND && found.data - part != first.data - doc->data))
+				fail("a field is not found in a part", doc->data, doc->len);
+		}
+		position++;
+	}
+}
+
+/*
  * Checks the bytes of a bson_value that may be anything.
  */
 static void
@@ -422,6 +474,7 @@ main(int argc, char **argv)
 		}
 		counts.valid++;
 		check_survival(&v, true);
+		check_find(&v);
 
 		if (v.len < MAX_BYTES / 2)
 		{

@@ -319,8 +319,9 @@ some_value(Argument *param, char **text)
 		DpBuilder	b;
 
 		fuzz_document(&b);
-		*text = "(a random document)";
-		return PointerGetDatum(dp_builder_finish_bson(&b));
+		value = PointerGetDatum(dp_builder_finish_bson(&b));
+		*text = DatumGetCString(DirectFunctionCall1(byteaout, value));
+		return value;
 	}
 	*text = param->damaged ? param->seeds[fuzz_below(param->nseeds)].text : some_text(param);
 	if (pg_encoding_verifymbstr(PG_UTF8, *text, strlen(*text)) != (int) strlen(*text))

@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(79);
+SELECT plan(81);
 
 -- ---------------------------------------------------------------- signatures
 
@@ -185,6 +185,11 @@ BEGIN
   END LOOP;
 END $$;
 SELECT ok(answers > 1000 AND corrupt > 1000 AND others = 0, format('seed 0.5: %s answers, %s errors, %s others', answers, corrupt, others)) FROM mutate(0.5);
+
+-- An empty regular expression has two bytes, fewer than a length: what ends with one can be searched.
+SELECT is(bson '{r: {"$regularExpression": {"pattern": "", "options": ""}}}' -> 'a', NULL, 'beyond an empty regular expression');
+SELECT is(bson_set(bson '{a: {"a name with more than sixteen bytes": {"$regularExpression": {"pattern": "", "options": ""}}}}', 'a.b', 1)::text,
+  '{"a": {"a name with more than sixteen bytes": {"$regularExpression": {"pattern": "", "options": ""}}, "b": 1}}', 'and set behind it');
 
 SELECT * FROM finish();
 ROLLBACK;
