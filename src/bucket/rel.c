@@ -18,6 +18,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
+#include "commands/trigger.h"
 #include "common/int.h"
 #include "foreign/foreign.h"
 #include "utils/builtins.h"
@@ -33,6 +34,7 @@
 
 #include "bson/reader.h"
 #include "bucket/fdw.h"
+#include "patterns/lookup.h"
 
 typedef struct RelEntry
 {
@@ -41,6 +43,9 @@ typedef struct RelEntry
 	DpBucketRel *rel;
 	MemoryContext context;
 } RelEntry;
+
+/* So often a relation is looked at at once that changes meanwhile; then it is taken as it is, and looked at again next time */
+#define READ_TRIES 5
 
 static HTAB *entries = NULL;
 static List *graveyard = NIL;	/* contexts of stale descriptions, in TopMemoryContext */
@@ -72,11 +77,13 @@ DpBucketRel *
 dp_bucket_rel(Oid relid, bool missing_ok)
 {
 	RelEntry   *entry;
-	DpDecl	   *decl = NULL;
+	DpDecl	   *decl;
 	ListCell   *lc;
 	MemoryContext context;
 	MemoryContext old;
 	DpBucketRel *rel;
+	uint64		before;
+	int			tries;
 	bool		found;
 
 	cache_init();
@@ -84,29 +91,38 @@ dp_bucket_rel(Oid relid, bool missing_ok)
 	if (likely(entry != NULL && entry->valid))
 		return entry->rel;
 
-	if (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE)
+	/* what changes meanwhile is heard of while it is being read */
+	for (tries = 1;; tries++)
 	{
-		foreach(lc, dp_decls(relid))
+		before = dp_schema_generation();
+		decl = NULL;
+		if (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE)
 		{
-			if (strcmp(((DpDecl *) lfirst(lc))->pattern, "bucket") == 0)
-				decl = lfirst(lc);
+			foreach(lc, dp_decls(relid))
+			{
+				if (strcmp(((DpDecl *) lfirst(lc))->pattern, "bucket") == 0)
+					decl = lfirst(lc);
+			}
 		}
-	}
-	if (decl == NULL)
-	{
-		if (missing_ok)
-			return NULL;
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("%s is no relation of buckets", dp_relation_name(relid)),
-				 errhint("bucket_create() makes such a relation.")));
-	}
+		if (decl == NULL)
+		{
+			if (missing_ok)
+				return NULL;
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					 errmsg("%s is no relation of buckets", dp_relation_name(relid)),
+					 errhint("bucket_create() makes such a relation.")));
+		}
 
-	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket relation",
-									ALLOCSET_SMALL_SIZES);
-	old = MemoryContextSwitchTo(context);
-	rel = rel_make(relid, decl);
-	MemoryContextSwitchTo(old);
+		context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket relation",
+										ALLOCSET_SMALL_SIZES);
+		old = MemoryContextSwitchTo(context);
+		rel = rel_make(relid, decl);
+		MemoryContextSwitchTo(old);
+		if (dp_schema_generation() == before || tries == READ_TRIES)
+			break;
+		MemoryContextDelete(context);
+	}
 
 	entry = hash_search(entries, &relid, HASH_ENTER, &found);
 	if (found && entry->context != NULL)
@@ -118,7 +134,7 @@ dp_bucket_rel(Oid relid, bool missing_ok)
 	MemoryContextSetParent(context, CacheMemoryContext);
 	entry->context = context;
 	entry->rel = rel;
-	entry->valid = true;
+	entry->valid = dp_schema_generation() == before;
 	return rel;
 }
 

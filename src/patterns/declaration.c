@@ -21,6 +21,7 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
+#include "commands/trigger.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
@@ -78,6 +79,9 @@ static Oid	relation_owner(Oid relid);
 
 #define FUNCTION_SUFFIX "_trigger"
 
+/* So often declarations are read at once that change while they are; then as they are and again next time */
+#define READ_TRIES 5
+
 /* The options that name pairs: one for each table that the pattern keeps */
 const char *const dp_pair_options[DP_PAIR_OPTIONS] = {"pair", "second_pair"};
 
@@ -94,23 +98,34 @@ dp_decls(Oid relid)
 	MemoryContext context;
 	MemoryContext old;
 	List	   *decls;
+	uint64		before;
+	int			tries;
 
 	cache_init();
 	entry = hash_search(relations, &relid, HASH_FIND, NULL);
 	if (entry != NULL && entry->valid)
 		return entry->decls;
 
-	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns declarations",
-									ALLOCSET_SMALL_SIZES);
-	old = MemoryContextSwitchTo(context);
-	rel = try_table_open(relid, AccessShareLock);
-	if (rel == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relid)));
-	decls = relation_read(rel);
-	table_close(rel, NoLock);
-	MemoryContextSwitchTo(old);
+	/* what changes while they are being read is heard of, too: then they are read again */
+	relation_watch(relid);
+	for (tries = 1;; tries++)
+	{
+		before = generation;
+		context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns declarations",
+										ALLOCSET_SMALL_SIZES);
+		old = MemoryContextSwitchTo(context);
+		rel = try_table_open(relid, AccessShareLock);
+		if (rel == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_TABLE),
+					 errmsg("relation with OID %u does not exist", relid)));
+		decls = relation_read(rel);
+		table_close(rel, NoLock);
+		MemoryContextSwitchTo(old);
+		if (generation == before || tries == READ_TRIES)
+			break;
+		MemoryContextDelete(context);
+	}
 
 	entry = hash_search(relations, &relid, HASH_ENTER, &found);
 	if (found && entry->context != NULL)
@@ -124,7 +139,7 @@ dp_decls(Oid relid)
 	entry->decls = decls;
 	entry->others = NIL;
 	entry->target = InvalidOid;
-	entry->valid = true;
+	entry->valid = generation == before;
 
 	/* a partition's declarations know the owner of another table: hear of its changes too */
 	if (decls != NIL && ((DpDecl *) linitial(decls))->target != relid)
@@ -297,8 +312,10 @@ dp_pair_main(const char *pair, Oid relid)
 	static Oid	last_relid;
 	static Oid	last_found;
 	static uint64 last_generation = 0;
+	uint64		now;
 
 	cache_init();
+	now = generation;
 	if (last_generation == generation && last_relid == relid && strcmp(last_pair, pair) == 0)
 		return last_found;
 	last_generation = 0;
@@ -308,7 +325,7 @@ dp_pair_main(const char *pair, Oid relid)
 		(void) dp_decls(last_found);	/* so that changes of the table are heard */
 		strcpy(last_pair, pair);
 		last_relid = relid;
-		last_generation = generation;
+		last_generation = now;
 	}
 	return last_found;
 }

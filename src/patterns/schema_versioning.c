@@ -225,6 +225,7 @@ static int
 declared_functions(DpDecl *decl, Oid **functions)
 {
 	Relation	rel;
+	TriggerDesc *triggers;
 	int32	   *versions;
 	int			n = 0;
 	int			i;
@@ -233,9 +234,10 @@ declared_functions(DpDecl *decl, Oid **functions)
 	if (!OidIsValid(decl->relid))
 		return 0;
 	rel = table_open(decl->relid, AccessShareLock);
-	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	triggers = dp_triggers(rel);
+	for (i = 0; i < triggers->numtriggers; i++)
 	{
-		const Trigger *trigger = &rel->trigdesc->triggers[i];
+		const Trigger *trigger = &triggers->triggers[i];
 
 		if (trigger->tgnargs == 1 && strcmp(trigger->tgargs[0], decl->declared) == 0)
 			n = dp_schema_versioning_refers(trigger, &versions, functions);

@@ -71,12 +71,13 @@ void
 dp_subset_source(Subset *s)
 {
 	Oid			source = s->derivation->source;
+	uint64		now = dp_schema_generation();
 	Relation	rel;
 	MemoryContext old;
 	List	   *leaves;
 	ListCell   *lc;
 
-	if (likely(s->generation == dp_schema_generation()))
+	if (likely(s->generation == now))
 		return;
 	if (!OidIsValid(source))
 		ereport(ERROR,
@@ -157,7 +158,7 @@ dp_subset_source(Subset *s)
 	MemoryContextSwitchTo(old);
 
 	/* opening all that may have brought news of other changes: then it is looked at again next time */
-	s->generation = dp_schema_generation();
+	s->generation = now;
 }
 
 /* A leaf of the source and its index. */
