@@ -35,6 +35,7 @@
 static bool read_row(DpRevisionStore *s, ScanDirection direction, DpRevision *r);
 static ScanKeyData *make_scan_keys(Versioning *v, Relation revisions, Relation index);
 static void open_changes(DpRevisionStore *s);
+static bool indexes_known(Relation rel, const DpRevisionIndexes *indexes);
 static DpRevisionIndexes *indexes_of(Versioning *v, Relation rel, DpRevisionIndexes **kept);
 static bool is_of_deletions(Versioning *v, Relation rel, IndexInfo *info);
 static void insert_row(Versioning *v, Relation rel, DpRevisionIndexes **kept, Datum *values, bool *nulls, bool deletion);
@@ -328,6 +329,19 @@ dp_revisions_add_change(Versioning *v, int64 change, TimestampTz since,
 	table_close(rel, NoLock);
 }
 
+/* Whether the indexes that are known are those of the table: somebody may have made one just before it was locked. */
+static bool
+indexes_known(Relation rel, const DpRevisionIndexes *indexes)
+{
+	List	   *oids = RelationGetIndexList(rel);
+	bool		known = list_length(oids) == indexes->n;
+
+	for (int i = 0; i < indexes->n && known; i++)
+		known = list_nth_oid(oids, i) == indexes->index[i].oid;
+	list_free(oids);
+	return known;
+}
+
 /*
  * The indexes of a table, which are looked at once: one in a hundred rows would
  * be found otherwise.  Kept with the declaration, which is read anew when the
@@ -341,7 +355,7 @@ indexes_of(Versioning *v, Relation rel, DpRevisionIndexes **kept)
 	ListCell   *lc;
 	MemoryContext old;
 
-	if (likely(*kept != NULL))
+	if (likely(*kept != NULL && indexes_known(rel, *kept)))
 		return *kept;
 	oids = RelationGetIndexList(rel);
 	old = MemoryContextSwitchTo(v->decl->context);
