@@ -21,13 +21,10 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "executor/spi.h"
-#include "common/hashfn.h"
 #include "miscadmin.h"
-#include "storage/lock.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -36,47 +33,20 @@
 #include "patterns/derive.h"
 #include "patterns/queue.h"
 #include "patterns/reference.h"
+#include "patterns/reference_collect.h"
 #include "patterns/run.h"
-
-/* A run that a statement's row triggers have begun */
-typedef struct Collecting
-{
-	char	   *pair;
-	char	   *name;
-	Oid			target;
-	Oid			source;
-	bool		of_source;
-	int			depth;
-	int			nestlevel;
-	DpRefRun   *run;
-} Collecting;
-
-static List *collecting = NIL;	/* in TopTransactionContext */
-static bool callbacks_registered = false;
 
 static HeapTuple reference_before(DpReference *ref, TriggerData *trigdata);
 static void reference_after(DpReference *ref);
-static bool locked_later(DpReference *ref);
-static int	place_compare(const void *a, const void *b);
-static void lock_absent_wanted(Oid target);
-static void lock_together(DpReference *ref);
-static bool is_of_statement(const Collecting *c, Oid target);
 static void handle_collected(Oid target, bool all);
-static DpRefWanted *wanted_sources(Oid target, Oid source, int *n);
-static int	wanted_compare(const void *a, const void *b);
 static struct varlena *row_document(const DpReference *ref, HeapTuple tuple, TupleDesc desc);
 static struct varlena *reference_fill(DpReference *ref, struct varlena *before, struct varlena *after);
-static Collecting *collecting_find(DpReference *ref, bool of_source);
-static void proposal_note(DpReference *ref, HeapTuple tuple, TupleDesc desc);
-static void proposal_withdraw(DpReference *ref, HeapTuple tuple, TupleDesc desc);
 static bool named_beside(DpReference *ref, struct varlena *doc, const DpValue *id);
 static bool copied_before(const DpReference *ref, const DpRefSites *sites, const DpValue *id, struct varlena *extract);
 static bool covers(const DpReference *a, const DpReference *b);
 static bool field_unchanged(const DpReference *ref, struct varlena *before, struct varlena *after);
 static DpRefDelete delete_rule(DpDecl *decl, const char *rule);
 static DpPath **paths_option(DpDecl *decl, const char *option, int *n);
-static void collecting_xact(XactEvent event, void *arg);
-static void collecting_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
 
 /*
  * reference_trigger(): the triggers of the pattern on its table.
@@ -112,7 +82,7 @@ dp_reference_trigger(PG_FUNCTION_ARGS)
 	if (tuple != NULL)
 		return PointerGetDatum(reference_before(dp_reference(decl), trigdata));
 	/* sources that are locked together with what is derived from the rows: see dp_ref_wanted() */
-	if (collecting != NIL && dp_changes_pending(decl->target) && locked_later(dp_reference(decl)))
+	if (dp_ref_collecting_any() && dp_changes_pending(decl->target) && dp_ref_locked_later(dp_reference(decl)))
 		return PointerGetDatum(NULL);
 	reference_after(dp_reference(decl));
 	return PointerGetDatum(NULL);
@@ -216,8 +186,8 @@ reference_before(DpReference *ref, TriggerData *trigdata)
 
 	if (dp_ref_pass_writes(ref->decl->target))
 		return tuple;
-	if (is_update && collecting != NIL)
-		proposal_withdraw(ref, trigdata->tg_trigtuple, desc);
+	if (is_update)
+		dp_ref_proposal_withdraw(ref, trigdata->tg_trigtuple, desc);
 	if (is_update)
 	{
 		Datum		old_doc;
@@ -240,7 +210,7 @@ reference_before(DpReference *ref, TriggerData *trigdata)
 
 	filled = reference_fill(ref, before, after);
 	if (!is_update)
-		proposal_note(ref, tuple, desc);
+		dp_ref_proposal_note(ref, tuple, desc);
 	if (filled == after)
 		return tuple;
 	value = PointerGetDatum(filled);
@@ -290,17 +260,8 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 	struct varlena *result = after;
 	int			i;
 
-	if (before == NULL && collecting != NIL)
-	{
-		/* the row that was proposed before this one was inserted, or is none */
-		Collecting *c = collecting_find(ref, false);
-
-		if (c != NULL)
-		{
-			list_free(c->run->proposals);
-			c->run->proposals = NIL;
-		}
-	}
+	if (before == NULL)
+		dp_ref_proposals_forget(ref);	/* the row that was proposed before this one was inserted, or is none */
 	dp_ref_sites(ref->field, ref->id_field, DP_DOC_DATA(after), DP_DOC_SIZE(after), &sites);
 	if (sites.n == 0)
 		return after;
@@ -497,10 +458,10 @@ reference_after(DpReference *ref)
 	DpQueue    *queue = NULL;
 	int			i;
 
-	if (collecting == NIL)
+	if (!dp_ref_collecting_any())
 		return;
-	lock_absent_wanted(ref->decl->target);
-	lock_together(ref);
+	dp_ref_lock_absent_wanted(ref->decl->target);
+	dp_ref_lock_together(ref);
 	run = dp_ref_collected(ref, false);
 	if (run == NULL)
 		return;
@@ -558,316 +519,6 @@ reference_after(DpReference *ref)
 	dp_ref_run_free(run);
 }
 
-/*
- * Runs of ids.
- */
-DpRefRun *
-dp_ref_run_make(void)
-{
-	MemoryContext context = AllocSetContextCreate(TopTransactionContext, "docpatterns references",
-												  ALLOCSET_SMALL_SIZES);
-	DpRefRun   *run = MemoryContextAllocZero(context, sizeof(DpRefRun));
-
-	run->context = context;
-	return run;
-}
-
-void
-dp_ref_run_free(DpRefRun *run)
-{
-	MemoryContextDelete(run->context);
-}
-
-/* Where the id is in the hash table, or where it would be. */
-static int
-run_bucket(const DpRefRun *run, const DpValue *id, uint64 hash)
-{
-	int			at = hash & (run->nbuckets - 1);
-
-	while (run->buckets[at] != 0)
-	{
-		const DpRefId *entry = run->ids[run->buckets[at] - 1];
-
-		if (entry->hash == hash && dp_value_compare(&entry->id, id) == 0)
-			break;
-		at = (at + 1) & (run->nbuckets - 1);
-	}
-	return at;
-}
-
-DpRefId *
-dp_ref_run_find(DpRefRun *run, const DpValue *id)
-{
-	int			at;
-
-	if (run->n == 0)
-		return NULL;
-	at = run_bucket(run, id, dp_value_hash(id, 0));
-	return run->buckets[at] == 0 ? NULL : run->ids[run->buckets[at] - 1];
-}
-
-/* The entry of an id, made when it is missing. */
-DpRefId *
-dp_ref_run_add(DpRefRun *run, const DpValue *id)
-{
-	uint64		hash = dp_value_hash(id, 0);
-	MemoryContext old = MemoryContextSwitchTo(run->context);
-	DpRefId    *entry;
-	uint8	   *copy;
-	int			at;
-	int			i;
-
-	if (run->n * 2 >= run->nbuckets)
-	{
-		run->nbuckets = run->nbuckets == 0 ? 16 : run->nbuckets * 2;
-		if (run->buckets != NULL)
-			pfree(run->buckets);
-		run->buckets = MemoryContextAllocHuge(run->context, sizeof(int) * run->nbuckets);
-		memset(run->buckets, 0, sizeof(int) * run->nbuckets);
-		for (i = 0; i < run->n; i++)
-			run->buckets[run_bucket(run, &run->ids[i]->id, run->ids[i]->hash)] = i + 1;
-	}
-	at = run_bucket(run, id, hash);
-	if (run->buckets[at] != 0)
-	{
-		MemoryContextSwitchTo(old);
-		return run->ids[run->buckets[at] - 1];
-	}
-
-	if (run->n == run->cap)
-	{
-		run->cap = run->cap == 0 ? 8 : run->cap * 2;
-		run->ids = run->ids == NULL ? palloc(sizeof(DpRefId *) * run->cap) :
-			repalloc_huge(run->ids, sizeof(DpRefId *) * run->cap);
-	}
-	entry = palloc0(sizeof(DpRefId));
-	copy = palloc(Max(id->len, 1));
-	memcpy(copy, id->data, id->len);
-	entry->id = *id;
-	entry->id.data = copy;
-	entry->hash = hash;
-	run->ids[run->n++] = entry;
-	run->buckets[at] = run->n;
-	MemoryContextSwitchTo(old);
-	return entry;
-}
-
-static int
-id_compare(const void *a, const void *b)
-{
-	return dp_value_compare(&(*(DpRefId *const *) a)->id, &(*(DpRefId *const *) b)->id);
-}
-
-/* Put the ids in order; entries can still be found afterwards. */
-void
-dp_ref_run_sort(DpRefRun *run)
-{
-	int			i;
-
-	if (run->n < 2)
-		return;
-	qsort(run->ids, run->n, sizeof(DpRefId *), id_compare);
-	memset(run->buckets, 0, sizeof(int) * run->nbuckets);
-	for (i = 0; i < run->n; i++)
-		run->buckets[run_bucket(run, &run->ids[i]->id, run->ids[i]->hash)] = i + 1;
-}
-
-/* What the declaration's triggers of this statement have begun, or NULL. */
-static Collecting *
-collecting_find(DpReference *ref, bool of_source)
-{
-	int			depth = dp_trigger_depth();
-	ListCell   *lc;
-
-	foreach(lc, collecting)
-	{
-		Collecting *c = lfirst(lc);
-
-		if (c->depth == depth && c->of_source == of_source && strcmp(c->pair, ref->pair) == 0 &&
-			c->nestlevel == GetCurrentTransactionNestLevel())
-			return c;
-	}
-	return NULL;
-}
-
-DpRefRun *
-dp_ref_collecting(DpReference *ref, bool of_source)
-{
-	Collecting *c = collecting_find(ref, of_source);
-	MemoryContext old;
-
-	if (c != NULL)
-		return c->run;
-	if (!callbacks_registered)
-	{
-		RegisterXactCallback(collecting_xact, NULL);
-		RegisterSubXactCallback(collecting_subxact, NULL);
-		callbacks_registered = true;
-	}
-	old = MemoryContextSwitchTo(TopTransactionContext);
-	c = palloc(sizeof(Collecting));
-	c->pair = pstrdup(ref->pair);
-	c->name = pstrdup(ref->decl->name);
-	c->target = ref->decl->target;
-	c->source = ref->source != NULL ? ref->source->relid : InvalidOid;
-	c->of_source = of_source;
-	c->depth = dp_trigger_depth();
-	c->nestlevel = GetCurrentTransactionNestLevel();
-	c->run = dp_ref_run_make();
-	collecting = lappend(collecting, c);
-	MemoryContextSwitchTo(old);
-	return c->run;
-}
-
-DpRefRun *
-dp_ref_collected(DpReference *ref, bool of_source)
-{
-	Collecting *c = collecting != NIL ? collecting_find(ref, of_source) : NULL;
-
-	if (c == NULL)
-		return NULL;
-	collecting = list_delete_ptr(collecting, c);
-	return c->run;
-}
-
-DpRefRun *
-dp_ref_collected_beside(DpReference *ref, char **name)
-{
-	int			depth;
-	ListCell   *lc;
-
-	if (collecting == NIL)
-		return NULL;
-	depth = dp_trigger_depth();
-	foreach(lc, collecting)
-	{
-		Collecting *c = lfirst(lc);
-
-		if (c->depth == depth && c->of_source && c->target == ref->decl->target && c->source == ref->source->relid &&
-			c->nestlevel == GetCurrentTransactionNestLevel())
-		{
-			*name = c->name;
-			collecting = foreach_delete_current(collecting, lc);
-			return c->run;
-		}
-	}
-	return NULL;
-}
-
-/* ---------------------------------------------------------------- locks of sources */
-
-/* Tells these locks from those of groups and of users */
-#define LOCK_CLASS_ABSENT	(('d' << 8) | 'a')
-
-/* So many locks of one declaration there are at most */
-#define ABSENT_PLACES		256
-
-/* What is locked where there is no source to be locked: by the declaration and the id. */
-uint64
-dp_ref_absent_place(const DpReference *ref, const DpValue *id)
-{
-	uint64		declaration = hash_bytes((const unsigned char *) ref->pair, strlen(ref->pair));
-
-	return declaration << 32 | dp_derive_hash(id) % ABSENT_PLACES;
-}
-
-static int
-place_compare(const void *a, const void *b)
-{
-	uint64		left = *(const uint64 *) a;
-	uint64		right = *(const uint64 *) b;
-
-	return (left > right) - (left < right);
-}
-
-/*
- * Locks places until the transaction ends, in one order.  Who refers to a
- * source that is not there takes RowExclusiveLock, who inserts sources
- * ShareLock: the one who comes second sees what the first one has done.
- */
-void
-dp_ref_absent_lock(uint64 *places, int n, LOCKMODE mode)
-{
-	int			i;
-
-	if (n > 1)
-		qsort(places, n, sizeof(uint64), place_compare);
-	for (i = 0; i < n; i++)
-	{
-		LOCKTAG		tag;
-
-		if (i > 0 && places[i] == places[i - 1])
-			continue;
-		SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (places[i] >> 32), (uint32) places[i], LOCK_CLASS_ABSENT);
-		(void) LockAcquire(&tag, mode, false, false);
-	}
-}
-
-/* Locks the places of all sources that the statement's new references name in vain. */
-static void
-lock_absent_wanted(Oid target)
-{
-	uint64	   *places = NULL;
-	int			n = 0;
-	int			cap = 0;
-	ListCell   *lc;
-
-	foreach(lc, collecting)
-	{
-		Collecting *c = lfirst(lc);
-		DpReference *ref;
-		int			i;
-
-		if (!is_of_statement(c, target))
-			continue;
-		ref = dp_reference(dp_decl_find(target, "reference", c->name));
-		for (i = 0; i < c->run->n && !ref->missing_error; i++)
-		{
-			const DpRefId *id = c->run->ids[i];
-
-			if (id->wanted <= 0 || !id->read || id->extract != NULL)
-				continue;
-			if (n == cap)
-			{
-				cap = cap == 0 ? 8 : cap * 2;
-				places = places == NULL ? palloc(sizeof(uint64) * cap) : repalloc_huge(places, sizeof(uint64) * cap);
-			}
-			places[n++] = dp_ref_absent_place(ref, &id->id);
-		}
-	}
-	dp_ref_absent_lock(places, n, RowExclusiveLock);
-}
-
-/* Whether something was collected for the table by the statement whose triggers are being called. */
-static bool
-is_of_statement(const Collecting *c, Oid target)
-{
-	return !c->of_source && c->target == target && c->depth == dp_trigger_depth() &&
-		c->nestlevel == GetCurrentTransactionNestLevel();
-}
-
-/*
- * Whether the sources lie in a table to which something is derived from the
- * rows that refer to them.  Then both kinds of locks are taken in one order,
- * by the engine of derived data.
- */
-static bool
-locked_later(DpReference *ref)
-{
-	ListCell   *lc;
-
-	if (ref->source == NULL)
-		return false;
-	foreach(lc, dp_derivations_of_source(ref->decl->target))
-	{
-		DpDerivation *d = lfirst(lc);
-
-		if (d->target == ref->source->relid && !d->deferred && dp_decl_maintained(d->decl))
-			return true;
-	}
-	return false;
-}
-
 /* Handles what a statement collected for the table: all of it, or only what has not to wait for dp_ref_wanted(). */
 static void
 handle_collected(Oid target, bool all)
@@ -875,18 +526,13 @@ handle_collected(Oid target, bool all)
 	List	   *names = NIL;
 	ListCell   *lc;
 
-	foreach(lc, collecting)
-	{
-		Collecting *c = lfirst(lc);
-
-		if (is_of_statement(c, target))
-			names = lappend(names, c->name);
-	}
+	foreach(lc, dp_ref_collecting_of(target))
+		names = lappend(names, ((DpRefCollecting *) lfirst(lc))->name);
 	foreach(lc, names)
 	{
 		DpReference *ref = dp_reference(dp_decl_find(target, "reference", lfirst(lc)));
 
-		if (all || !locked_later(ref))
+		if (all || !dp_ref_locked_later(ref))
 			reference_after(ref);
 	}
 }
@@ -894,9 +540,9 @@ handle_collected(Oid target, bool all)
 void
 dp_ref_before_derived(Oid target)
 {
-	if (collecting != NIL)
+	if (dp_ref_collecting_any())
 	{
-		lock_absent_wanted(target);
+		dp_ref_lock_absent_wanted(target);
 		handle_collected(target, false);
 	}
 }
@@ -904,203 +550,6 @@ dp_ref_before_derived(Oid target)
 void
 dp_ref_after_derived(Oid target)
 {
-	if (collecting != NIL)
+	if (dp_ref_collecting_any())
 		handle_collected(target, true);
-}
-
-/*
- * The sources that new references of the statement name, in order: each once,
- * with its strongest lock.  source: those of one table; InvalidOid: all that dp_ref_wanted() is for.
- */
-static DpRefWanted *
-wanted_sources(Oid target, Oid source, int *n)
-{
-	DpRefWanted *wanted = NULL;
-	int			cap = 0;
-	int			kept = 0;
-	int			i;
-	ListCell   *lc;
-
-	*n = 0;
-	foreach(lc, collecting)
-	{
-		Collecting *c = lfirst(lc);
-		DpReference *ref;
-
-		if (!is_of_statement(c, target) || (OidIsValid(source) && c->source != source))
-			continue;
-		ref = dp_reference(dp_decl_find(target, "reference", c->name));
-		if (!dp_ref_source(ref) || (!OidIsValid(source) && !locked_later(ref)))
-			continue;
-		for (i = 0; i < c->run->n; i++)
-		{
-			if (c->run->ids[i]->wanted <= 0)
-				continue;
-			if (*n == cap)
-			{
-				cap = cap == 0 ? 8 : cap * 2;
-				wanted = wanted == NULL ? palloc(sizeof(DpRefWanted) * cap) :
-					repalloc_huge(wanted, sizeof(DpRefWanted) * cap);
-			}
-			wanted[*n].ref = ref;
-			wanted[*n].source = ref->source->relid;
-			wanted[*n].id = c->run->ids[i]->id;
-			wanted[(*n)++].lock = ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY;
-		}
-	}
-	if (*n > 1)
-		qsort(wanted, *n, sizeof(DpRefWanted), wanted_compare);
-	for (i = 0; i < *n; i++)
-	{
-		if (kept == 0 || wanted[kept - 1].source != wanted[i].source ||
-			dp_value_compare(&wanted[kept - 1].id, &wanted[i].id) != 0)
-			wanted[kept++] = wanted[i];
-	}
-	*n = kept;
-	return wanted;
-}
-
-/* By source and id, the strongest lock first. */
-static int
-wanted_compare(const void *a, const void *b)
-{
-	const DpRefWanted *left = a;
-	const DpRefWanted *right = b;
-	int			cmp;
-
-	if (left->source != right->source)
-		return left->source < right->source ? -1 : 1;
-	cmp = dp_value_compare(&left->id, &right->id);
-	if (cmp != 0)
-		return cmp;
-	return (left->lock != DP_REF_LOCK) - (right->lock != DP_REF_LOCK);
-}
-
-DpRefWanted *
-dp_ref_wanted(Oid target, int *n)
-{
-	*n = 0;
-	return collecting != NIL ? wanted_sources(target, InvalidOid, n) : NULL;
-}
-
-/*
- * Where several declarations of the table have new references to one source,
- * the rows of all of them are locked first, in one order.
- */
-static void
-lock_together(DpReference *ref)
-{
-	int			declarations = 0;
-	ListCell   *lc;
-
-	if (ref->source == NULL)
-		return;
-	foreach(lc, collecting)
-	{
-		Collecting *c = lfirst(lc);
-
-		if (c->source == ref->source->relid && is_of_statement(c, ref->decl->target))
-			declarations++;
-	}
-	if (declarations > 1)
-	{
-		int			n;
-		DpRefWanted *wanted = wanted_sources(ref->decl->target, ref->source->relid, &n);
-		int			i;
-
-		SPI_connect();
-		for (i = 0; i < n; i++)
-		{
-			CHECK_FOR_INTERRUPTS();
-			(void) dp_ref_read(wanted[i].ref, &wanted[i].id, wanted[i].lock);
-		}
-		SPI_finish();
-	}
-}
-
-/* Remember the key of a row that names sources and is about to be inserted. */
-static void
-proposal_note(DpReference *ref, HeapTuple tuple, TupleDesc desc)
-{
-	Collecting *c = collecting != NIL ? collecting_find(ref, false) : NULL;
-	MemoryContext old;
-	DpKey		key;
-
-	if (c == NULL || c->run->proposals == NIL)
-		return;
-	dp_key_of_tuple(ref->decl, tuple, desc, &key);
-	old = MemoryContextSwitchTo(c->run->context);
-	if (c->run->proposed != NULL)
-		pfree(c->run->proposed);
-	c->run->proposed = dp_key_to_value(ref->decl, &key);
-	if (ref->decl->nkeys == 1)
-	{
-		/* a bson_value comes back itself */
-		DpValue		value = dp_value_of_varlena(c->run->proposed);
-
-		c->run->proposed = dp_value_to_varlena(&value);
-	}
-	MemoryContextSwitchTo(old);
-}
-
-/*
- * A row is updated.  If it is the one that was proposed for insertion just
- * now, there was a conflict: the references of the proposal are none.
- */
-static void
-proposal_withdraw(DpReference *ref, HeapTuple tuple, TupleDesc desc)
-{
-	Collecting *c = collecting_find(ref, false);
-	DpKey		key;
-	DpValue		proposed;
-	DpValue		updated;
-	ListCell   *lc;
-
-	if (c == NULL || c->run->proposed == NULL)
-		return;
-	dp_key_of_tuple(ref->decl, tuple, desc, &key);
-	proposed = dp_value_of_varlena(c->run->proposed);
-	updated = dp_value_of_varlena(dp_key_to_value(ref->decl, &key));
-	if (dp_value_compare(&proposed, &updated) == 0)
-	{
-		foreach(lc, c->run->proposals)
-			((DpRefId *) lfirst(lc))->wanted--;
-	}
-	list_free(c->run->proposals);
-	c->run->proposals = NIL;
-	pfree(c->run->proposed);
-	c->run->proposed = NULL;
-}
-
-/* At the end of a transaction nothing is collected any more; its memory goes with it. */
-static void
-collecting_xact(XactEvent event, void *arg)
-{
-	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
-	{
-		collecting = NIL;
-		dp_ref_pass_forget();
-	}
-}
-
-/* What a subtransaction collected is void when it is rolled back. */
-static void
-collecting_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
-{
-	int			level = GetCurrentTransactionNestLevel();
-	ListCell   *lc;
-
-	if (event != SUBXACT_EVENT_ABORT_SUB)
-		return;
-	dp_ref_pass_forget();
-	foreach(lc, collecting)
-	{
-		Collecting *c = lfirst(lc);
-
-		if (c->nestlevel >= level)
-		{
-			dp_ref_run_free(c->run);
-			collecting = foreach_delete_current(collecting, lc);
-		}
-	}
 }

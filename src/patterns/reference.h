@@ -17,9 +17,10 @@
  * declaration.
  *
  * reference_fill.c changes documents and reads no table, reference.c has the
- * triggers of the target, reference_source.c those of the source and what
- * reads it, reference_pass.c brings the rows that name a source in line,
- * reference_calls.c has the functions for indexes, checks and verbs.
+ * triggers of the target, reference_collect.c what they collect for a
+ * statement, reference_lock.c the locks that it takes, reference_source.c the triggers of
+ * the source and what reads it, reference_pass.c brings the rows that name a
+ * source in line, reference_calls.c has the functions for indexes, checks and verbs.
  */
 #ifndef DP_PATTERNS_REFERENCE_H
 #define DP_PATTERNS_REFERENCE_H
