@@ -29,79 +29,25 @@
 
 #include "bson/compare.h"
 #include "common/hashfn.h"
-#include "patterns/tree_change.h"
+#include "patterns/tree_nodes.h"
 
-/* A node that the statement is concerned with */
-typedef struct TreeNode
-{
-	DpValue		id;
-	struct TreeNode *up;			/* NULL: a root */
-	int			depth;			/* -1: not known */
-	uint32		stamp;			/* of the search for cycles */
-	DpTreeCame *came;			/* the row of the statement, or NULL */
-	DpRowRef	ref;
-	bool		has_ref;
-	bool		adopted;		/* hangs elsewhere by what happened to its parent: the truth must be written */
-	bool		walk;			/* what lies below it has to be written */
-	bool		reached;		/* on the walk, or written already */
-	bool		dirty;			/* its children changed */
-} TreeNode;
-
-/* A hash table of things that begin with an id */
-typedef struct Map
-{
-	uint64	   *hashes;
-	DpValue   **items;
-	uint32		mask;
-	uint32		n;
-} Map;
-
-typedef struct Change
-{
-	DpTree	   *tree;
-	DpTreeStatement *s;
-	DpWriter   *w;
-	DpTreeFollow *follow;
-	MemoryContext context;		/* of all this */
-	MemoryContext scratch;		/* for one row */
-	TreeNode	   *rows;			/* those of the statement's rows */
-	Map			nodes;
-	Map			gone;			/* DpTreeGone of ids that are no more */
-	List	   *adopted;		/* Nodes */
-	List	   *wanted;			/* ids of parents to be locked: DpValue */
-	uint32		stamp;
-	DpValue    *chain;			/* room for chain_of() */
-	int			chain_size;
-	bool		moves;
-	bool		adopting;		/* children are getting other parents: their lists have to wait */
-} Change;
-
-static DpValue *map_find(const Map *map, const DpValue *id);
-static bool map_add(Change *c, Map *map, DpValue *item);
-static TreeNode *node_find(Change *c, const DpValue *id);
-static TreeNode *node_add(Change *c, const DpValue *id);
-static TreeNode *heir_of(Change *c, const DpValue *id);
-static void came_rows(Change *c);
-static bool anything_moves(Change *c);
-static void ids_gone(Change *c);
-static void refuse_children(Change *c, const DpValue *id);
-static void adopt_children(Change *c, const DpValue *id, TreeNode *heir);
-static void delete_below(Change *c, const DpValue *id);
-static void listed_children(Change *c);
-static void hang(Change *c, TreeNode *node, const DpValue *parent);
-static void find_parents(Change *c);
-static void want(Change *c, const DpValue *id);
-static void lock_parents(Change *c);
-static void load_parent(Change *c, TreeNode *node, struct varlena *doc);
-static void set_parents(Change *c);
-static void refuse_cycles(Change *c, TreeNode *node);
-static int	chain_of(Change *c, TreeNode *node, bool self);
-static bool write_node(Change *c, TreeNode *node);
-static bool has_chained_form(const DpTree *tree, struct varlena *doc);
-static void walk(Change *c, List *level);
-static void write_children(Change *c);
-static DpValue *children_edited(Change *c, struct varlena *doc);
-static void missing_parent(Change *c, const DpValue *id) pg_attribute_noreturn();
+static bool map_add(DpTreeChange *c, DpTreeMap *map, DpValue *item);
+static DpTreeNode *heir_of(DpTreeChange *c, const DpValue *id);
+static void came_rows(DpTreeChange *c);
+static bool anything_moves(DpTreeChange *c);
+static void ids_gone(DpTreeChange *c);
+static void refuse_children(DpTreeChange *c, const DpValue *id);
+static void adopt_children(DpTreeChange *c, const DpValue *id, DpTreeNode *heir);
+static void delete_below(DpTreeChange *c, const DpValue *id);
+static void listed_children(DpTreeChange *c);
+static void hang(DpTreeChange *c, DpTreeNode *node, const DpValue *parent);
+static void find_parents(DpTreeChange *c);
+static void want(DpTreeChange *c, const DpValue *id);
+static void lock_parents(DpTreeChange *c);
+static void load_parent(DpTreeChange *c, DpTreeNode *node, struct varlena *doc);
+static void set_parents(DpTreeChange *c);
+static void refuse_cycles(DpTreeChange *c, DpTreeNode *node);
+static void missing_parent(DpTreeChange *c, const DpValue *id) pg_attribute_noreturn();
 
 /*
  * Brings everything in line after a statement.
@@ -109,8 +55,8 @@ static void missing_parent(Change *c, const DpValue *id) pg_attribute_noreturn()
 void
 dp_tree_change(DpTree *tree, DpTreeStatement *statement)
 {
-	Change		change = {0};
-	Change	   *c = &change;
+	DpTreeChange change = {0};
+	DpTreeChange *c = &change;
 	MemoryContext old;
 	List	   *level = NIL;
 	ListCell   *lc;
@@ -141,7 +87,7 @@ dp_tree_change(DpTree *tree, DpTreeStatement *statement)
 		refuse_cycles(c, &c->rows[i]);
 	c->adopting = true;
 	foreach(lc, c->adopted)
-		write_node(c, lfirst(lc));
+		dp_tree_write_node(c, lfirst(lc));
 	c->adopting = false;
 	if (c->adopted != NIL)
 		dp_writer_refresh(c->w);
@@ -149,14 +95,14 @@ dp_tree_change(DpTree *tree, DpTreeStatement *statement)
 	{
 		for (i = 0; i < statement->ncame; i++)
 		{
-			TreeNode	   *node = &c->rows[i];
+			DpTreeNode *node = &c->rows[i];
 
 			CHECK_FOR_INTERRUPTS();
 			if (!node->adopted && node->came != NULL &&
 				(node->came->is_new || node->came->moved || node->came->renamed || node->dirty))
 			{
 				dp_writer_fresh(c->w, node->came->is_new);
-				write_node(c, node);
+				dp_tree_write_node(c, node);
 			}
 		}
 		dp_writer_fresh(c->w, false);
@@ -166,15 +112,15 @@ dp_tree_change(DpTree *tree, DpTreeStatement *statement)
 		level = lappend(level, lfirst(lc));
 	for (i = 0; i < statement->ncame; i++)
 	{
-		TreeNode	   *node = &c->rows[i];
+		DpTreeNode *node = &c->rows[i];
 
 		if (!node->adopted && node->came != NULL && (node->walk || node->came->moved || node->came->renamed))
 			level = lappend(level, node);
 	}
 	if (tree->chained || dp_tree_has_attached(tree))
-		walk(c, level);
+		dp_tree_write_below(c, level);
 	if (tree->children != NULL)
-		write_children(c);
+		dp_tree_write_children(c);
 
 	dp_tree_follow_end(&c->follow);
 	dp_writer_close(c->w);
@@ -199,8 +145,8 @@ dp_tree_lock_moves(DpTree *tree)
 }
 
 /* The thing of that id, or NULL. */
-static DpValue *
-map_find(const Map *map, const DpValue *id)
+DpValue *
+dp_tree_map_find(const DpTreeMap *map, const DpValue *id)
 {
 	uint64		hash;
 	uint32		i;
@@ -218,14 +164,14 @@ map_find(const Map *map, const DpValue *id)
 
 /* Puts a thing in; false if there is one of its id already. */
 static bool
-map_add(Change *c, Map *map, DpValue *item)
+map_add(DpTreeChange *c, DpTreeMap *map, DpValue *item)
 {
 	uint64		hash = dp_value_hash(item, 0);
 	uint32		i;
 
 	if (map->items == NULL || map->n * 2 > map->mask)
 	{
-		Map			old = *map;
+		DpTreeMap	old = *map;
 		uint32		j;
 		Size		size = old.items == NULL ? 64 : ((Size) old.mask + 1) * 2;
 
@@ -258,17 +204,17 @@ map_add(Change *c, Map *map, DpValue *item)
 	return true;
 }
 
-static TreeNode *
-node_find(Change *c, const DpValue *id)
+DpTreeNode *
+dp_tree_node_find(DpTreeChange *c, const DpValue *id)
 {
-	return (TreeNode *) map_find(&c->nodes, id);
+	return (DpTreeNode *) dp_tree_map_find(&c->nodes, id);
 }
 
 /* A new node, whose place is not known yet. */
-static TreeNode *
-node_add(Change *c, const DpValue *id)
+DpTreeNode *
+dp_tree_node_add(DpTreeChange *c, const DpValue *id)
 {
-	TreeNode	   *node = MemoryContextAllocZero(c->context, sizeof(TreeNode));
+	DpTreeNode *node = MemoryContextAllocZero(c->context, sizeof(DpTreeNode));
 
 	node->id = dp_tree_copy_value(c->context, id);
 	node->depth = -1;
@@ -281,16 +227,16 @@ node_add(Change *c, const DpValue *id)
  * are gone.
  */
 static void
-came_rows(Change *c)
+came_rows(DpTreeChange *c)
 {
 	DpTreeStatement *s = c->s;
 	int			i;
 
-	c->rows = MemoryContextAllocExtended(c->context, sizeof(TreeNode) * (s->ncame + 1), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	c->rows = MemoryContextAllocExtended(c->context, sizeof(DpTreeNode) * (s->ncame + 1), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 
 	for (i = 0; i < s->ncame; i++)
 	{
-		TreeNode	   *node = &c->rows[i];
+		DpTreeNode *node = &c->rows[i];
 
 		node->id = s->came[i].id;
 		node->depth = -1;
@@ -307,7 +253,7 @@ came_rows(Change *c)
 	for (i = 0; i < s->ngone; i++)
 	{
 		DpTreeGone *gone = &s->gone[i];
-		TreeNode	   *node = node_find(c, &gone->id);
+		DpTreeNode *node = dp_tree_node_find(c, &gone->id);
 
 		if (node == NULL)
 			(void) map_add(c, &c->gone, &gone->id);
@@ -322,7 +268,7 @@ came_rows(Change *c)
 
 /* Whether the statement changes where nodes hang that were there before. */
 static bool
-anything_moves(Change *c)
+anything_moves(DpTreeChange *c)
 {
 	int			i;
 
@@ -342,28 +288,28 @@ anything_moves(Change *c)
  * Who is the parent now where an id was: the row that had it and has another
  * one, or the parent of the node that was deleted.  NULL if there is nobody.
  */
-static TreeNode *
-heir_of(Change *c, const DpValue *id)
+static DpTreeNode *
+heir_of(DpTreeChange *c, const DpValue *id)
 {
 	DpTreeGone *gone;
-	TreeNode	   *node;
+	DpTreeNode *node;
 	int			steps;
 
 	for (steps = 0; steps <= c->s->ngone; steps++)
 	{
-		gone = (DpTreeGone *) map_find(&c->gone, id);
+		gone = (DpTreeGone *) dp_tree_map_find(&c->gone, id);
 		if (gone == NULL)
 		{
-			node = node_find(c, id);
+			node = dp_tree_node_find(c, id);
 			if (node == NULL)
 			{
 				want(c, id);
-				node = node_add(c, id);
+				node = dp_tree_node_add(c, id);
 			}
 			return node;
 		}
 		if (gone->came >= 0)
-			return node_find(c, &c->s->came[gone->came].id);
+			return dp_tree_node_find(c, &c->s->came[gone->came].id);
 		if (!gone->has_parent)
 			return NULL;
 		id = &gone->parent;
@@ -375,7 +321,7 @@ heir_of(Change *c, const DpValue *id)
  * Ids that are no more: what happens to the children.
  */
 static void
-ids_gone(Change *c)
+ids_gone(DpTreeChange *c)
 {
 	int			i;
 	DpTree	   *tree = c->tree;
@@ -383,12 +329,12 @@ ids_gone(Change *c)
 	for (i = 0; i < c->s->ngone; i++)
 	{
 		DpTreeGone *gone = &c->s->gone[i];
-		TreeNode	   *heir = NULL;
+		DpTreeNode *heir = NULL;
 
 		CHECK_FOR_INTERRUPTS();
-		if (gone->has_parent && tree->children != NULL && map_find(&c->gone, &gone->parent) == NULL)
+		if (gone->has_parent && tree->children != NULL && dp_tree_map_find(&c->gone, &gone->parent) == NULL)
 			want(c, &gone->parent);
-		if (map_find(&c->gone, &gone->id) != &gone->id)
+		if (dp_tree_map_find(&c->gone, &gone->id) != &gone->id)
 			continue;
 		if (gone->came >= 0)
 		{
@@ -409,7 +355,7 @@ ids_gone(Change *c)
 
 /* Raises FOREIGN_KEY_VIOLATION if a node that was deleted has children. */
 static void
-refuse_children(Change *c, const DpValue *id)
+refuse_children(DpTreeChange *c, const DpValue *id)
 {
 	if (dp_tree_find_children(c->tree, c->w, id))
 		ereport(ERROR,
@@ -425,7 +371,7 @@ refuse_children(Change *c, const DpValue *id)
  * The children of an id that is no more hang below another node, or are roots.
  */
 static void
-adopt_children(Change *c, const DpValue *id, TreeNode *heir)
+adopt_children(DpTreeChange *c, const DpValue *id, DpTreeNode *heir)
 {
 	bool		found;
 
@@ -433,15 +379,15 @@ adopt_children(Change *c, const DpValue *id, TreeNode *heir)
 	{
 		struct varlena *doc = dp_writer_document(c->w);
 		DpValue		child;
-		TreeNode	   *node;
+		DpTreeNode *node;
 
 		if (doc == NULL || !dp_tree_id(c->tree, doc, &child))
 			continue;
-		node = node_find(c, &child);
+		node = dp_tree_node_find(c, &child);
 		if (node != NULL && node->came != NULL)
 			continue;			/* its own row says where it hangs */
 		if (node == NULL)
-			node = node_add(c, &child);
+			node = dp_tree_node_add(c, &child);
 		dp_writer_ref(c->w, &node->ref);
 		node->has_ref = true;
 		node->adopted = true;
@@ -452,7 +398,7 @@ adopt_children(Change *c, const DpValue *id, TreeNode *heir)
 	}
 	if (dp_tree_has_attached(c->tree))
 	{
-		TreeNode	   *self = node_add(c, id);
+		DpTreeNode *self = dp_tree_node_add(c, id);
 
 		/* those that hang on it are told once the heir's place is known */
 		self->up = heir;
@@ -463,7 +409,7 @@ adopt_children(Change *c, const DpValue *id, TreeNode *heir)
 
 /* All that lies below an id that is no more is deleted. */
 static void
-delete_below(Change *c, const DpValue *top)
+delete_below(DpTreeChange *c, const DpValue *top)
 {
 	List	   *level = list_make1((DpValue *) top);
 
@@ -485,18 +431,18 @@ delete_below(Change *c, const DpValue *top)
 			{
 				struct varlena *doc = dp_writer_document(c->w);
 				DpValue		child;
-				TreeNode	   *node;
+				DpTreeNode *node;
 
 				if (doc == NULL || !dp_tree_id(c->tree, doc, &child))
 					continue;
-				node = palloc0(sizeof(TreeNode));
+				node = palloc0(sizeof(DpTreeNode));
 				node->id = dp_tree_copy_value(c->context, &child);
 				dp_writer_ref(c->w, &node->ref);
 				refs = lappend(refs, node);
 			}
 			foreach(lc2, refs)
 			{
-				TreeNode	   *node = lfirst(lc2);
+				DpTreeNode *node = lfirst(lc2);
 				bool		there = dp_writer_fetch(c->w, &node->ref);
 
 				while (there && dp_writer_delete(c->w) == DP_WRITE_CHANGED)
@@ -523,7 +469,7 @@ delete_below(Change *c, const DpValue *top)
  * they name hang elsewhere now.
  */
 static void
-listed_children(Change *c)
+listed_children(DpTreeChange *c)
 {
 	int			i;
 	int			j;
@@ -531,7 +477,7 @@ listed_children(Change *c)
 	for (i = 0; i < c->s->nlisted; i++)
 	{
 		DpTreeListed *listed = &c->s->listed[i];
-		TreeNode	   *node = node_find(c, &listed->child);
+		DpTreeNode *node = dp_tree_node_find(c, &listed->child);
 		DpValue		parent;
 		bool		has_parent = false;
 
@@ -575,7 +521,7 @@ listed_children(Change *c)
 			has_parent = doc != NULL && dp_tree_parent(c->tree, doc, &parent);
 			if (has_parent)
 				parent = dp_tree_copy_value(c->context, &parent);
-			node = node_add(c, &listed->child);
+			node = dp_tree_node_add(c, &listed->child);
 			dp_writer_ref(c->w, &node->ref);
 			node->has_ref = true;
 		}
@@ -591,7 +537,7 @@ listed_children(Change *c)
 			hang(c, node, NULL);
 			continue;
 		}
-		if (has_parent && dp_value_compare(&parent, &listed->parent) != 0 && map_find(&c->gone, &parent) == NULL)
+		if (has_parent && dp_value_compare(&parent, &listed->parent) != 0 && dp_tree_map_find(&c->gone, &parent) == NULL)
 		{
 			bool		left = false;
 
@@ -612,7 +558,7 @@ listed_children(Change *c)
 
 /* Truth children: the node hangs below a node of the statement, or is a root now. */
 static void
-hang(Change *c, TreeNode *node, const DpValue *parent)
+hang(DpTreeChange *c, DpTreeNode *node, const DpValue *parent)
 {
 	if (node->came != NULL)
 	{
@@ -624,14 +570,14 @@ hang(Change *c, TreeNode *node, const DpValue *parent)
 	if (!node->adopted)
 		c->adopted = lappend(c->adopted, node);
 	node->adopted = true;
-	node->up = parent != NULL ? node_find(c, parent) : NULL;
+	node->up = parent != NULL ? dp_tree_node_find(c, parent) : NULL;
 }
 
 /*
  * The parents of the statement's rows that are not among them.
  */
 static void
-find_parents(Change *c)
+find_parents(DpTreeChange *c)
 {
 	int			i;
 
@@ -639,23 +585,23 @@ find_parents(Change *c)
 	{
 		DpTreeCame *came = &c->s->came[i];
 
-		if (came->has_parent && map_find(&c->gone, &came->parent) == NULL && node_find(c, &came->parent) == NULL)
+		if (came->has_parent && dp_tree_map_find(&c->gone, &came->parent) == NULL && dp_tree_node_find(c, &came->parent) == NULL)
 		{
 			want(c, &came->parent);
-			(void) node_add(c, &came->parent);
+			(void) dp_tree_node_add(c, &came->parent);
 		}
 	}
 }
 
 /* A node that has to be locked. */
 static void
-want(Change *c, const DpValue *id)
+want(DpTreeChange *c, const DpValue *id)
 {
 	c->wanted = lappend(c->wanted, memcpy(palloc(sizeof(DpValue)), id, sizeof(DpValue)));
 }
 
-static int
-compare_ids(const ListCell *a, const ListCell *b)
+int
+dp_tree_compare_ids(const ListCell *a, const ListCell *b)
 {
 	return dp_value_compare(lfirst(a), lfirst(b));
 }
@@ -664,17 +610,17 @@ compare_ids(const ListCell *a, const ListCell *b)
  * Locks the parents, in order of their ids, and learns where they hang.
  */
 static void
-lock_parents(Change *c)
+lock_parents(DpTreeChange *c)
 {
 	LockTupleMode mode = c->tree->children != NULL ? LockTupleNoKeyExclusive : LockTupleShare;
 	const DpValue *last = NULL;
 	ListCell   *lc;
 
-	list_sort(c->wanted, compare_ids);
+	list_sort(c->wanted, dp_tree_compare_ids);
 	foreach(lc, c->wanted)
 	{
 		const DpValue *id = lfirst(lc);
-		TreeNode	   *node;
+		DpTreeNode *node;
 		DpLockResult result = DP_LOCK_GONE;
 		struct varlena *doc;
 		struct varlena *copy;
@@ -684,7 +630,7 @@ lock_parents(Change *c)
 		if (last != NULL && dp_value_compare(last, id) == 0)
 			continue;
 		last = id;
-		node = node_find(c, id);
+		node = dp_tree_node_find(c, id);
 		if (node != NULL && (node->came != NULL || node->adopted))
 		{
 			node->dirty = c->tree->children != NULL;
@@ -710,7 +656,7 @@ lock_parents(Change *c)
 		}
 		doc = dp_writer_document(c->w);
 		if (node == NULL)
-			node = node_add(c, id);
+			node = dp_tree_node_add(c, id);
 		dp_writer_ref(c->w, &node->ref);
 		node->has_ref = true;
 		copy = MemoryContextAlloc(c->context, VARSIZE_ANY(doc));
@@ -729,7 +675,7 @@ lock_parents(Change *c)
  * first node that is known already, or upwards from node to node.
  */
 static void
-load_parent(Change *c, TreeNode *node, struct varlena *doc)
+load_parent(DpTreeChange *c, DpTreeNode *node, struct varlena *doc)
 {
 	DpTreeReading reading = {c->tree, c->w};
 	DpValue    *chain;
@@ -742,10 +688,10 @@ load_parent(Change *c, TreeNode *node, struct varlena *doc)
 	{
 		while (n-- > 0)
 		{
-			node->up = node_find(c, &chain[n]);
+			node->up = dp_tree_node_find(c, &chain[n]);
 			if (node->up != NULL)
 				return;
-			node->up = node_add(c, &chain[n]);
+			node->up = dp_tree_node_add(c, &chain[n]);
 			node = node->up;
 		}
 		return;
@@ -757,20 +703,20 @@ load_parent(Change *c, TreeNode *node, struct varlena *doc)
 	while (dp_tree_parent(c->tree, doc, &parent))
 	{
 		CHECK_FOR_INTERRUPTS();
-		node->up = node_find(c, &parent);
+		node->up = dp_tree_node_find(c, &parent);
 		if (node->up != NULL)
 			return;
 		doc = dp_tree_fetch(&reading, &parent);
 		if (doc == NULL)
 		{
-			if (map_find(&c->gone, &parent) != NULL)
+			if (dp_tree_map_find(&c->gone, &parent) != NULL)
 			{
 				node->up = heir_of(c, &parent);
 				return;
 			}
 			missing_parent(c, &parent);
 		}
-		node->up = node_add(c, &parent);
+		node->up = dp_tree_node_add(c, &parent);
 		node = node->up;
 		(void) dp_tree_id(c->tree, doc, &node->id);
 	}
@@ -778,20 +724,20 @@ load_parent(Change *c, TreeNode *node, struct varlena *doc)
 
 /* All parents are known: the rows of the statement hang below them. */
 static void
-set_parents(Change *c)
+set_parents(DpTreeChange *c)
 {
 	int			i;
 
 	for (i = 0; i < c->s->ncame; i++)
 	{
 		DpTreeCame *came = &c->s->came[i];
-		TreeNode	   *node = &c->rows[i];
+		DpTreeNode *node = &c->rows[i];
 
 		if (node->came == NULL || !came->has_parent)
 			continue;
-		if (map_find(&c->gone, &came->parent) != NULL)
+		if (dp_tree_map_find(&c->gone, &came->parent) != NULL)
 		{
-			DpTreeGone *gone = (DpTreeGone *) map_find(&c->gone, &came->parent);
+			DpTreeGone *gone = (DpTreeGone *) dp_tree_map_find(&c->gone, &came->parent);
 
 			if (gone->came < 0 && c->tree->on_delete != DP_TREE_REPARENT)
 				missing_parent(c, &came->parent);
@@ -802,7 +748,7 @@ set_parents(Change *c)
 			came->moved = true;
 		}
 		else
-			node->up = node_find(c, &came->parent);
+			node->up = dp_tree_node_find(c, &came->parent);
 		if (node->up != NULL && c->tree->children != NULL)
 			node->up->dirty = true;
 	}
@@ -813,10 +759,10 @@ set_parents(Change *c)
  * the depth of all nodes on the way.
  */
 static void
-refuse_cycles(Change *c, TreeNode *node)
+refuse_cycles(DpTreeChange *c, DpTreeNode *node)
 {
-	TreeNode	   *n;
-	TreeNode	   *known;
+	DpTreeNode *n;
+	DpTreeNode *known;
 	int			count = 0;
 
 	if (node->depth >= 0)
@@ -840,8 +786,8 @@ refuse_cycles(Change *c, TreeNode *node)
 }
 
 /* The ids above a node, root first, in c->chain; with self its own is the last.  Returns their number. */
-static int
-chain_of(Change *c, TreeNode *node, bool self)
+int
+dp_tree_chain_of(DpTreeChange *c, DpTreeNode *node, bool self)
 {
 	int			n;
 	int			i;
@@ -860,282 +806,9 @@ chain_of(Change *c, TreeNode *node, bool self)
 	return n;
 }
 
-/*
- * Writes a node's row as it should be.  Returns false if there is nothing to
- * be written any more: the row is gone, or somebody has moved it.
- */
-static bool
-write_node(Change *c, TreeNode *node)
-{
-	MemoryContext old;
-	DpValue    *children = NULL;
-	int			n = chain_of(c, node, false);
-
-	dp_tree_check_path(c->tree, &node->id, c->chain, n);
-	MemoryContextReset(c->scratch);
-	old = MemoryContextSwitchTo(c->scratch);
-	for (;;)
-	{
-		struct varlena *doc;
-		struct varlena *now;
-		DpValue		id;
-		DpValue		parent;
-		bool		has;
-
-		/* again when the row has changed meanwhile: who did it may have given it a child */
-		if (node->dirty && !c->adopting && c->tree->truth != DP_TREE_CHILDREN)
-			children = dp_tree_children(c->tree, c->w, &node->id);
-		if (!(node->has_ref && (node->came != NULL ? dp_writer_fetch_own(c->w, &node->ref) : dp_writer_fetch(c->w, &node->ref))) &&
-			!dp_tree_find_id(c->tree, c->w, &node->id))
-			break;
-		if (node->came == NULL && dp_tree_has_attached(c->tree) &&
-			dp_writer_lock(c->w, LockTupleNoKeyExclusive) != DP_LOCK_OK)
-		{
-			/* documents that hang on it are looked for after it is locked, written or not */
-			node->has_ref = false;
-			dp_writer_refresh(c->w);
-			continue;
-		}
-		doc = dp_writer_document(c->w);
-		if (doc == NULL || !dp_tree_id(c->tree, doc, &id) || dp_value_compare(&id, &node->id) != 0)
-			break;
-		now = doc;
-		if (node->adopted)
-		{
-			if (c->tree->truth == DP_TREE_PARENT)
-				now = dp_tree_set_parent(c->tree, doc, node->up != NULL ? &node->up->id : NULL);
-		}
-		else
-		{
-			/* a trigger of a user's may have moved it meanwhile, and that was taken care of then */
-			has = dp_tree_parent(c->tree, doc, &parent);
-			if (has != (node->up != NULL) || (has && dp_value_compare(&parent, &node->up->id) != 0))
-				break;
-		}
-		if (node->came != NULL && node->came->is_new && has_chained_form(c->tree, doc))
-			node->walk = true;
-		now = dp_tree_arrange(c->tree, now, c->chain, n, children);
-		switch (dp_writer_update(c->w, now))
-		{
-			case DP_WRITE_DONE:
-				node->dirty = node->dirty && children == NULL;
-				MemoryContextSwitchTo(old);
-				return true;
-			case DP_WRITE_SAME:
-				node->walk = false;
-				node->dirty = node->dirty && children == NULL;
-				MemoryContextSwitchTo(old);
-				return true;
-			case DP_WRITE_CHANGED:
-				node->has_ref = false;
-				dp_writer_refresh(c->w);
-				break;
-		}
-	}
-	MemoryContextSwitchTo(old);
-	return false;
-}
-
-/* Whether a document has a form that changes with what lies above it. */
-static bool
-has_chained_form(const DpTree *tree, struct varlena *doc)
-{
-	DpValue		value;
-
-	return (tree->ancestors != NULL && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->ancestors, &value)) ||
-		(tree->path != NULL && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->path, &value)) ||
-		(tree->depth != NULL && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->depth, &value));
-}
-
-/*
- * What lies below nodes whose rows are written: level by level, each looked
- * for with a snapshot that is newer than the locks on its parents.
- */
-static void
-walk(Change *c, List *level)
-{
-	bool		attached = dp_tree_has_attached(c->tree);
-	ListCell   *lc;
-
-	foreach(lc, level)
-		((TreeNode *) lfirst(lc))->reached = true;
-	while (level != NIL)
-	{
-		List	   *next = NIL;
-
-		dp_writer_refresh(c->w);
-		foreach(lc, level)
-		{
-			TreeNode	   *node = lfirst(lc);
-			bool		found;
-
-			CHECK_FOR_INTERRUPTS();
-			if (attached)
-			{
-				int			n = chain_of(c, node, true);
-
-				dp_tree_follow(c->tree, &c->follow, c->chain, n, lc == list_head(level));
-			}
-			MemoryContextReset(c->scratch);
-			for (found = dp_tree_find_children(c->tree, c->w, &node->id); found; found = dp_writer_next(c->w))
-			{
-				struct varlena *doc = dp_writer_document(c->w);
-				DpValue		id;
-				TreeNode	   *child;
-
-				if (doc == NULL || !dp_tree_id(c->tree, doc, &id))
-					continue;
-				child = node_find(c, &id);
-				if (child == NULL)
-				{
-					child = node_add(c, &id);
-					child->up = node;
-					child->depth = node->depth + 1;
-				}
-				else if (child->came != NULL || child->reached || child->adopted)
-					continue;	/* its own row says where it hangs */
-				child->reached = true;
-				dp_writer_ref(c->w, &child->ref);
-				child->has_ref = true;
-				next = lappend(next, child);
-			}
-		}
-		list_free(level);
-		level = NIL;
-		foreach(lc, next)
-		{
-			CHECK_FOR_INTERRUPTS();
-			if (write_node(c, lfirst(lc)))
-				level = lappend(level, lfirst(lc));
-		}
-		list_free(next);
-	}
-
-	/* documents that hang on ids that are no more */
-	if (attached)
-	{
-		int			i;
-
-		for (i = 0; i < c->s->ngone; i++)
-		{
-			DpTreeGone *gone = &c->s->gone[i];
-			TreeNode	   *self;
-
-			if (map_find(&c->gone, &gone->id) != &gone->id)
-				continue;
-			self = node_find(c, &gone->id);
-			if (self != NULL && self->depth == -2)
-			{
-				int			n = self->up != NULL ? chain_of(c, self->up, true) : 0;
-
-				dp_tree_follow_gone(c->tree, &c->follow, &gone->id, DP_TREE_REPARENT, c->chain, n);
-			}
-		}
-	}
-}
-
-/*
- * The arrays of children of parents that were not written yet.
- */
-static void
-write_children(Change *c)
-{
-	List	   *dirty = NIL;
-	ListCell   *lc;
-	uint32		i;
-
-	dp_writer_refresh(c->w);
-	for (i = 0; c->nodes.items != NULL && i <= c->nodes.mask; i++)
-	{
-		TreeNode	   *node = (TreeNode *) c->nodes.items[i];
-
-		if (node != NULL && node->dirty)
-			dirty = lappend(dirty, node);
-	}
-	list_sort(dirty, compare_ids);
-	foreach(lc, dirty)
-	{
-		TreeNode	   *node = lfirst(lc);
-		MemoryContext old;
-		DpValue    *children = NULL;
-
-		CHECK_FOR_INTERRUPTS();
-		MemoryContextReset(c->scratch);
-		old = MemoryContextSwitchTo(c->scratch);
-		for (;;)
-		{
-			struct varlena *doc;
-			struct varlena *now;
-
-			if (c->tree->truth != DP_TREE_CHILDREN)
-				children = dp_tree_children(c->tree, c->w, &node->id);
-			if (!dp_tree_find_id(c->tree, c->w, &node->id))
-				break;
-			doc = dp_writer_document(c->w);
-			if (doc == NULL)
-				break;
-			now = doc;
-			if (c->tree->truth == DP_TREE_CHILDREN)
-				children = children_edited(c, doc);
-			if (children != NULL)
-			{
-				DpTree		only = *c->tree;
-
-				only.parent = only.ancestors = only.path = only.depth = NULL;
-				now = dp_tree_arrange(&only, doc, NULL, 0, children);
-			}
-			if (now == doc || dp_writer_update(c->w, now) != DP_WRITE_CHANGED)
-				break;
-			dp_writer_refresh(c->w);
-		}
-		MemoryContextSwitchTo(old);
-	}
-}
-
-/*
- * Truth children: the array without ids that are no more, and with the new
- * ones of nodes that were given others.  NULL if nothing changes.
- */
-static DpValue *
-children_edited(Change *c, struct varlena *doc)
-{
-	DpValue		array;
-	DpValue		value;
-	DpIter		iter;
-	DpBuilder  *b;
-	DpValue    *result;
-	bool		changed = false;
-
-	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), c->tree->children, &array) || array.type != DP_TYPE_ARRAY)
-		return NULL;
-	b = palloc(sizeof(DpBuilder));
-	dp_builder_init_value(b, array.len);
-	dp_builder_begin_array(b);
-	dp_iter_init(&iter, array.data, array.len);
-	while (dp_iter_next_value(&iter, &value))
-	{
-		DpTreeGone *gone = (DpTreeGone *) map_find(&c->gone, &value);
-
-		if (gone == NULL)
-			dp_builder_append_value(b, NULL, 0, &value);
-		else
-		{
-			changed = true;
-			if (gone->came >= 0)
-				dp_builder_append_value(b, NULL, 0, &c->s->came[gone->came].id);
-		}
-	}
-	dp_builder_end(b);
-	if (!changed)
-		return NULL;
-	result = palloc(sizeof(DpValue));
-	*result = dp_builder_view(b, DP_TYPE_ARRAY);
-	return result;
-}
-
 /* Raises FOREIGN_KEY_VIOLATION. */
 static void
-missing_parent(Change *c, const DpValue *id)
+missing_parent(DpTreeChange *c, const DpValue *id)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
