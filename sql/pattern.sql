@@ -141,7 +141,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(
     (SELECT t.tgname::text FROM pg_trigger t
      WHERE t.tgrelid = $1 AND t.tgtype = $6 AND t.tgfoid = format('@extschema@.%I()', $3 || '_trigger')::regprocedure
-       AND (t.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to($4, 'UTF8') || '\x00'::bytea
+       AND (t.tgargs = @extschema@._pattern_arguments('of', $4)
             OR t.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations($1) d WHERE d.pattern = $3 AND d.name = $4))),
     @extschema@._pattern_trigger_name($1, format('zz_docpatterns_%s_%s', $2, $3), $4, $5))
 $$;
@@ -521,7 +521,7 @@ BEGIN
       AND f.pronamespace = (SELECT o.pronamespace FROM pg_proc o WHERE o.oid = '@extschema@.pattern_guard_trigger'::regproc)
       AND (g.tgnargs = 3 AND substring(g.tgargs FROM 1 FOR 5) = 'part\000'::bytea
            OR g.tgnargs = 2 AND NOT EXISTS (SELECT FROM @extschema@._pattern_declarations(p.relid) d
-                                            WHERE g.tgargs = 'of\000'::bytea || convert_to(d.name, 'UTF8') || '\x00'::bytea))
+                                            WHERE g.tgargs = @extschema@._pattern_arguments('of', d.name)))
   LOOP
     EXECUTE format('DROP TRIGGER %I ON %s', t.tgname, t.rel);
   END LOOP;

@@ -100,26 +100,12 @@ COMMENT ON FUNCTION _approximation_create_triggers(regclass, bson) IS 'triggers 
 
 -- The table of slots and its guard.
 CREATE FUNCTION _approximation_create_slots(rel regclass, doc_column text, name text, pair text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  t record;
-  slots_name text;
-  columns text;
-  key_list text;
-BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
-  slots_name := format('%I.%I', t.schema_name, @extschema@._pattern_object_name(t.table_name, name, 'slots'));
-  SELECT string_agg(format('%I %s NOT NULL', CASE WHEN cardinality(t.keys) = 1 THEN 'key' ELSE 'key' || n END, k), ', ' ORDER BY n),
-         string_agg(CASE WHEN cardinality(t.keys) = 1 THEN 'key' ELSE 'key' || n END, ', ' ORDER BY n)
-    INTO columns, key_list FROM unnest(t.key_types) WITH ORDINALITY AS u (k, n);
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   -- pages with room: every addition is a new version of its row
-  EXECUTE format('CREATE %sTABLE %s (%s, slot bigint NOT NULL, amount @extschema@.bson_value NOT NULL, PRIMARY KEY (%s, slot)) WITH (fillfactor = 30)',
-                 CASE WHEN (SELECT c.relpersistence FROM pg_class c WHERE c.oid = rel) = 'u' THEN 'UNLOGGED ' ELSE '' END, slots_name, columns, key_list);
-  EXECUTE format('COMMENT ON TABLE %s IS %L', slots_name, format('what counts for "%s" of %s and is not yet in its documents', name, t.base));
-  EXECUTE format('ALTER TABLE %s OWNER TO %s', slots_name, t.owner::regrole);
-  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_guard_trigger(%L, %L, %L)',
-                 @extschema@._pattern_trigger_name(slots_name::regclass, 'zz_docpatterns_90_approximation', name, 'guard'), slots_name, 'side', pair, name);
-END
+  SELECT @extschema@._pattern_create_side($1, $2, 'approximation', $3, $4, format('%I.%I', t.schema_name, @extschema@._pattern_object_name(t.table_name, $3, 'slots')),
+           'slot bigint NOT NULL, amount @extschema@.bson_value NOT NULL', 'slot', 'WITH (fillfactor = 30)',
+           format('what counts for "%s" of %s and is not yet in its documents', $3, t.base))
+  FROM @extschema@._pattern_table($1, $2) t
 $$;
 COMMENT ON FUNCTION _approximation_create_slots(regclass, text, text, text) IS 'table for the slots of an approximation pattern';
 
@@ -266,7 +252,6 @@ CREATE FUNCTION _approximation_disable(rel regclass, name text, how bson) RETURN
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  r record;
   done bigint := 0;
   keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
 BEGIN
@@ -275,26 +260,8 @@ BEGIN
   IF p.side IS NOT NULL AND NOT keep_data THEN
     done := @extschema@.approximation_sync(rel, name);
   END IF;
-  FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
-           WHERE t.tgfoid = '@extschema@.approximation_trigger'::regproc AND t.tgparentid = 0
-             AND t.tgrelid IN (SELECT pt.relid FROM pg_partition_tree(rel) pt UNION SELECT rel)
-             AND (t.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'approximation' AND d.name = _approximation_disable.name)
-                  OR t.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to(name, 'UTF8') || '\x00'::bytea)
-           ORDER BY t.tgnargs DESC LOOP
-    EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.tab);
-  END LOOP;
-  IF p.side IS NOT NULL THEN
-    FOR r IN SELECT t.tgname FROM pg_trigger t
-             WHERE t.tgrelid = p.side AND t.tgargs = convert_to('side', 'UTF8') || '\x00'::bytea || convert_to(@extschema@.bson_get_text(p.options, 'pair'), 'UTF8') || '\x00'::bytea
-                                                     || convert_to(name, 'UTF8') || '\x00'::bytea LOOP
-      EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, p.side);
-    END LOOP;
-    IF keep_data THEN
-      PERFORM @extschema@._pattern_forget(p.side, rel);
-    ELSE
-      EXECUTE format('DROP TABLE %s', p.side);
-    END IF;
-  END IF;
+  PERFORM @extschema@._pattern_drop_triggers(rel, 'approximation', name);
+  PERFORM @extschema@._pattern_drop_side(p.side, rel, keep_data);
   PERFORM @extschema@._pattern_drop_whole(rel);
   RETURN done;
 END

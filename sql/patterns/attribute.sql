@@ -115,10 +115,7 @@ BEGIN
   PERFORM @extschema@._attribute_create_view(rel, t.doc, view_name);
   PERFORM @extschema@._attribute_create_trigger(rel, options);
   PERFORM @extschema@._attribute_create_index(rel, options);
-  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
-    RAISE NOTICE 'table % has rows already', t.base
-      USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in line from now on.', t.base, name);
-  END IF;
+  PERFORM @extschema@._pattern_notice_rows(rel, name);
   RETURN name;
 END
 $$;
@@ -385,18 +382,6 @@ END
 $$;
 COMMENT ON FUNCTION _attribute_require_once(regclass, text) IS 'error 23505 with the keys of documents that have a key twice in their array';
 
-CREATE FUNCTION _attribute_drop_trigger(rel regclass, name text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  made text;
-BEGIN
-  SELECT g.tgname INTO made FROM @extschema@._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid
-    WHERE d.pattern = 'attribute' AND d.name = _attribute_drop_trigger.name;
-  EXECUTE format('DROP TRIGGER %I ON %s', made, rel);
-END
-$$;
-COMMENT ON FUNCTION _attribute_drop_trigger(regclass, text) IS 'drops the trigger of a declaration';
-
 CREATE FUNCTION _attribute_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -436,12 +421,12 @@ BEGIN
   END IF;
   IF @extschema@.bson_unset(options, 'shape')::text = @extschema@.bson_unset(p.options, 'shape')::text THEN
     PERFORM @extschema@._attribute_create_trigger(rel, options);
-    IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
+    IF @extschema@._pattern_nonempty(rel) THEN
       RAISE NOTICE 'new writes to table % get the other shape', p.base USING HINT = format('CALL pattern_build(%L, %L) brings the documents that are there into it, in batches.', p.base, name);
     END IF;
     RETURN;
   END IF;
-  PERFORM @extschema@._attribute_drop_trigger(rel, name);
+  PERFORM @extschema@._pattern_drop_triggers(rel, 'attribute', name);
   PERFORM @extschema@._derive_drop_indexes(rel, 'attribute', name);
   anew := CASE WHEN @extschema@.bson_get_text(options, 'shape') = 'wide' THEN format('@extschema@._attribute_unpack(%s, %L::@extschema@.bson)', p.doc, p.full_options::text) ELSE format('@extschema@._attribute_pack(@extschema@._attribute_unpack(%1$s, %2$L::@extschema@.bson), %3$L::@extschema@.bson)', p.doc, p.full_options::text, full_options::text) END;
   PERFORM @extschema@._pattern_convert(rel, name, p.doc_name, anew,
@@ -466,7 +451,7 @@ BEGIN
   IF NOT keep_data THEN
     PERFORM @extschema@._attribute_require_fields(rel, name);
   END IF;
-  PERFORM @extschema@._attribute_drop_trigger(rel, name);
+  PERFORM @extschema@._pattern_drop_triggers(rel, 'attribute', name);
   PERFORM @extschema@._derive_drop_indexes(rel, 'attribute', name);
   IF NOT keep_data THEN
     done := @extschema@._pattern_convert(rel, name, p.doc_name, format('@extschema@._attribute_unpack(%s, %L::@extschema@.bson)', p.doc, p.full_options::text),

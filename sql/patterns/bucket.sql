@@ -279,11 +279,10 @@ DECLARE
   table_name text;
   packed text;
   recent text;
-  owner oid;
   group_list text;
   side record;
 BEGIN
-  SELECT format('%I.%I', n.nspname, c.relname), n.nspname, c.relname, c.relowner INTO base, schema_name, table_name, owner
+  SELECT format('%I.%I', n.nspname, c.relname), n.nspname, c.relname INTO base, schema_name, table_name
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel;
   packed := format('%I.%I', schema_name, @extschema@._pattern_object_name(table_name, NULL, 'packed'));
   recent := format('%I.%I', schema_name, @extschema@._pattern_object_name(table_name, NULL, 'recent'));
@@ -306,9 +305,7 @@ BEGIN
   EXECUTE format('COMMENT ON TABLE %s IS %L', recent, 'measurements of ' || base || ' that wait to be packed');
 
   FOR side IN SELECT * FROM (VALUES (packed, pair), (recent, pair || '.recent')) AS v (side_name, side_pair) LOOP
-    EXECUTE format('ALTER TABLE %s OWNER TO %s', side.side_name, owner::regrole);
-    EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_guard_trigger(%L, %L, %L)',
-                   @extschema@._pattern_trigger_name(side.side_name::regclass, 'zz_docpatterns_90_bucket', name, 'guard'), side.side_name, 'side', side.side_pair, name);
+    PERFORM @extschema@._pattern_keep_table(side.side_name::regclass, rel, 'bucket', name, side.side_pair);
   END LOOP;
   PERFORM @extschema@._bucket_create_view(rel, packed, recent, group_by, time_field);
 END

@@ -188,18 +188,12 @@ DECLARE
   n bigint := 0;
   keep boolean := coalesce(@extschema@.bson_get_text(options, 'keep_data') = 'true', false);
   plain text;
-  side record;
-  g record;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._bucket_parts(rel) q;
   PERFORM @extschema@._bucket_lock(rel);
   IF keep THEN
     -- the tables beneath become ordinary tables
-    FOR g IN SELECT t.tgrelid::regclass AS side, t.tgname FROM pg_trigger t
-             WHERE t.tgrelid IN (p.packed, p.recent) AND t.tgfoid = '@extschema@.pattern_guard_trigger'::regproc LOOP
-      EXECUTE format('DROP TRIGGER %I ON %s', g.tgname, g.side);
-      PERFORM @extschema@._pattern_forget(g.side, rel);
-    END LOOP;
+    PERFORM @extschema@._pattern_drop_side(s, rel, true) FROM unnest(ARRAY[p.packed, p.recent]) s;
     EXECUTE format('DROP FOREIGN TABLE %s', p.base);
     RETURN 0;
   END IF;

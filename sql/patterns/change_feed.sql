@@ -72,9 +72,7 @@ BEGIN
                  'operation text NOT NULL, key @extschema@.bson_value, document @extschema@.bson, paths text[])',
                  CASE WHEN (SELECT c.relpersistence FROM pg_class c WHERE c.oid = rel) = 'u' THEN 'UNLOGGED ' ELSE '' END, feed_name);
   EXECUTE format('COMMENT ON TABLE %s IS %L', feed_name, format('changes of documents of %s, to be read with change_feed_read', t.base));
-  EXECUTE format('ALTER TABLE %s OWNER TO %s', feed_name, t.owner::regrole);
-  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_guard_trigger(%L, %L, %L)',
-                 @extschema@._pattern_trigger_name(feed_name::regclass, 'zz_docpatterns_90_change_feed', name, 'guard'), feed_name, 'side', pair, name);
+  PERFORM @extschema@._pattern_keep_table(feed_name::regclass, rel, 'change_feed', name, pair);
 END
 $$;
 COMMENT ON FUNCTION _change_feed_create_table(regclass, text, text, text) IS 'table for the changes of a table''s documents';
@@ -217,31 +215,12 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o @extschema@.bson;
   feed regclass;
-  r record;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   o := @extschema@._change_feed_options(rel, name);
   feed := @extschema@._pattern_side(@extschema@.bson_get_text(o, 'pair'), rel);
-  FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
-           WHERE t.tgfoid = '@extschema@.change_feed_trigger'::regproc AND t.tgparentid = 0
-             AND t.tgrelid IN (SELECT pt.relid FROM pg_partition_tree(rel) pt UNION SELECT rel)
-             AND (t.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'change_feed' AND d.name = _change_feed_disable.name)
-                  OR t.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to(name, 'UTF8') || '\x00'::bytea)
-           ORDER BY t.tgnargs DESC LOOP
-    EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.tab);
-  END LOOP;
-  IF feed IS NOT NULL THEN
-    FOR r IN SELECT t.tgname FROM pg_trigger t
-             WHERE t.tgrelid = feed AND t.tgargs = convert_to('side', 'UTF8') || '\x00'::bytea || convert_to(@extschema@.bson_get_text(o, 'pair'), 'UTF8') || '\x00'::bytea
-                                                   || convert_to(name, 'UTF8') || '\x00'::bytea LOOP
-      EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, feed);
-    END LOOP;
-    IF @extschema@.bson_get_text(how, 'keep_data') = 'true' THEN
-      PERFORM @extschema@._pattern_forget(feed, rel);
-    ELSE
-      EXECUTE format('DROP TABLE %s', feed);
-    END IF;
-  END IF;
+  PERFORM @extschema@._pattern_drop_triggers(rel, 'change_feed', name);
+  PERFORM @extschema@._pattern_drop_side(feed, rel, @extschema@.bson_get_text(how, 'keep_data') = 'true');
   RETURN 0;
 END
 $$;

@@ -38,7 +38,6 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   s record;
-  f record;
   pair text := replace(gen_random_uuid()::text, '-', '');
   options @extschema@.bson;
 BEGIN
@@ -145,20 +144,14 @@ CREATE FUNCTION _computed_create_triggers(rel regclass, options bson) RETURNS vo
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   declared text := @extschema@.bson_get_text(options, 'name');
-  main text;
   statement text;
   part record;
 BEGIN
-  SELECT g.tgname::text INTO main FROM @extschema@._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid
-    WHERE d.pattern = 'computed' AND d.name = declared;
-  SELECT g.tgname::text INTO statement FROM pg_trigger g
-    WHERE g.tgrelid = rel AND g.tgfoid = '@extschema@.computed_trigger'::regproc
-      AND g.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to(declared, 'UTF8') || '\x00'::bytea;
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW %s EXECUTE FUNCTION @extschema@.computed_trigger(%L)',
-                 coalesce(main, @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_80_computed', declared, NULL)), rel,
+                 @extschema@._pattern_own_trigger(rel, 80, 'computed', declared, NULL, 23), rel,
                  CASE WHEN @extschema@.bson_get_text(options, 'mode') = 'on_read' THEN 'WHEN (false)' ELSE '' END, options::text);
   IF @extschema@.bson_get_text(options, 'mode') <> 'on_read' THEN
-    statement := coalesce(statement, @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_80_computed', declared, 'late'));
+    statement := @extschema@._pattern_own_trigger(rel, 80, 'computed', declared, 'late', 20);
     FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
       EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.computed_trigger(%L, %L)',
                      statement, part.relid::regclass, 'of', declared);

@@ -19,7 +19,6 @@ CREATE FUNCTION _computed_check(rel regclass, name text) RETURNS TABLE (key bson
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  target_key text;
   filter @extschema@.bson;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._computed_parts(rel, name) q;

@@ -193,16 +193,14 @@ DECLARE
   c record;
   queue text;
 BEGIN
-  SELECT s.nspname, q.relname, q.relowner, q.relpersistence INTO c FROM pg_class q JOIN pg_namespace s ON s.oid = q.relnamespace WHERE q.oid = rel;
+  SELECT s.nspname, q.relname, q.relpersistence INTO c FROM pg_class q JOIN pg_namespace s ON s.oid = q.relnamespace WHERE q.oid = rel;
   queue := format('%I.%I', c.nspname, @extschema@._pattern_object_name(c.relname, name, 'queue'));
   EXECUTE format('CREATE %sTABLE %s (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key @extschema@.bson_value NOT NULL, delta @extschema@.bson, '
                  'queued_at timestamptz NOT NULL DEFAULT clock_timestamp())',
                  CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' WHEN 't' THEN 'TEMP ' ELSE '' END, queue);
   EXECUTE format('CREATE INDEX ON %s (key, id)', queue);
   EXECUTE format('COMMENT ON TABLE %s IS %L', queue, format('what the %s pattern "%s" of %s has put off', pattern, name, rel));
-  EXECUTE format('ALTER TABLE %s OWNER TO %s', queue, c.relowner::regrole);
-  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_guard_trigger(%L, %L, %L)',
-                 @extschema@._pattern_trigger_name(queue::regclass, 'zz_docpatterns_90_' || pattern, name, 'guard'), queue, 'side', pair, name);
+  PERFORM @extschema@._pattern_keep_table(queue::regclass, rel, pattern, name, pair);
   RETURN pair;
 END
 $$;
@@ -247,7 +245,7 @@ BEGIN
     WHERE g.tgname LIKE 'zz\_docpatterns\_%' AND f.pronamespace = (SELECT o.pronamespace FROM pg_proc o WHERE o.oid = '@extschema@.pattern_guard_trigger'::regproc)
       AND f.proname <> 'pattern_guard_trigger'
       AND ((g.tgnargs = 3 AND a.arguments[1] IN ('side', 'part') AND a.arguments[2] = ANY (pairs))
-           OR (g.tgnargs = 2 AND f.proname = _derive_drop.pattern || '_trigger' AND g.tgargs = '\x6f6600'::bytea || convert_to(_derive_drop.name, 'UTF8') || '\x00'::bytea))
+           OR (g.tgnargs = 2 AND f.proname = _derive_drop.pattern || '_trigger' AND g.tgargs = @extschema@._pattern_arguments('of', _derive_drop.name)))
   LOOP
     EXECUTE format('DROP TRIGGER %I ON %s', t.tgname, t.on_table);
   END LOOP;

@@ -121,8 +121,7 @@ BEGIN
     -- a server that was built without it: half of the time of a post would go into compression
     EXECUTE format('ALTER TABLE %s SET (toast_tuple_target = 8160)', wall);
   END;
-  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_guard_trigger(%L, %L, %L)',
-                 @extschema@._pattern_trigger_name(wall, 'zz_docpatterns_90_fanout', name, 'guard'), wall, 'side', pair, name);
+  PERFORM @extschema@._pattern_guard(wall, 'fanout', name, pair);
   -- the main trigger fires with statements that change no row one by one, and carries the declaration
   EXECUTE format('CREATE TRIGGER %I BEFORE INSERT ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.fanout_trigger(%L)',
                  @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_80_fanout', name, NULL), rel, options::text);
@@ -137,7 +136,7 @@ BEGIN
     ARRAY(SELECT format('(%I OPERATOR(@extschema@.->) %L::text)', follows_doc, p) FROM unnest(ARRAY[follower, followee]) p));
   PERFORM @extschema@._derive_create_index(followers, 'fanout', name,
     ARRAY(SELECT format('(%I OPERATOR(@extschema@.->) %L::text)', follows_doc, p) FROM unnest(ARRAY[followee, follower]) p));
-  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(followers) n WHERE n) THEN
+  IF @extschema@._pattern_nonempty(followers) THEN
     RAISE NOTICE 'table % has rows already', followers
       USING HINT = format('CALL pattern_build(%L, %L) makes the walls; new writes are kept in line from now on.', rel::text, name);
   END IF;
@@ -216,16 +215,13 @@ DECLARE
   options @extschema@.bson;
   wall regclass;
   keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
-  g name;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'fanout' AND d.name = _fanout_disable.name;
   wall := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
   IF wall IS NOT NULL AND (keep_data OR @extschema@.bson_get_text(options, 'walls_made') = 'false') THEN
     -- the walls stay behind as an ordinary collection, as they are or, if they were there before, empty
-    SELECT t.tgname INTO g FROM pg_trigger t WHERE t.tgrelid = wall AND t.tgfoid = '@extschema@.pattern_guard_trigger'::regproc;
-    EXECUTE format('DROP TRIGGER %I ON %s', g, wall);
-    PERFORM @extschema@._pattern_forget(wall, rel);
+    PERFORM @extschema@._pattern_release_table(wall, rel);
     IF NOT keep_data THEN
       EXECUTE format('TRUNCATE %s', wall);
     END IF;

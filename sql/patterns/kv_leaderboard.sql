@@ -145,19 +145,10 @@ CREATE FUNCTION _kv_leaderboard_disable(rel regclass, name text, how bson) RETUR
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   members bigint;
-  t record;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   members := @extschema@._kv_leaderboard_release(rel, name, @extschema@.bson_get_text(how, 'keep_data') = 'true');
-  FOR t IN
-    SELECT g.tgname FROM pg_trigger g
-    WHERE g.tgrelid = rel AND g.tgfoid = '@extschema@.kv_leaderboard_trigger()'::regprocedure
-      AND (g.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to(name, 'UTF8') || '\x00'::bytea
-           OR g.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'kv_leaderboard' AND d.name = _kv_leaderboard_disable.name))
-    ORDER BY g.tgnargs DESC
-  LOOP
-    EXECUTE format('DROP TRIGGER %I ON %s', t.tgname, rel);
-  END LOOP;
+  PERFORM @extschema@._pattern_drop_triggers(rel, 'kv_leaderboard', name);
   RETURN members;
 END
 $$;

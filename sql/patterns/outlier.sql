@@ -144,25 +144,11 @@ BEGIN
     PERFORM @extschema@._outlier_create_index(rel, t.doc, field);
   END IF;
   PERFORM @extschema@._pattern_create_whole(rel, doc_column);
-  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
-    RAISE NOTICE 'table % has rows already', t.base
-      USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in line from now on.', t.base, name);
-  END IF;
+  PERFORM @extschema@._pattern_notice_rows(rel, name);
   RETURN name;
 END
 $$;
 COMMENT ON FUNCTION _outlier_enable(regclass, text, int, text, text, int, int, text, boolean, text, text, regclass, text, boolean, text, text) IS 'outlier_enable with the extras resolved';
-
-CREATE FUNCTION _pattern_nonempty(rel regclass) RETURNS boolean
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  result boolean;
-BEGIN
-  EXECUTE format('SELECT EXISTS (SELECT FROM %s)', rel) INTO result;
-  RETURN result;
-END
-$$;
-COMMENT ON FUNCTION _pattern_nonempty(regclass) IS 'whether a table has rows';
 
 -- The triggers on the table, made anew when options change. The main one carries the declaration.
 CREATE FUNCTION _outlier_create_triggers(rel regclass, options bson) RETURNS void
@@ -202,16 +188,12 @@ CREATE FUNCTION _outlier_create_extras(rel regclass, doc_column text, extras_nam
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
-  columns text;
-  key_list text;
 BEGIN
   SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
-  SELECT string_agg(format('%I %s NOT NULL', CASE WHEN cardinality(t.keys) = 1 THEN 'key' ELSE 'key' || n END, k), ', ' ORDER BY n),
-         string_agg(CASE WHEN cardinality(t.keys) = 1 THEN 'key' ELSE 'key' || n END, ', ' ORDER BY n)
-    INTO columns, key_list FROM unnest(t.key_types) WITH ORDINALITY AS u (k, n);
-  EXECUTE format('CREATE %sTABLE %s (%s, chunk bigint NOT NULL, n int NOT NULL, sealed boolean NOT NULL, '
-                 'elements @extschema@.bson_value NOT NULL CHECK (@extschema@.bson_typeof(elements) OPERATOR(pg_catalog.=) ''array''), PRIMARY KEY (%s, chunk))',
-                 CASE WHEN (SELECT c.relpersistence FROM pg_class c WHERE c.oid = rel) = 'u' THEN 'UNLOGGED ' ELSE '' END, extras_name, columns, key_list);
+  PERFORM @extschema@._pattern_create_side(rel, doc_column, 'outlier', name, pair, extras_name,
+            'chunk bigint NOT NULL, n int NOT NULL, sealed boolean NOT NULL, '
+            'elements @extschema@.bson_value NOT NULL CHECK (@extschema@.bson_typeof(elements) OPERATOR(pg_catalog.=) ''array'')', 'chunk', NULL,
+            format('elements of "%s" that outliers of %s do not hold themselves', name, t.base));
   -- the chunk that grows is compressed at every push, and lz4 does that several times as fast
   BEGIN
     EXECUTE format('ALTER TABLE %s ALTER COLUMN elements SET COMPRESSION lz4', extras_name);
@@ -219,11 +201,7 @@ BEGIN
     NULL;
   END;
   EXECUTE format('CREATE INDEX ON %s USING gin (@extschema@.bson_element_hashes(elements)) WHERE sealed', extras_name);
-  EXECUTE format('CREATE INDEX ON %s (%s) WHERE NOT sealed', extras_name, key_list);
-  EXECUTE format('COMMENT ON TABLE %s IS %L', extras_name, format('elements of "%s" that outliers of %s do not hold themselves', name, t.base));
-  EXECUTE format('ALTER TABLE %s OWNER TO %s', extras_name, t.owner::regrole);
-  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_guard_trigger(%L, %L, %L)',
-                 @extschema@._pattern_trigger_name(extras_name::regclass, 'zz_docpatterns_90_outlier', name, 'guard'), extras_name, 'side', pair, name);
+  EXECUTE format('CREATE INDEX ON %s (%s) WHERE NOT sealed', extras_name, array_to_string(@extschema@._pattern_side_keys(cardinality(t.keys)), ', '));
 END
 $$;
 COMMENT ON FUNCTION _outlier_create_extras(regclass, text, text, text, text) IS 'table for the extras of an outlier pattern';
@@ -537,7 +515,6 @@ DECLARE
   too_large text[];
   limit_size bigint := (SELECT s.setting::bigint FROM pg_settings s WHERE s.name = 'docpatterns.max_document_size');
   keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
-  part record;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
@@ -559,27 +536,12 @@ BEGIN
     END IF;
   END IF;
 
-  FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
-           WHERE t.tgfoid = '@extschema@.outlier_trigger'::regproc AND t.tgparentid = 0
-             AND t.tgrelid IN (SELECT pt.relid FROM pg_partition_tree(rel) pt UNION SELECT rel)
-             AND (t.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'outlier' AND d.name = _outlier_disable.name)
-                  OR t.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to(name, 'UTF8') || '\x00'::bytea)
-           ORDER BY t.tgnargs DESC LOOP
-    EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.tab);
-  END LOOP;
-  IF p.side IS NOT NULL THEN
-    FOR r IN SELECT t.tgname FROM pg_trigger t
-             WHERE t.tgrelid = p.side AND t.tgargs = convert_to('side', 'UTF8') || '\x00'::bytea || convert_to(@extschema@.bson_get_text(p.options, 'pair'), 'UTF8') || '\x00'::bytea
-                                                     || convert_to(name, 'UTF8') || '\x00'::bytea LOOP
-      EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, p.side);
-    END LOOP;
-    IF p.side_doc IS NULL THEN
-      IF keep_data THEN
-        PERFORM @extschema@._pattern_forget(p.side, rel);
-      ELSE
-        EXECUTE format('DROP TABLE %s', p.side);
-      END IF;
-    END IF;
+  PERFORM @extschema@._pattern_drop_triggers(rel, 'outlier', name);
+  IF p.side_doc IS NOT NULL THEN
+    -- a collection stays: it is the user's
+    PERFORM @extschema@._pattern_drop_side_triggers(p.side, @extschema@.bson_get_text(p.options, 'pair'), name);
+  ELSE
+    PERFORM @extschema@._pattern_drop_side(p.side, rel, keep_data);
   END IF;
   PERFORM @extschema@._outlier_drop_index(rel, @extschema@.bson_get_text(p.options, 'field'))
     WHERE @extschema@.bson_get_text(p.options, 'index_elements') = 'true';
@@ -588,10 +550,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION _outlier_disable(regclass, text, bson) IS 'pattern_disable of the outlier pattern';
-
-CREATE FUNCTION _pattern_forget(side regclass, rel regclass) RETURNS void
-  AS 'MODULE_PATHNAME', 'dp_pattern_forget' LANGUAGE C STRICT;
-COMMENT ON FUNCTION _pattern_forget(regclass, regclass) IS 'a table that a pattern kept no longer depends on the pattern''s table; error 42501 unless the caller owns both';
 
 -- Calls -------------------------------------------------------------------------------------------------------------------
 

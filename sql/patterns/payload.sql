@@ -109,10 +109,7 @@ BEGIN
   PERFORM @extschema@._payload_check_options(rel, options);
   PERFORM @extschema@._payload_create_triggers(rel, options);
   PERFORM @extschema@._pattern_create_whole(rel, doc_column);
-  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
-    RAISE NOTICE 'table % has rows already', t.base
-      USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in line from now on.', t.base, name);
-  END IF;
+  PERFORM @extschema@._pattern_notice_rows(rel, name);
   RETURN name;
 END
 $$;
@@ -162,7 +159,7 @@ BEGIN
     WHERE d.pattern = 'payload' AND d.name = declared;
   SELECT g.tgname::text INTO late FROM pg_trigger g
     WHERE g.tgrelid = rel AND g.tgfoid = '@extschema@.payload_trigger'::regproc
-      AND g.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to(declared, 'UTF8') || '\x00'::bytea;
+      AND g.tgargs = @extschema@._pattern_arguments('of', declared);
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.payload_trigger(%L)',
                  coalesce(main, @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_28_payload', declared, NULL)), rel, options::text);
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.payload_trigger(%L, %L)',
@@ -270,7 +267,6 @@ CREATE FUNCTION _payload_disable(rel regclass, name text, how bson) RETURNS bigi
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  r record;
   field text;
   extracted text;
   done bigint := 0;
@@ -279,13 +275,7 @@ BEGIN
   SELECT q.* INTO p FROM @extschema@._payload_parts(rel, name) q;
   field := @extschema@.bson_get_text(p.options, 'field');
   extracted := array(SELECT k FROM @extschema@._payload_kept_paths(p.options) k WHERE k <> field)::text;
-  FOR r IN SELECT g.tgname FROM pg_trigger g
-           WHERE g.tgrelid = rel AND g.tgfoid = '@extschema@.payload_trigger'::regproc
-             AND (g.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'payload' AND d.name = _payload_disable.name)
-                  OR g.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to(name, 'UTF8') || '\x00'::bytea)
-           ORDER BY g.tgnargs DESC LOOP
-    EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, p.base);
-  END LOOP;
+  PERFORM @extschema@._pattern_drop_triggers(rel, 'payload', name);
   IF @extschema@.bson_get_text(how, 'keep_data') IS DISTINCT FROM 'true' THEN
     done := @extschema@._pattern_convert(rel, name, p.doc_name,
       format('@extschema@.bson_unset(CASE WHEN @extschema@.bson_exists(%1$s, %2$L) THEN @extschema@.bson_set(%1$s, %2$L, @extschema@.payload_unpack(%1$s OPERATOR(@extschema@.->) %2$L::text)) ELSE %1$s END, VARIADIC %3$L::text[])',

@@ -93,7 +93,7 @@ BEGIN
   PERFORM @extschema@._polymorphic_verify(options);
   PERFORM @extschema@._polymorphic_create_trigger(rel, options);
   PERFORM @extschema@._polymorphic_create_view(rel, name, NULL, view);
-  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
+  IF @extschema@._pattern_nonempty(rel) THEN
     RAISE NOTICE 'table % has rows already', t.base
       USING HINT = format('CALL pattern_build(%L, %L) looks at them, when the variants are declared; new writes are looked at from now on.', t.base, name);
   END IF;

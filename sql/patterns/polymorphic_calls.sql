@@ -119,7 +119,7 @@ COMMENT ON FUNCTION _polymorphic_alter(regclass, text, bson) IS 'pattern_alter o
 CREATE FUNCTION _polymorphic_tell(rel regclass, name text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
+  IF @extschema@._pattern_nonempty(rel) THEN
     RAISE NOTICE 'table % has rows already', rel
       USING HINT = format('CALL pattern_build(%L, %L) looks at them; new writes are looked at from now on.', rel, name);
   END IF;

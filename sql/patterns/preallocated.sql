@@ -88,10 +88,7 @@ BEGIN
   IF NOT clock THEN
     PERFORM @extschema@._pattern_create_whole(rel, doc_column);
   END IF;
-  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
-    RAISE NOTICE 'table % has rows already', t.base
-      USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in line from now on.', t.base, name);
-  END IF;
+  PERFORM @extschema@._pattern_notice_rows(rel, name);
   RETURN name;
 END
 $$;
@@ -167,25 +164,11 @@ COMMENT ON FUNCTION _preallocated_create_triggers(regclass, bson) IS 'triggers o
 
 -- The table of claims and its guard.
 CREATE FUNCTION _preallocated_create_claims(rel regclass, doc_column text, name text, pair text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  t record;
-  claims_name text;
-  columns text;
-  key_list text;
-BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
-  claims_name := format('%I.%I', t.schema_name, @extschema@._pattern_object_name(t.table_name, name, 'claims'));
-  SELECT string_agg(format('%I %s NOT NULL', CASE WHEN cardinality(t.keys) = 1 THEN 'key' ELSE 'key' || n END, k), ', ' ORDER BY n),
-         string_agg(CASE WHEN cardinality(t.keys) = 1 THEN 'key' ELSE 'key' || n END, ', ' ORDER BY n)
-    INTO columns, key_list FROM unnest(t.key_types) WITH ORDINALITY AS u (k, n);
-  EXECUTE format('CREATE %sTABLE %s (%s, slot text COLLATE "C" NOT NULL, holder @extschema@.bson_value NOT NULL, until timestamptz, PRIMARY KEY (%s, slot)) WITH (fillfactor = 80)',
-                 CASE WHEN (SELECT c.relpersistence FROM pg_class c WHERE c.oid = rel) = 'u' THEN 'UNLOGGED ' ELSE '' END, claims_name, columns, key_list);
-  EXECUTE format('COMMENT ON TABLE %s IS %L', claims_name, format('who holds which slot of "%s" of %s, and until when', name, t.base));
-  EXECUTE format('ALTER TABLE %s OWNER TO %s', claims_name, t.owner::regrole);
-  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_guard_trigger(%L, %L, %L)',
-                 @extschema@._pattern_trigger_name(claims_name::regclass, 'zz_docpatterns_90_preallocated', name, 'guard'), claims_name, 'side', pair, name);
-END
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._pattern_create_side($1, $2, 'preallocated', $3, $4, format('%I.%I', t.schema_name, @extschema@._pattern_object_name(t.table_name, $3, 'claims')),
+           'slot text COLLATE "C" NOT NULL, holder @extschema@.bson_value NOT NULL, until timestamptz', 'slot', 'WITH (fillfactor = 80)',
+           format('who holds which slot of "%s" of %s, and until when', $3, t.base))
+  FROM @extschema@._pattern_table($1, $2) t
 $$;
 COMMENT ON FUNCTION _preallocated_create_claims(regclass, text, text, text) IS 'table for the claims of a preallocated pattern';
 
@@ -332,7 +315,7 @@ BEGIN
   PERFORM @extschema@._preallocated_valid(rel, o);
   PERFORM @extschema@._preallocated_paths(rel, o);
   PERFORM @extschema@._preallocated_create_triggers(rel, o);
-  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
+  IF @extschema@._pattern_nonempty(rel) THEN
     RAISE NOTICE 'table % has rows already', p.base
       USING HINT = format('CALL pattern_build(%L, %L) gives them the slots of a larger shape.', p.base, name);
   END IF;
@@ -344,7 +327,6 @@ CREATE FUNCTION _preallocated_disable(rel regclass, name text, how bson) RETURNS
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  r record;
   done bigint := 0;
   keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
 BEGIN
@@ -353,26 +335,8 @@ BEGIN
   IF NOT p.clock AND NOT keep_data THEN
     done := @extschema@._preallocated_put_back(rel, name);
   END IF;
-  FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
-           WHERE t.tgfoid = '@extschema@.preallocated_trigger'::regproc AND t.tgparentid = 0
-             AND t.tgrelid IN (SELECT pt.relid FROM pg_partition_tree(rel) pt UNION SELECT rel)
-             AND (t.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'preallocated' AND d.name = _preallocated_disable.name)
-                  OR t.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to(name, 'UTF8') || '\x00'::bytea)
-           ORDER BY t.tgnargs DESC LOOP
-    EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.tab);
-  END LOOP;
-  IF p.side IS NOT NULL THEN
-    FOR r IN SELECT t.tgname FROM pg_trigger t
-             WHERE t.tgrelid = p.side AND t.tgargs = convert_to('side', 'UTF8') || '\x00'::bytea || convert_to(@extschema@.bson_get_text(p.options, 'pair'), 'UTF8') || '\x00'::bytea
-                                                     || convert_to(name, 'UTF8') || '\x00'::bytea LOOP
-      EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, p.side);
-    END LOOP;
-    IF keep_data THEN
-      PERFORM @extschema@._pattern_forget(p.side, rel);
-    ELSE
-      EXECUTE format('DROP TABLE %s', p.side);
-    END IF;
-  END IF;
+  PERFORM @extschema@._pattern_drop_triggers(rel, 'preallocated', name);
+  PERFORM @extschema@._pattern_drop_side(p.side, rel, keep_data);
   PERFORM @extschema@._pattern_drop_whole(rel);
   RETURN done;
 END

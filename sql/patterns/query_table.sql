@@ -59,7 +59,6 @@ CREATE FUNCTION _query_table_create(
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s record;
-  c record;
   pair text := replace(gen_random_uuid()::text, '-', '');
   parts text[];
   schema_name text;
@@ -142,17 +141,14 @@ BEGIN
     EXECUTE format('CREATE INDEX ON %s (%s, %s%s)', result, (SELECT string_agg(quote_ident(k), ', ' ORDER BY n) FROM unnest(partition) WITH ORDINALITY AS u (k, n)), array_to_string(directions, ', '),
       (SELECT string_agg(format(', %I%s', k, CASE WHEN directions[cardinality(directions)] LIKE '% DESC' THEN ' DESC' ELSE '' END), '' ORDER BY n) FROM unnest(key_columns) WITH ORDINALITY AS u (k, n)));
   END IF;
-  EXECUTE format('ALTER TABLE %s OWNER TO %s', result, s.owner::regrole);
-
-  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_guard_trigger(%L, %L, %L)',
-                 @extschema@._pattern_trigger_name(result, 'zz_docpatterns_90_query_table', name, 'guard'), result, 'side', pair, name);
+  PERFORM @extschema@._pattern_keep_table(result, source, 'query_table', name, pair);
   -- the main trigger carries the declaration
   EXECUTE format('CREATE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.query_table_trigger(%L)',
                  @extschema@._pattern_trigger_name(source, 'zz_docpatterns_80_query_table', name, NULL), source, options::text);
   PERFORM @extschema@._derive_main_triggers(source, 'query_table', name);
   PERFORM @extschema@._query_table_verify(source, name);
   PERFORM @extschema@._query_table_create_index(source, name);
-  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(source) n WHERE n) THEN
+  IF @extschema@._pattern_nonempty(source) THEN
     RAISE NOTICE 'table % has rows already', source
       USING HINT = format('CALL pattern_build(%L, %L) puts them into the query table; new writes are kept in line from now on.', source::text, name);
   END IF;
@@ -331,7 +327,6 @@ CREATE FUNCTION _query_table_disable(rel regclass, name text, how bson) RETURNS 
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   result regclass;
-  g name;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   IF @extschema@.bson_get_text(how, 'keep_data') = 'true' THEN
@@ -339,9 +334,7 @@ BEGIN
     SELECT @extschema@._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), _query_table_disable.rel) INTO result
       FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'query_table' AND d.name = _query_table_disable.name;
     IF result IS NOT NULL THEN
-      SELECT t.tgname INTO g FROM pg_trigger t WHERE t.tgrelid = result AND t.tgfoid = '@extschema@.pattern_guard_trigger'::regproc;
-      EXECUTE format('DROP TRIGGER %I ON %s', g, result);
-      PERFORM @extschema@._pattern_forget(result, rel);
+      PERFORM @extschema@._pattern_release_table(result, rel);
     END IF;
   END IF;
   PERFORM @extschema@._derive_drop(rel, 'query_table', name);

@@ -103,10 +103,7 @@ BEGIN
     options := @extschema@.bson_set(options, 'second_pair', @extschema@._derive_create_queue(rel, 'reference', name));
   END IF;
   PERFORM @extschema@._reference_create_triggers(rel, source, options);
-  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
-    RAISE NOTICE 'table % has rows already', t.base
-      USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in line from now on.', t.base, name);
-  END IF;
+  PERFORM @extschema@._pattern_notice_rows(rel, name);
   RETURN name;
 END
 $$;
@@ -261,20 +258,19 @@ CREATE FUNCTION _reference_drop_triggers(rel regclass, source regclass, options 
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
-  nul bytea := '\x00';
-  name bytea := convert_to(@extschema@.bson_get_text(options, 'name'), 'UTF8');
-  pair bytea := convert_to(@extschema@.bson_get_text(options, 'pair'), 'UTF8');
+  name text := @extschema@.bson_get_text(options, 'name');
+  pair text := @extschema@.bson_get_text(options, 'pair');
 BEGIN
   FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
            WHERE t.tgfoid = '@extschema@.reference_source_trigger'::regproc AND t.tgparentid = 0
              AND t.tgrelid IN (SELECT p.relid FROM pg_partition_tree(source) p UNION SELECT source)
-             AND t.tgargs IN ('side'::bytea || nul || pair || nul || name || nul, 'part'::bytea || nul || pair || nul || name || nul) LOOP
+             AND t.tgargs IN (@extschema@._pattern_arguments('side', pair, name), @extschema@._pattern_arguments('part', pair, name)) LOOP
     EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.tab);
   END LOOP;
   FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
            WHERE t.tgfoid = '@extschema@.reference_trigger'::regproc AND t.tgparentid = 0
              AND t.tgrelid IN (SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel)
-             AND t.tgargs = 'of'::bytea || nul || name || nul LOOP
+             AND t.tgargs = @extschema@._pattern_arguments('of', name) LOOP
     EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.tab);
   END LOOP;
 END

@@ -87,9 +87,7 @@ BEGIN
   totals := @extschema@.collection_create(format('%I.%I', CASE WHEN cardinality(parts) > 1 THEN parts[1]
               ELSE (SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel) END, parts[cardinality(parts)]));
   EXECUTE format('COMMENT ON TABLE %s IS %L', totals, format('totals of %s; kept by the roll-up "%s"', rel, name));
-  EXECUTE format('ALTER TABLE %s OWNER TO %s', totals, (SELECT c.relowner::regrole FROM pg_class c WHERE c.oid = rel));
-  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_guard_trigger(%L, %L, %L)',
-                 @extschema@._pattern_trigger_name(totals, 'zz_docpatterns_90_rollup', name, 'guard'), totals, 'side', pair, name);
+  PERFORM @extschema@._pattern_keep_table(totals, rel, 'rollup', name, pair);
   -- the main trigger fires with statements that change no row one by one, and carries the declaration
   EXECUTE format('CREATE TRIGGER %I %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.rollup_trigger(%L)',
                  @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_80_rollup', name, NULL),
@@ -101,7 +99,7 @@ BEGIN
   END IF;
   PERFORM @extschema@._rollup_verify(rel, name);
   PERFORM @extschema@._rollup_create_indexes(rel, options);
-  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
+  IF @extschema@._pattern_nonempty(rel) THEN
     RAISE NOTICE 'table % has rows already', rel
       USING HINT = format('SELECT pattern_repair(%L, %L) computes what they come to; new writes are kept in line from now on.', rel::text, name);
   END IF;
@@ -184,7 +182,6 @@ CREATE FUNCTION _rollup_disable(rel regclass, name text, how bson) RETURNS bigin
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   totals regclass;
-  g name;
 BEGIN
   -- a relation of measurements is a foreign table, which is locked when its triggers are dropped
   IF (SELECT c.relkind <> 'f' FROM pg_class c WHERE c.oid = rel) THEN
@@ -195,9 +192,7 @@ BEGIN
     SELECT @extschema@._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), _rollup_disable.rel) INTO totals
       FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'rollup' AND d.name = _rollup_disable.name;
     IF totals IS NOT NULL THEN
-      SELECT t.tgname INTO g FROM pg_trigger t WHERE t.tgrelid = totals AND t.tgfoid = '@extschema@.pattern_guard_trigger'::regproc;
-      EXECUTE format('DROP TRIGGER %I ON %s', g, totals);
-      PERFORM @extschema@._pattern_forget(totals, rel);
+      PERFORM @extschema@._pattern_release_table(totals, rel);
     END IF;
   END IF;
   PERFORM @extschema@._derive_drop(rel, 'rollup', name);

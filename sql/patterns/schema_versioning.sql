@@ -164,7 +164,7 @@ BEGIN
     options := @extschema@.bson_set(options, 'type', type);
   END IF;
   PERFORM @extschema@._schema_versioning_declare(rel, options, '{}', '{}');
-  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
+  IF @extschema@._pattern_nonempty(rel) THEN
     RAISE NOTICE 'table % has rows already', t.base
       USING HINT = format('Declare the steps that lead to version %s from theirs with schema_versioning_step(); CALL schema_versioning_migrate(%L) brings them there.', current, t.base);
   END IF;
@@ -347,7 +347,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
     JOIN pg_trigger t ON t.tgrelid = v.oid AND t.tgfoid = '@extschema@.schema_versioning_view_trigger'::regproc
   WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
-    AND t.tgargs = convert_to($2, 'UTF8') || '\x00'::bytea || convert_to($3, 'UTF8') || '\x00'::bytea
+    AND t.tgargs = @extschema@._pattern_arguments($2, $3)
     AND 'security_invoker=true' = ANY (v.reloptions) AND v.relowner = (SELECT c.relowner FROM pg_class c WHERE c.oid = $1)
   ORDER BY v.oid LIMIT 1
 $$;
@@ -366,7 +366,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
     JOIN pg_trigger t ON t.tgrelid = v.oid AND t.tgfoid = '@extschema@.schema_versioning_view_trigger'::regproc
   WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
-    AND starts_with(encode(t.tgargs, 'hex'), encode(convert_to($2, 'UTF8') || '\x00'::bytea, 'hex'))
+    AND starts_with(encode(t.tgargs, 'hex'), encode(@extschema@._pattern_arguments($2), 'hex'))
     AND v.relowner = (SELECT c.relowner FROM pg_class c WHERE c.oid = $1)
 $$;
 COMMENT ON FUNCTION _schema_versioning_views(regclass, text) IS 'the views of a declaration that the owner of the table owns';
@@ -415,7 +415,7 @@ DECLARE
 BEGIN
   FOR v IN
     SELECT w.view_rel FROM @extschema@._schema_versioning_views(rel, name) AS w (view_rel) JOIN pg_trigger t ON t.tgrelid = w.view_rel AND t.tgfoid = '@extschema@.schema_versioning_view_trigger'::regproc
-    WHERE NOT EXISTS (SELECT FROM unnest(keep) k WHERE t.tgargs = convert_to(name, 'UTF8') || '\x00'::bytea || convert_to(k, 'UTF8') || '\x00'::bytea)
+    WHERE NOT EXISTS (SELECT FROM unnest(keep) k WHERE t.tgargs = @extschema@._pattern_arguments(name, k))
   LOOP
     EXECUTE format('DROP VIEW %s', v.view_rel);
   END LOOP;
@@ -724,14 +724,7 @@ BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   functions := ARRAY(SELECT f.function FROM @extschema@._schema_versioning_refers(rel, name, false) f);
   PERFORM @extschema@._schema_versioning_drop_views(rel, name, '{}');
-  FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
-           WHERE t.tgfoid = '@extschema@.schema_versioning_trigger'::regproc AND t.tgparentid = 0
-             AND t.tgrelid IN (SELECT pt.relid FROM pg_partition_tree(rel) pt UNION SELECT rel)
-             AND (t.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'schema_versioning' AND d.name = _schema_versioning_disable.name)
-                  OR t.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to(name, 'UTF8') || '\x00'::bytea)
-           ORDER BY t.tgnargs DESC LOOP
-    EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.tab);
-  END LOOP;
+  PERFORM @extschema@._pattern_drop_triggers(rel, 'schema_versioning', name);
   FOR r IN SELECT f AS function FROM unnest(functions) f LOOP
     IF EXISTS (SELECT FROM pg_depend d WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = r.function) THEN
       kept := kept || r.function;

@@ -111,7 +111,7 @@ BEGIN
       PERFORM @extschema@._single_collection_view(rel, decl_name, @extschema@.bson_build('type', known));
     END LOOP;
   END IF;
-  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
+  IF @extschema@._pattern_nonempty(rel) THEN
     RAISE NOTICE 'table % has rows already', t.base
       USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in line from now on.', t.base, decl_name);
   END IF;

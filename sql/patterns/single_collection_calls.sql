@@ -190,7 +190,6 @@ DECLARE
   keyed text;
   separator text;
   id_field text;
-  moved text := '';
   id text;
   doc text;
   target text;

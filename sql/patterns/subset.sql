@@ -134,19 +134,13 @@ CREATE FUNCTION _subset_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
-  main text;
   statement text;
   part record;
 BEGIN
-  SELECT g.tgname::text INTO main FROM @extschema@._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid
-    WHERE d.pattern = 'subset' AND d.name = @extschema@.bson_get_text(_subset_create_triggers.options, 'name');
-  SELECT g.tgname::text INTO statement FROM pg_trigger g
-    WHERE g.tgrelid = rel AND g.tgfoid = '@extschema@.subset_trigger'::regproc
-      AND g.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to(name, 'UTF8') || '\x00'::bytea;
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.subset_trigger(%L)',
-                 coalesce(main, @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_80_subset', name, NULL)), rel, options::text);
+                 @extschema@._pattern_own_trigger(rel, 80, 'subset', name, NULL, 23), rel, options::text);
   -- statement triggers are not inherited by partitions
-  statement := coalesce(statement, @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_80_subset', name, 'late'));
+  statement := @extschema@._pattern_own_trigger(rel, 80, 'subset', name, 'late', 20);
   FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
     EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.subset_trigger(%L, %L)',
                    statement, part.relid::regclass, 'of', name);

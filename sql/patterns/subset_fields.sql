@@ -20,14 +20,10 @@ BEGIN
     RAISE EXCEPTION 'table % has a pattern named "%" already', t.base, name USING ERRCODE = 'duplicate_object';
   END IF;
   options := @extschema@.bson_build('name', name, 'cold', cold, 'pair', pair, 'doc_column', t.doc);
-  PERFORM @extschema@._subset_fields_create_side(rel, doc_column,
-            format('%I.%I', t.schema_name, @extschema@._pattern_object_name(t.table_name, name, 'cold')), name, pair);
+  PERFORM @extschema@._subset_fields_create_side(rel, doc_column, name, pair);
   PERFORM @extschema@._subset_fields_create_triggers(rel, options);
   PERFORM @extschema@._pattern_create_whole(rel, doc_column);
-  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
-    RAISE NOTICE 'table % has rows already', t.base
-      USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in line from now on.', t.base, name);
-  END IF;
+  PERFORM @extschema@._pattern_notice_rows(rel, name);
   RETURN name;
 END
 $$;
@@ -68,26 +64,13 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION _subset_fields_kept_paths(bson) IS 'paths of the cold fields of a declaration';
 
-CREATE FUNCTION _subset_fields_create_side(rel regclass, doc_column text, side_name text, name text, pair text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  t record;
-  columns text;
-  key_list text;
-BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
-  SELECT string_agg(format('%I %s NOT NULL', CASE WHEN cardinality(t.keys) = 1 THEN 'key' ELSE 'key' || n END, k), ', ' ORDER BY n),
-         string_agg(CASE WHEN cardinality(t.keys) = 1 THEN 'key' ELSE 'key' || n END, ', ' ORDER BY n)
-    INTO columns, key_list FROM unnest(t.key_types) WITH ORDINALITY AS u (k, n);
-  EXECUTE format('CREATE %sTABLE %s (%s, cold @extschema@.bson NOT NULL, PRIMARY KEY (%s))',
-                 CASE WHEN (SELECT c.relpersistence FROM pg_class c WHERE c.oid = rel) = 'u' THEN 'UNLOGGED ' ELSE '' END, side_name, columns, key_list);
-  EXECUTE format('COMMENT ON TABLE %s IS %L', side_name, format('cold fields of documents of %s', t.base));
-  EXECUTE format('ALTER TABLE %s OWNER TO %s', side_name, t.owner::regrole);
-  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_guard_trigger(%L, %L, %L)',
-                 @extschema@._pattern_trigger_name(side_name::regclass, 'zz_docpatterns_90_subset_fields', name, 'guard'), side_name, 'side', pair, name);
-END
+CREATE FUNCTION _subset_fields_create_side(rel regclass, doc_column text, name text, pair text) RETURNS void
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._pattern_create_side($1, $2, 'subset_fields', $3, $4, format('%I.%I', t.schema_name, @extschema@._pattern_object_name(t.table_name, $3, 'cold')),
+           'cold @extschema@.bson NOT NULL', NULL, NULL, format('cold fields of documents of %s', t.base))
+  FROM @extschema@._pattern_table($1, $2) t
 $$;
-COMMENT ON FUNCTION _subset_fields_create_side(regclass, text, text, text, text) IS 'side table for the cold fields of a table';
+COMMENT ON FUNCTION _subset_fields_create_side(regclass, text, text, text) IS 'side table for the cold fields of a table';
 
 CREATE FUNCTION _subset_fields_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -191,8 +174,7 @@ BEGIN
   SELECT q.* INTO p FROM @extschema@._subset_fields_parts(rel, name) q;
   PERFORM @extschema@._pattern_create_whole(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')));
   IF p.side IS NULL THEN
-    PERFORM @extschema@._subset_fields_create_side(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')),
-              format('%I.%I', p.schema_name, @extschema@._pattern_object_name(p.table_name, name, 'cold')), name, @extschema@.bson_get_text(p.options, 'pair'));
+    PERFORM @extschema@._subset_fields_create_side(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')), name, @extschema@.bson_get_text(p.options, 'pair'));
     SELECT q.* INTO p FROM @extschema@._subset_fields_parts(rel, name) q;
   END IF;
   -- what has no document, and fields that are not cold (any more)
@@ -280,7 +262,6 @@ CREATE FUNCTION _subset_fields_disable(rel regclass, name text, how bson) RETURN
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  r record;
   done bigint := 0;
   keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
 BEGIN
@@ -289,26 +270,8 @@ BEGIN
   IF NOT keep_data AND p.side IS NOT NULL THEN
     done := @extschema@._subset_fields_put_back(rel, name, NULL);
   END IF;
-  FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
-           WHERE t.tgfoid = '@extschema@.subset_fields_trigger'::regproc AND t.tgparentid = 0
-             AND t.tgrelid IN (SELECT pt.relid FROM pg_partition_tree(rel) pt UNION SELECT rel)
-             AND (t.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'subset_fields' AND d.name = _subset_fields_disable.name)
-                  OR t.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to(name, 'UTF8') || '\x00'::bytea)
-           ORDER BY t.tgnargs DESC LOOP
-    EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.tab);
-  END LOOP;
-  IF p.side IS NOT NULL THEN
-    FOR r IN SELECT t.tgname FROM pg_trigger t
-             WHERE t.tgrelid = p.side AND t.tgargs = convert_to('side', 'UTF8') || '\x00'::bytea || convert_to(@extschema@.bson_get_text(p.options, 'pair'), 'UTF8') || '\x00'::bytea
-                                                     || convert_to(name, 'UTF8') || '\x00'::bytea LOOP
-      EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, p.side);
-    END LOOP;
-    IF keep_data THEN
-      PERFORM @extschema@._pattern_forget(p.side, rel);
-    ELSE
-      EXECUTE format('DROP TABLE %s', p.side);
-    END IF;
-  END IF;
+  PERFORM @extschema@._pattern_drop_triggers(rel, 'subset_fields', name);
+  PERFORM @extschema@._pattern_drop_side(p.side, rel, keep_data);
   PERFORM @extschema@._pattern_drop_whole(rel);
   RETURN done;
 END

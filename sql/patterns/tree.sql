@@ -29,7 +29,6 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   options @extschema@.bson;
-  kept text[];
 BEGIN
   SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
   PERFORM @extschema@._pattern_require_owner(rel);
@@ -80,10 +79,7 @@ BEGIN
 
   PERFORM @extschema@._tree_create_triggers(rel, options);
   PERFORM @extschema@._tree_create_indexes(rel, 'tree', name);
-  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
-    RAISE NOTICE 'table % has rows already', t.base
-      USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in line from now on.', t.base, name);
-  END IF;
+  PERFORM @extschema@._pattern_notice_rows(rel, name);
   RETURN name;
 END
 $$;
@@ -383,23 +379,6 @@ END
 $$;
 COMMENT ON FUNCTION _tree_alter(regclass, text, bson) IS 'pattern_alter of the tree pattern';
 
-CREATE FUNCTION _tree_drop_triggers(rel regclass, pattern text, name text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  r record;
-BEGIN
-  FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
-           WHERE t.tgfoid = format('@extschema@.%I', pattern || '_trigger')::regproc AND t.tgparentid = 0
-             AND t.tgrelid IN (SELECT pt.relid FROM pg_partition_tree(rel) pt UNION SELECT rel)
-             AND (t.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = _tree_drop_triggers.pattern AND d.name = _tree_drop_triggers.name)
-                  OR t.tgargs = convert_to('of', 'UTF8') || '\x00'::bytea || convert_to(name, 'UTF8') || '\x00'::bytea)
-           ORDER BY t.tgnargs DESC LOOP
-    EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.tab);
-  END LOOP;
-END
-$$;
-COMMENT ON FUNCTION _tree_drop_triggers(regclass, text, text) IS 'drops the triggers of a tree declaration';
-
 CREATE FUNCTION _tree_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -420,7 +399,7 @@ BEGIN
       EXECUTE format('DROP INDEX %s', i.index);
     END IF;
   END LOOP;
-  PERFORM @extschema@._tree_drop_triggers(rel, 'tree', name);
+  PERFORM @extschema@._pattern_drop_triggers(rel, 'tree', name);
   RETURN 0;
 END
 $$;

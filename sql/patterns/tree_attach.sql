@@ -184,12 +184,8 @@ BEGIN
     END IF;
   END LOOP;
   tree := @extschema@._pattern_side(@extschema@.bson_get_text(o, 'pair'), rel);
-  FOR i IN SELECT t.tgname FROM pg_trigger t
-           WHERE t.tgrelid = tree AND t.tgargs = convert_to('side', 'UTF8') || '\x00'::bytea || convert_to(@extschema@.bson_get_text(o, 'pair'), 'UTF8') || '\x00'::bytea
-                                               || convert_to(name, 'UTF8') || '\x00'::bytea LOOP
-    EXECUTE format('DROP TRIGGER %I ON %s', i.tgname, tree);
-  END LOOP;
-  PERFORM @extschema@._tree_drop_triggers(rel, 'tree_attach', name);
+  PERFORM @extschema@._pattern_drop_side_triggers(tree, @extschema@.bson_get_text(o, 'pair'), name);
+  PERFORM @extschema@._pattern_drop_triggers(rel, 'tree_attach', name);
   RETURN 0;
 END
 $$;

@@ -1,0 +1,146 @@
+-- What the SQL of the patterns is made of: the tables that they keep beside the user's, with owner and guard, and the end of a
+-- declaration. Nothing here asks who calls: the verbs of pattern.sql and the functions that declare have done that.
+
+-- Declaring ---------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION _pattern_nonempty(rel regclass) RETURNS boolean
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  result boolean;
+BEGIN
+  EXECUTE format('SELECT EXISTS (SELECT FROM %s)', rel) INTO result;
+  RETURN result;
+END
+$$;
+COMMENT ON FUNCTION _pattern_nonempty(regclass) IS 'whether a table has rows';
+
+-- What a declaration says of the rows that it finds: it leaves them to pattern_build().
+CREATE FUNCTION _pattern_notice_rows(rel regclass, name text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  base text;
+BEGIN
+  IF @extschema@._pattern_nonempty(rel) THEN
+    SELECT format('%I.%I', n.nspname, c.relname) INTO base FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel;
+    RAISE NOTICE 'table % has rows already', base
+      USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in line from now on.', base, name);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _pattern_notice_rows(regclass, text) IS 'a notice, if the table has rows, that says how they are brought in line';
+
+-- Tables that a pattern keeps ---------------------------------------------------------------------------------------------
+
+-- Rows of such a table name a row of the user's table by columns of their own: key, or key1, key2, .. where its key has several.
+CREATE FUNCTION _pattern_side_keys(n int) RETURNS text[]
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE WHEN $1 = 1 THEN ARRAY['key'] ELSE (SELECT array_agg('key' || i ORDER BY i) FROM generate_series(1, $1) i) END
+$$;
+COMMENT ON FUNCTION _pattern_side_keys(int) IS 'the columns of a side table for a key of n columns';
+
+CREATE FUNCTION _pattern_create_side(rel regclass, doc_column text, pattern text, name text, pair text, side_name text,
+                                     columns text, more_key text, settings text, description text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  side_keys text[];
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
+  side_keys := @extschema@._pattern_side_keys(cardinality(t.keys));
+  EXECUTE format('CREATE %sTABLE %s (%s, %s, PRIMARY KEY (%s)) %s',
+                 CASE WHEN (SELECT c.relpersistence FROM pg_class c WHERE c.oid = rel) = 'u' THEN 'UNLOGGED ' ELSE '' END, side_name,
+                 (SELECT string_agg(format('%I %s NOT NULL', k, type), ', ' ORDER BY n) FROM unnest(side_keys, t.key_types) WITH ORDINALITY AS u (k, type, n)), columns,
+                 concat_ws(', ', VARIADIC side_keys || more_key), settings);
+  EXECUTE format('COMMENT ON TABLE %s IS %L', side_name, description);
+  PERFORM @extschema@._pattern_keep_table(side_name::regclass, rel, pattern, name, pair);
+END
+$$;
+COMMENT ON FUNCTION _pattern_create_side(regclass, text, text, text, text, text, text, text, text, text) IS
+  'makes the table side_name for a declaration: the columns of the key of rel, the columns that are given, the primary key of both (more_key: what it has besides, or NULL), settings behind it (or NULL), a comment, and what _pattern_keep_table() gives it';
+
+CREATE FUNCTION _pattern_guard(side regclass, pattern text, name text, pair text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_guard_trigger(%L, %L, %L)',
+                 @extschema@._pattern_trigger_name(side, 'zz_docpatterns_90_' || pattern, name, 'guard'), side, 'side', pair, name);
+END
+$$;
+COMMENT ON FUNCTION _pattern_guard(regclass, text, text, text) IS
+  'makes a table one that only a declaration writes, which finds it by the pair';
+
+CREATE FUNCTION _pattern_keep_table(side regclass, rel regclass, pattern text, name text, pair text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  EXECUTE format('ALTER TABLE %s OWNER TO %s', side, (SELECT c.relowner::regrole FROM pg_class c WHERE c.oid = rel));
+  PERFORM @extschema@._pattern_guard(side, pattern, name, pair);
+END
+$$;
+COMMENT ON FUNCTION _pattern_keep_table(regclass, regclass, text, text, text) IS
+  'makes a new table one that a declaration of rel keeps: it gets the owner of rel, no grants, and the guard';
+
+CREATE FUNCTION _pattern_forget(side regclass, rel regclass) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_pattern_forget' LANGUAGE C STRICT;
+COMMENT ON FUNCTION _pattern_forget(regclass, regclass) IS 'a table that a pattern kept no longer depends on the pattern''s table; error 42501 unless the caller owns both';
+
+CREATE FUNCTION _pattern_release_table(side regclass, rel regclass) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  guard name;
+BEGIN
+  FOR guard IN SELECT t.tgname FROM pg_trigger t WHERE t.tgrelid = side AND t.tgfoid = '@extschema@.pattern_guard_trigger'::regproc LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s', guard, side);
+  END LOOP;
+  PERFORM @extschema@._pattern_forget(side, rel);
+END
+$$;
+COMMENT ON FUNCTION _pattern_release_table(regclass, regclass) IS 'makes a table that a declaration of rel kept an ordinary one';
+
+CREATE FUNCTION _pattern_drop_side(side regclass, rel regclass, keep_data boolean) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF side IS NOT NULL AND keep_data THEN
+    PERFORM @extschema@._pattern_release_table(side, rel);
+  ELSIF side IS NOT NULL THEN
+    EXECUTE format('DROP TABLE %s', side);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _pattern_drop_side(regclass, regclass, boolean) IS 'drops a table that a declaration of rel kept, or (keep_data) makes it an ordinary one; does nothing when there is none';
+
+-- Triggers, and the end of a declaration ----------------------------------------------------------------------------------
+
+CREATE FUNCTION _pattern_arguments(VARIADIC words text[]) RETURNS bytea
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT string_agg(convert_to(w, 'UTF8') || '\x00'::bytea, ''::bytea ORDER BY n) FROM unnest($1) WITH ORDINALITY AS u (w, n)
+$$;
+COMMENT ON FUNCTION _pattern_arguments(text[]) IS 'the arguments of a trigger as pg_trigger has them';
+
+CREATE FUNCTION _pattern_drop_triggers(rel regclass, pattern text, name text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  r record;
+BEGIN
+  -- the main trigger goes last: it is the declaration, by which the others are told apart
+  FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
+           WHERE t.tgfoid = format('@extschema@.%I', pattern || '_trigger')::regproc AND t.tgparentid = 0
+             AND t.tgrelid IN (SELECT pt.relid FROM pg_partition_tree(rel) pt UNION SELECT rel)
+             AND (t.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = _pattern_drop_triggers.pattern AND d.name = _pattern_drop_triggers.name)
+                  OR t.tgargs = @extschema@._pattern_arguments('of', name))
+           ORDER BY t.tgnargs DESC LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.tab);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _pattern_drop_triggers(regclass, text, text) IS 'drops the triggers of a declaration on its table and on the partitions of that';
+
+CREATE FUNCTION _pattern_drop_side_triggers(side regclass, pair text, name text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  r record;
+BEGIN
+  FOR r IN SELECT t.tgname FROM pg_trigger t WHERE t.tgrelid = side AND t.tgargs = @extschema@._pattern_arguments('side', pair, name) LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, side);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _pattern_drop_side_triggers(regclass, text, text) IS 'drops the triggers of a declaration on its second table';
