@@ -29,6 +29,39 @@ END
 $$;
 COMMENT ON FUNCTION _pattern_notice_rows(regclass, text) IS 'a notice, if the table has rows, that says how they are brought in line';
 
+-- A declaration, as the verbs need it ------------------------------------------------------------------------------------
+
+-- Names, options and pieces of SQL text, in which "b" is a row of the table and "s" one of the second table, if that is a table
+-- of ours. Rows are matched by the columns of the key themselves: as BSON two timestamps of one millisecond are the same.
+CREATE FUNCTION _pattern_parts(rel regclass, pattern text, name text,
+                               OUT base text, OUT schema_name text, OUT table_name text, OUT owner oid, OUT options bson, OUT doc_name text, OUT doc text,
+                               OUT keys text[], OUT key_types text[], OUT key_ops text[], OUT key_list text, OUT key_row text, OUT key_value text,
+                               OUT side regclass, OUT side_keys text[], OUT side_key_list text, OUT side_key_row text, OUT side_key_value text, OUT matches text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  as_value text;
+BEGIN
+  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = _pattern_parts.pattern AND d.name = _pattern_parts.name;
+  IF options IS NULL THEN
+    RAISE EXCEPTION 'table % has no % pattern named "%"', rel, replace(pattern, '_', ' '), name USING ERRCODE = 'undefined_object';
+  END IF;
+  SELECT p.base, p.schema_name, p.table_name, p.owner, p.doc, format('b.%I', p.doc), p.keys, p.key_types, p.key_ops
+    INTO base, schema_name, table_name, owner, doc_name, doc, keys, key_types, key_ops
+    FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  side := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
+  side_keys := @extschema@._pattern_side_keys(cardinality(keys));
+  as_value := CASE WHEN cardinality(keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END;
+  SELECT string_agg(format('b.%I', k), ', ' ORDER BY n), string_agg(format('s.%I', s), ', ' ORDER BY n), string_agg(format('b.%I %s s.%I', k, o, s), ' AND ' ORDER BY n)
+    INTO key_list, side_key_list, matches FROM unnest(keys, key_ops, side_keys) WITH ORDINALITY AS u (k, o, s, n);
+  key_row := format('ROW(%s)', key_list);
+  key_value := format(as_value, key_list);
+  side_key_row := format('ROW(%s)', side_key_list);
+  side_key_value := format(as_value, side_key_list);
+END
+$$;
+COMMENT ON FUNCTION _pattern_parts(regclass, text, text) IS
+  'a declaration: its table, options and second table, and the pieces of SQL text that its verbs are made of; error 42704 when there is none';
+
 -- Tables that a pattern keeps ---------------------------------------------------------------------------------------------
 
 -- Rows of such a table name a row of the user's table by columns of their own: key, or key1, key2, .. where its key has several.

@@ -111,43 +111,12 @@ COMMENT ON FUNCTION _approximation_create_slots(regclass, text, text, text) IS '
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
--- Names and options of a declaration, as the verbs below use them in generated SQL: there "b" is a row of the table, "s" a slot.
-CREATE FUNCTION _approximation_parts(rel regclass, name text,
-                                     OUT base text, OUT options bson, OUT doc text, OUT field text, OUT slots boolean, OUT side regclass,
-                                     OUT key_value text, OUT key_list text, OUT key_row text, OUT side_key_value text, OUT side_key_list text, OUT side_key_row text, OUT matches text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  t record;
-  several boolean;
-BEGIN
-  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'approximation' AND d.name = _approximation_parts.name;
-  IF options IS NULL THEN
-    RAISE EXCEPTION 'table % has no approximation pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
-  END IF;
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
-  several := cardinality(t.keys) > 1;
-  base := t.base; doc := t.doc; field := @extschema@.bson_get_text(options, 'field');
-  slots := @extschema@.bson_exists(options, 'slots');
-  SELECT string_agg(format('b.%I', k), ', ' ORDER BY n), string_agg(CASE WHEN several THEN format('s.key%s', n) ELSE 's.key' END, ', ' ORDER BY n),
-         string_agg(format('b.%I %s s.key%s', k, o, CASE WHEN several THEN n END), ' AND ' ORDER BY n)
-    INTO key_list, side_key_list, matches FROM unnest(t.keys, t.key_ops) WITH ORDINALITY AS u (k, o, n);
-  key_row := format('ROW(%s)', key_list);
-  key_value := format(CASE WHEN several THEN '@extschema@.bson_array(%s)' ELSE '@extschema@.to_bson(%s)' END, key_list);
-  side_key_row := format('ROW(%s)', side_key_list);
-  side_key_value := format(CASE WHEN several THEN '@extschema@.bson_array(%s)' ELSE '@extschema@.to_bson(%s)' END, side_key_list);
-  IF slots THEN
-    side := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
-  END IF;
-END
-$$;
-COMMENT ON FUNCTION _approximation_parts(regclass, text) IS 'names and options of an approximation declaration, and pieces of SQL text about them';
-
 CREATE FUNCTION _approximation_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._approximation_parts(rel, name) q;
+  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'approximation', name) q;
   BEGIN
     PERFORM @extschema@._approximation_valid(rel, p.options);
   EXCEPTION WHEN invalid_parameter_value THEN
@@ -157,8 +126,8 @@ BEGIN
   RETURN QUERY EXECUTE format($q$
     SELECT %1$s, 'field'::text, 'a number or absent'::text, @extschema@.bson_typeof(b.%2$I, %3$L)
     FROM %4$s AS b WHERE @extschema@.bson_typeof(b.%2$I, %3$L) NOT IN ('int', 'long', 'double', 'decimal', 'null')
-    $q$, p.key_value, p.doc, p.field, p.base);
-  IF NOT p.slots THEN
+    $q$, p.key_value, p.doc_name, @extschema@.bson_get_text(p.options, 'field'), p.base);
+  IF NOT @extschema@.bson_exists(p.options, 'slots') THEN
     RETURN;
   END IF;
   IF p.side IS NULL THEN
@@ -183,7 +152,7 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._approximation_parts(rel, name) q;
+  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'approximation', name) q;
   IF p.side IS NULL THEN
     RETURN format('SELECT %s AS key FROM %s AS b WHERE false', p.key_row, p.base);
   END IF;
@@ -197,11 +166,11 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._approximation_parts(rel, name) q;
-  IF p.slots THEN
-    PERFORM @extschema@._pattern_create_whole(rel, p.doc);
+  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'approximation', name) q;
+  IF @extschema@.bson_exists(p.options, 'slots') THEN
+    PERFORM @extschema@._pattern_create_whole(rel, p.doc_name);
     IF p.side IS NULL THEN
-      PERFORM @extschema@._approximation_create_slots(rel, p.doc, name, @extschema@.bson_get_text(p.options, 'pair'));
+      PERFORM @extschema@._approximation_create_slots(rel, p.doc_name, name, @extschema@.bson_get_text(p.options, 'pair'));
     ELSE
       PERFORM @extschema@._approximation_drop_orphans(rel, name);
     END IF;
@@ -223,14 +192,14 @@ DECLARE
   o @extschema@.bson;
   forms int := 0;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._approximation_parts(rel, name) q;
+  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'approximation', name) q;
   o := p.options;
   FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
     IF c.key NOT IN ('step', 'error', 'threshold', 'slots') THEN
       RAISE EXCEPTION 'option "%" of an approximation pattern cannot be changed', c.key
         USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are step, error, threshold and slots.';
     END IF;
-    IF (c.key = 'slots') <> p.slots THEN
+    IF (c.key = 'slots') <> @extschema@.bson_exists(p.options, 'slots') THEN
       RAISE EXCEPTION 'a counter with slots cannot become one without, nor the other way' USING ERRCODE = 'invalid_parameter_value', HINT = 'End the pattern and declare it again.';
     END IF;
     IF NOT (@extschema@.bson_typeof(c.value) = ANY (CASE c.key WHEN 'error' THEN ARRAY['int', 'double'] WHEN 'threshold' THEN ARRAY['string'] ELSE ARRAY['int', 'long'] END)) THEN
@@ -256,7 +225,7 @@ DECLARE
   keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  SELECT q.* INTO p FROM @extschema@._approximation_parts(rel, name) q;
+  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'approximation', name) q;
   IF p.side IS NOT NULL AND NOT keep_data THEN
     done := @extschema@.approximation_sync(rel, name);
   END IF;

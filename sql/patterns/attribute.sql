@@ -277,21 +277,9 @@ COMMENT ON FUNCTION _attribute_create_index(regclass, bson) IS 'makes the index 
 
 CREATE FUNCTION _attribute_parts(rel regclass, name text, OUT base text, OUT options bson, OUT full_options bson, OUT doc text, OUT doc_name text,
                                  OUT key_row text, OUT key_list text, OUT key_value text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  t record;
-BEGIN
-  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'attribute' AND d.name = _attribute_parts.name;
-  IF options IS NULL THEN
-    RAISE EXCEPTION 'table % has no attribute pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
-  END IF;
-  full_options := @extschema@._attribute_full_options(rel, name, options);
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
-  base := t.base; doc := format('b.%I', t.doc); doc_name := t.doc;
-  SELECT string_agg(format('b.%I', k), ', ' ORDER BY n) INTO key_list FROM unnest(t.keys) WITH ORDINALITY AS u (k, n);
-  key_row := format('ROW(%s)', key_list);
-  key_value := format(CASE WHEN cardinality(t.keys) > 1 THEN '@extschema@.bson_array(%s)' ELSE '@extschema@.to_bson(%s)' END, key_list);
-END
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT p.base, p.options, @extschema@._attribute_full_options($1, $2, p.options), p.doc, p.doc_name, p.key_row, p.key_list, p.key_value
+  FROM @extschema@._pattern_parts($1, 'attribute', $2) p
 $$;
 COMMENT ON FUNCTION _attribute_parts(regclass, text) IS 'options of a declaration and pieces of SQL text about its table, whose row is b';
 

@@ -235,8 +235,7 @@ COMMENT ON FUNCTION _outlier_create_index(regclass, text, text) IS 'index on the
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
--- Names and options of a declaration, as the verbs below use them in generated SQL: there "b" is a row of the table, "s" one of
--- the store's. Rows are matched by the columns of the key themselves: as BSON two timestamps of one millisecond are the same.
+-- What _pattern_parts() says, with "s" a row of the store, whichever of the two it is.
 CREATE FUNCTION _outlier_parts(rel regclass, name text,
                                OUT base text, OUT schema_name text, OUT table_name text, OUT options bson, OUT doc text,
                                OUT key_row text, OUT key_list text, OUT key_value text, OUT side regclass, OUT side_doc text, OUT side_link text,
@@ -244,24 +243,13 @@ CREATE FUNCTION _outlier_parts(rel regclass, name text,
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
-  several boolean;
 BEGIN
-  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'outlier' AND d.name = _outlier_parts.name;
-  IF options IS NULL THEN
-    RAISE EXCEPTION 'table % has no outlier pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
-  END IF;
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
-  several := cardinality(t.keys) > 1;
-  base := t.base; schema_name := t.schema_name; table_name := t.table_name; doc := format('b.%I', t.doc);
-  SELECT string_agg(format('b.%I', k), ', ' ORDER BY n), string_agg(CASE WHEN several THEN format('s.key%s', n) ELSE 's.key' END, ', ' ORDER BY n),
-         string_agg(format('b.%I %s s.key%s', k, o, CASE WHEN several THEN n END), ' AND ' ORDER BY n)
-    INTO key_list, side_key_list, matches FROM unnest(t.keys, t.key_ops) WITH ORDINALITY AS u (k, o, n);
-  key_row := format('ROW(%s)', key_list);
-  key_value := format(CASE WHEN several THEN '@extschema@.bson_array(%s)' ELSE '@extschema@.to_bson(%s)' END, key_list);
-  side := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
+  SELECT q.* INTO t FROM @extschema@._pattern_parts(rel, 'outlier', name) q;
+  base := t.base; schema_name := t.schema_name; table_name := t.table_name; options := t.options; doc := t.doc; side := t.side;
+  key_list := t.key_list; key_row := t.key_row; key_value := t.key_value; matches := t.matches; side_key_list := t.side_key_list;
   IF side IS NULL THEN
-    stored := format('SELECT %s, 0::bigint AS stored FROM %s AS b WHERE false', (SELECT string_agg(format('b.%I AS key%s', k, CASE WHEN several THEN n END), ', ' ORDER BY n)
-                       FROM unnest(t.keys) WITH ORDINALITY AS u (k, n)), base);
+    stored := format('SELECT %s, 0::bigint AS stored FROM %s AS b WHERE false',
+                     (SELECT string_agg(format('b.%I AS %I', k, s), ', ' ORDER BY n) FROM unnest(t.keys, t.side_keys) WITH ORDINALITY AS u (k, s, n)), base);
   ELSIF @extschema@.bson_exists(options, 'on_field') THEN
     SELECT format('s.%I', p.doc) INTO side_doc FROM @extschema@._pattern_table(side, NULL) p;
     side_link := format('(%s OPERATOR(@extschema@.->) %L::text)', side_doc, @extschema@.bson_get_text(options, 'on_field'));
@@ -269,8 +257,7 @@ BEGIN
     matches := format('s.key OPERATOR(@extschema@.=) %s', key_value);
     stored := format('SELECT %1$s AS key, count(*) AS stored FROM %2$s AS s WHERE %1$s IS NOT NULL GROUP BY 1', side_link, side);
   ELSE
-    side_key_row := format('ROW(%s)', side_key_list);
-    side_key_value := format(CASE WHEN several THEN '@extschema@.bson_array(%s)' ELSE '@extschema@.to_bson(%s)' END, side_key_list);
+    side_key_row := t.side_key_row; side_key_value := t.side_key_value;
     stored := format('SELECT %1$s, sum(s.n)::bigint AS stored FROM %2$s AS s GROUP BY %1$s', side_key_list, side);
   END IF;
 END

@@ -170,30 +170,12 @@ COMMENT ON FUNCTION _payload_create_triggers(regclass, bson) IS 'triggers of a p
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _payload_parts(rel regclass, name text, OUT base text, OUT options bson, OUT doc text, OUT doc_name text, OUT key_row text, OUT key_list text, OUT key_value text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  t record;
-BEGIN
-  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'payload' AND d.name = _payload_parts.name;
-  IF options IS NULL THEN
-    RAISE EXCEPTION 'table % has no payload pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
-  END IF;
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
-  base := t.base; doc := format('b.%I', t.doc); doc_name := t.doc;
-  SELECT string_agg(format('b.%I', k), ', ' ORDER BY n) INTO key_list FROM unnest(t.keys) WITH ORDINALITY AS u (k, n);
-  key_row := format('ROW(%s)', key_list);
-  key_value := format(CASE WHEN cardinality(t.keys) > 1 THEN '@extschema@.bson_array(%s)' ELSE '@extschema@.to_bson(%s)' END, key_list);
-END
-$$;
-COMMENT ON FUNCTION _payload_parts(regclass, text) IS 'options of a declaration and pieces of SQL text about its table, whose row is b';
-
 CREATE FUNCTION _payload_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._payload_parts(rel, name) q;
+  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'payload', name) q;
   RETURN QUERY EXECUTE format('SELECT %s, f.what, f.expected, f.found FROM %s AS b CROSS JOIN LATERAL @extschema@._payload_faults(%s, $1, $2, %s) f',
                               p.key_value, p.base, p.doc, p.key_row) USING rel, name;
 END
@@ -205,7 +187,7 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._payload_parts(rel, name) q;
+  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'payload', name) q;
   RETURN format('SELECT %s AS key FROM %s AS b WHERE @extschema@._payload_is_pending(%s, %L::regclass, %L) ORDER BY %s', p.key_row, p.base, p.doc, p.base, name, p.key_list);
 END
 $$;
@@ -218,7 +200,7 @@ DECLARE
   r record;
   done bigint := 0;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._payload_parts(rel, name) q;
+  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'payload', name) q;
   PERFORM @extschema@._pattern_create_whole(rel, p.doc_name);
   FOR r IN EXECUTE format('SELECT %1$s AS key FROM %2$s AS b WHERE EXISTS (SELECT FROM @extschema@._payload_faults(%3$s, $1, $2, %1$s)) ORDER BY %4$s', p.key_row, p.base, p.doc, p.key_list)
            USING rel, name LOOP
@@ -240,7 +222,7 @@ DECLARE
   options @extschema@.bson;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
-  SELECT q.* INTO p FROM @extschema@._payload_parts(rel, name) q;
+  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'payload', name) q;
   options := p.options;
   FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
     IF c.key <> 'extracts' THEN
@@ -272,7 +254,7 @@ DECLARE
   done bigint := 0;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  SELECT q.* INTO p FROM @extschema@._payload_parts(rel, name) q;
+  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'payload', name) q;
   field := @extschema@.bson_get_text(p.options, 'field');
   extracted := array(SELECT k FROM @extschema@._payload_kept_paths(p.options) k WHERE k <> field)::text;
   PERFORM @extschema@._pattern_drop_triggers(rel, 'payload', name);

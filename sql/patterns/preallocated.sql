@@ -174,45 +174,12 @@ COMMENT ON FUNCTION _preallocated_create_claims(regclass, text, text, text) IS '
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
--- Names and options of a declaration, as the verbs below use them in generated SQL: there "b" is a row of the table, "s" a claim.
-CREATE FUNCTION _preallocated_parts(rel regclass, name text,
-                                    OUT base text, OUT options bson, OUT doc text, OUT field text, OUT clock boolean, OUT claims boolean, OUT side regclass,
-                                    OUT key_value text, OUT key_row text, OUT side_key_value text, OUT matches text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  t record;
-  several boolean;
-  key_list text;
-  side_key_list text;
-BEGIN
-  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'preallocated' AND d.name = _preallocated_parts.name;
-  IF options IS NULL THEN
-    RAISE EXCEPTION 'table % has no preallocated pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
-  END IF;
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
-  several := cardinality(t.keys) > 1;
-  base := t.base; doc := format('b.%I', t.doc); field := @extschema@.bson_get_text(options, 'field');
-  clock := @extschema@.bson_get_text(options, 'shape.kind') = 'clock';
-  claims := @extschema@.bson_exists(options, 'pair');
-  SELECT string_agg(format('b.%I', k), ', ' ORDER BY n), string_agg(CASE WHEN several THEN format('s.key%s', n) ELSE 's.key' END, ', ' ORDER BY n),
-         string_agg(format('b.%I %s s.key%s', k, o, CASE WHEN several THEN n END), ' AND ' ORDER BY n)
-    INTO key_list, side_key_list, matches FROM unnest(t.keys, t.key_ops) WITH ORDINALITY AS u (k, o, n);
-  key_row := format('ROW(%s)', key_list);
-  key_value := format(CASE WHEN several THEN '@extschema@.bson_array(%s)' ELSE '@extschema@.to_bson(%s)' END, key_list);
-  side_key_value := format(CASE WHEN several THEN '@extschema@.bson_array(%s)' ELSE '@extschema@.to_bson(%s)' END, side_key_list);
-  IF claims THEN
-    side := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
-  END IF;
-END
-$$;
-COMMENT ON FUNCTION _preallocated_parts(regclass, text) IS 'names and options of a preallocated declaration, and pieces of SQL text about them';
-
 CREATE FUNCTION _preallocated_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._preallocated_parts(rel, name) q;
+  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'preallocated', name) q;
   BEGIN
     PERFORM @extschema@._preallocated_valid(rel, p.options);
   EXCEPTION WHEN invalid_parameter_value THEN
@@ -223,7 +190,7 @@ BEGIN
     SELECT x.key, 'slots'::text, 'as declared'::text, x.wrong
     FROM (SELECT %1$s AS key, @extschema@._preallocated_wrong($1, %2$s) AS wrong FROM %3$s AS b) AS x WHERE x.wrong IS NOT NULL
     $q$, p.key_value, p.doc, p.base) USING p.options;
-  IF NOT p.claims THEN
+  IF NOT @extschema@.bson_exists(p.options, 'pair') THEN
     RETURN;
   END IF;
   IF p.side IS NULL THEN
@@ -248,7 +215,7 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._preallocated_parts(rel, name) q;
+  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'preallocated', name) q;
   RETURN format('SELECT %s AS key FROM %s AS b WHERE @extschema@._preallocated_wrong(%L, %s) IS NOT NULL', p.key_row, p.base, p.options::text, p.doc);
 END
 $$;
@@ -261,14 +228,13 @@ DECLARE
   r record;
   done bigint := 0;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._preallocated_parts(rel, name) q;
-  IF NOT p.clock THEN
-    PERFORM @extschema@._pattern_create_whole(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')));
+  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'preallocated', name) q;
+  IF @extschema@.bson_get_text(p.options, 'shape.kind') <> 'clock' THEN
+    PERFORM @extschema@._pattern_create_whole(rel, p.doc_name);
   END IF;
-  IF p.claims THEN
+  IF @extschema@.bson_exists(p.options, 'pair') THEN
     IF p.side IS NULL THEN
-      PERFORM @extschema@._preallocated_create_claims(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')), name,
-                                                      @extschema@.bson_get_text(p.options, 'pair'));
+      PERFORM @extschema@._preallocated_create_claims(rel, p.doc_name, name, @extschema@.bson_get_text(p.options, 'pair'));
     ELSE
       PERFORM @extschema@._preallocated_drop_orphans(rel, name);
     END IF;
@@ -292,7 +258,7 @@ DECLARE
   c record;
   o @extschema@.bson;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._preallocated_parts(rel, name) q;
+  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'preallocated', name) q;
   o := p.options;
   FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
     IF c.key = 'available_field' AND @extschema@.bson_typeof(c.value) IN ('string', 'null') THEN
@@ -331,8 +297,8 @@ DECLARE
   keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  SELECT q.* INTO p FROM @extschema@._preallocated_parts(rel, name) q;
-  IF NOT p.clock AND NOT keep_data THEN
+  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'preallocated', name) q;
+  IF @extschema@.bson_get_text(p.options, 'shape.kind') <> 'clock' AND NOT keep_data THEN
     done := @extschema@._preallocated_put_back(rel, name);
   END IF;
   PERFORM @extschema@._pattern_drop_triggers(rel, 'preallocated', name);

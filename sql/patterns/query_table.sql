@@ -186,14 +186,9 @@ DECLARE
   all_columns text[];
   npartition int;
 BEGIN
-  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'query_table' AND d.name = _query_table_parts.name;
-  IF options IS NULL THEN
-    RAISE EXCEPTION 'table % has no query table named "%"', rel, name USING ERRCODE = 'undefined_object';
-  END IF;
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
-  base := t.base; doc := t.doc; keys := t.keys;
+  SELECT q.* INTO t FROM @extschema@._pattern_parts(rel, 'query_table', name) q;
+  base := t.base; options := t.options; doc := t.doc_name; keys := t.keys; result := t.side;
   key_row := (SELECT format('ROW(%s)', string_agg(format('s.%I', k), ', ' ORDER BY n)) FROM unnest(keys) WITH ORDINALITY AS u (k, n));
-  result := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
   per_partition := (options OPERATOR(@extschema@.->) 'limit_per_partition'::text)::int;
   IF result IS NULL THEN
     RETURN;

@@ -69,18 +69,12 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
 BEGIN
-  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'schema_versioning' AND d.name = _schema_versioning_parts.name;
-  IF options IS NULL THEN
-    RAISE EXCEPTION 'table % has no schema versioning pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
-  END IF;
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
-  base := t.base; schema_name := t.schema_name; table_name := t.table_name; owner := t.owner; doc := t.doc;
+  SELECT q.* INTO t FROM @extschema@._pattern_parts(rel, 'schema_versioning', name) q;
+  base := t.base; schema_name := t.schema_name; table_name := t.table_name; owner := t.owner; options := t.options; doc := t.doc_name;
   field := @extschema@.bson_get_text(options, 'field');
   current := @extschema@.bson_get_text(options, 'current')::int;
   versions := @extschema@._schema_versioning_versions(options);
-  SELECT string_agg(format('b.%I', k), ', ' ORDER BY n) INTO key_list FROM unnest(t.keys) WITH ORDINALITY AS u (k, n);
-  key_row := format('ROW(%s)', key_list);
-  key_value := format(CASE WHEN cardinality(t.keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, key_list);
+  key_list := t.key_list; key_row := t.key_row; key_value := t.key_value;
 END
 $$;
 COMMENT ON FUNCTION _schema_versioning_parts(regclass, text) IS 'names and options of a schema versioning declaration, and pieces of SQL text about them';

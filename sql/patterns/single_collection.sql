@@ -350,15 +350,10 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
 BEGIN
-  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'single_collection' AND d.name = _single_collection_parts.name;
-  IF options IS NULL THEN
-    RAISE EXCEPTION 'table % has no single collection pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
-  END IF;
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  SELECT q.* INTO t FROM @extschema@._pattern_parts(rel, 'single_collection', name) q;
+  options := t.options;
   SELECT q.base, q.doc, q.identity, q.shown, q.paths INTO base, doc, identity, shown, paths FROM @extschema@._single_collection_index_parts(rel, options) q;
-  SELECT string_agg(format('b.%I', k), ', ' ORDER BY n) INTO key_list FROM unnest(t.keys) WITH ORDINALITY AS u (k, n);
-  key_row := format('ROW(%s)', key_list);
-  key_value := format(CASE WHEN cardinality(t.keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, key_list);
+  key_list := t.key_list; key_row := t.key_row; key_value := t.key_value;
   read := format('@extschema@._single_collection_read(b.%I, %L::regclass, %L)', doc, base, name);
 END
 $$;

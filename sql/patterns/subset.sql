@@ -198,22 +198,15 @@ DECLARE
   t record;
   s record;
 BEGIN
-  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'subset' AND d.name = _subset_parts.name;
-  IF options IS NULL THEN
-    RAISE EXCEPTION 'table % has no subset pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
-  END IF;
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
-  base := t.base; doc := format('b.%I', t.doc);
-  SELECT string_agg(format('b.%I', k), ', ' ORDER BY n) INTO key_list FROM unnest(t.keys) WITH ORDINALITY AS u (k, n);
-  key_row := format('ROW(%s)', key_list);
-  key_value := format(CASE WHEN cardinality(t.keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, key_list);
+  SELECT q.* INTO t FROM @extschema@._pattern_parts(rel, 'subset', name) q;
+  base := t.base; options := t.options; doc := t.doc; source := t.side;
+  key_list := t.key_list; key_row := t.key_row; key_value := t.key_value;
   field := @extschema@.bson_get_text(options, 'field');
   count_field := @extschema@.bson_get_text(options, 'count_field');
   keep := (options OPERATOR(@extschema@.->) 'keep'::text)::int;
   pair := @extschema@.bson_get_text(options, 'pair');
   deferred := coalesce(@extschema@.bson_get_text(options, 'count_mode') = 'deferred', false);
   queue := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
-  source := @extschema@._pattern_side(pair, rel);
   IF source IS NULL THEN
     RAISE EXCEPTION 'the source of the subset pattern "%" on table % is missing', name, base
       USING ERRCODE = 'undefined_table', HINT = 'Restore it, or disable the pattern.';

@@ -58,9 +58,15 @@ END
 $$;
 COMMENT ON FUNCTION _subset_fields_paths(regclass, text[], text) IS 'errors 22004 and 22023 unless the paths can be cold fields of the table';
 
+CREATE FUNCTION _subset_fields_cold(options bson) RETURNS text[]
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT array_agg(e::pg_catalog.text) FROM @extschema@.bson_elements($1 OPERATOR(@extschema@.->) 'cold'::text) e
+$$;
+COMMENT ON FUNCTION _subset_fields_cold(bson) IS 'paths of the cold fields of a declaration';
+
 CREATE FUNCTION _subset_fields_kept_paths(options bson) RETURNS SETOF text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT e::pg_catalog.text FROM @extschema@.bson_elements($1 OPERATOR(@extschema@.->) 'cold'::text) e
+  SELECT unnest(@extschema@._subset_fields_cold($1))
 $$;
 COMMENT ON FUNCTION _subset_fields_kept_paths(bson) IS 'paths of the cold fields of a declaration';
 
@@ -95,46 +101,14 @@ COMMENT ON FUNCTION _subset_fields_create_triggers(regclass, bson) IS 'triggers 
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
--- Names and options of a declaration, as the verbs below use them in generated SQL: there "b" is a row of the table, "s" one of
--- the side table.
-CREATE FUNCTION _subset_fields_parts(rel regclass, name text,
-                                     OUT base text, OUT schema_name text, OUT table_name text, OUT options bson, OUT cold text[], OUT doc text,
-                                     OUT key_row text, OUT key_list text, OUT key_value text, OUT side regclass,
-                                     OUT side_key_row text, OUT side_key_value text, OUT matches text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  t record;
-  several boolean;
-  side_key_list text;
-BEGIN
-  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'subset_fields' AND d.name = _subset_fields_parts.name;
-  IF options IS NULL THEN
-    RAISE EXCEPTION 'table % has no cold fields named "%"', rel, name USING ERRCODE = 'undefined_object';
-  END IF;
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
-  several := cardinality(t.keys) > 1;
-  base := t.base; schema_name := t.schema_name; table_name := t.table_name; doc := format('b.%I', t.doc);
-  SELECT array_agg(e::pg_catalog.text) INTO cold FROM @extschema@.bson_elements(options OPERATOR(@extschema@.->) 'cold'::text) e;
-  SELECT string_agg(format('b.%I', k), ', ' ORDER BY n), string_agg(CASE WHEN several THEN format('s.key%s', n) ELSE 's.key' END, ', ' ORDER BY n),
-         string_agg(format('b.%I %s s.key%s', k, o, CASE WHEN several THEN n END), ' AND ' ORDER BY n)
-    INTO key_list, side_key_list, matches FROM unnest(t.keys, t.key_ops) WITH ORDINALITY AS u (k, o, n);
-  key_row := format('ROW(%s)', key_list);
-  key_value := format(CASE WHEN several THEN '@extschema@.bson_array(%s)' ELSE '@extschema@.to_bson(%s)' END, key_list);
-  side := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
-  side_key_row := format('ROW(%s)', side_key_list);
-  side_key_value := format(CASE WHEN several THEN '@extschema@.bson_array(%s)' ELSE '@extschema@.to_bson(%s)' END, side_key_list);
-END
-$$;
-COMMENT ON FUNCTION _subset_fields_parts(regclass, text) IS 'names and options of a declaration of cold fields, and pieces of SQL text about them';
-
 CREATE FUNCTION _subset_fields_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._subset_fields_parts(rel, name) q;
+  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'subset_fields', name) q;
   RETURN QUERY EXECUTE format('SELECT %s, format(''cold field "%%s" in the document'', c), ''absent'', ''present'' FROM %s AS b CROSS JOIN unnest($1) AS c WHERE @extschema@.bson_exists(%s, c)',
-                              p.key_value, p.base, p.doc) USING p.cold;
+                              p.key_value, p.base, p.doc) USING @extschema@._subset_fields_cold(p.options);
   IF p.side IS NULL THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'side table'::text, 'present'::text, 'missing'::text;
     RETURN;
@@ -142,7 +116,7 @@ BEGIN
   RETURN QUERY EXECUTE format('SELECT %s, ''document of cold fields'', ''present'', ''missing'' FROM %s AS s WHERE NOT EXISTS (SELECT FROM %s AS b WHERE %s AND %s IS NOT NULL)',
                               p.side_key_value, p.side, p.base, p.matches, p.doc);
   RETURN QUERY EXECUTE format('SELECT %s, ''field of the side table'', ''a cold field'', coalesce(''"'' || e.key || ''"'', ''none'') FROM %s AS s LEFT JOIN LATERAL @extschema@.bson_each(s.cold) e ON true WHERE e.key IS NULL OR NOT e.key = ANY ($1)',
-                              p.side_key_value, p.side) USING p.cold;
+                              p.side_key_value, p.side) USING @extschema@._subset_fields_cold(p.options);
 END
 $$;
 COMMENT ON FUNCTION _subset_fields_check(regclass, text) IS 'violated invariants of cold fields';
@@ -152,9 +126,9 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._subset_fields_parts(rel, name) q;
+  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'subset_fields', name) q;
   RETURN format('SELECT %s AS key FROM %s AS b WHERE %s ORDER BY %s', p.key_row, p.base,
-                (SELECT string_agg(format('@extschema@.bson_exists(%s, %L)', p.doc, c), ' OR ') FROM unnest(p.cold) c), p.key_list);
+                (SELECT string_agg(format('@extschema@.bson_exists(%s, %L)', p.doc, c), ' OR ') FROM unnest(@extschema@._subset_fields_cold(p.options)) c), p.key_list);
 END
 $$;
 COMMENT ON FUNCTION _subset_fields_pending(regclass, text) IS 'SQL text: keys of rows whose cold fields are not aside';
@@ -171,16 +145,16 @@ DECLARE
   r record;
   done bigint := 0;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._subset_fields_parts(rel, name) q;
-  PERFORM @extschema@._pattern_create_whole(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')));
+  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'subset_fields', name) q;
+  PERFORM @extschema@._pattern_create_whole(rel, p.doc_name);
   IF p.side IS NULL THEN
-    PERFORM @extschema@._subset_fields_create_side(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')), name, @extschema@.bson_get_text(p.options, 'pair'));
-    SELECT q.* INTO p FROM @extschema@._subset_fields_parts(rel, name) q;
+    PERFORM @extschema@._subset_fields_create_side(rel, p.doc_name, name, @extschema@.bson_get_text(p.options, 'pair'));
+    SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'subset_fields', name) q;
   END IF;
   -- what has no document, and fields that are not cold (any more)
   FOR r IN EXECUTE format('SELECT %1$s AS key, array(SELECT e.key FROM @extschema@.bson_each(s.cold) e WHERE NOT e.key = ANY ($1)) AS others FROM %2$s AS s '
                           'WHERE NOT EXISTS (SELECT FROM %3$s AS b WHERE %4$s AND %5$s IS NOT NULL) OR NOT EXISTS (SELECT FROM @extschema@.bson_each(s.cold)) '
-                          'OR EXISTS (SELECT FROM @extschema@.bson_each(s.cold) e WHERE NOT e.key = ANY ($1))', p.side_key_row, p.side, p.base, p.matches, p.doc) USING p.cold LOOP
+                          'OR EXISTS (SELECT FROM @extschema@.bson_each(s.cold) e WHERE NOT e.key = ANY ($1))', p.side_key_row, p.side, p.base, p.matches, p.doc) USING @extschema@._subset_fields_cold(p.options) LOOP
     PERFORM @extschema@._subset_fields_rejoin(rel, name, r.key, r.others);
     done := done + 1;
   END LOOP;
@@ -204,7 +178,7 @@ DECLARE
   too_large text[];
   limit_size bigint := (SELECT s.setting::bigint FROM pg_settings s WHERE s.name = 'docpatterns.max_document_size');
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._subset_fields_parts(rel, name) q;
+  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'subset_fields', name) q;
   FOR r IN EXECUTE format('SELECT %s AS key, %s AS value FROM %s AS b JOIN %s AS s ON %s ORDER BY %s', p.key_row, p.key_value, p.base, p.side, p.matches, p.key_list) LOOP
     IF @extschema@._subset_fields_rejoin(rel, name, r.key, paths) > limit_size THEN
       too_large := too_large || r.value::text;
@@ -231,8 +205,8 @@ DECLARE
   cold text[];
   others text[];
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._subset_fields_parts(rel, name) q;
-  cold := p.cold;
+  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'subset_fields', name) q;
+  cold := @extschema@._subset_fields_cold(p.options);
   FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
     IF c.key <> 'cold' THEN
       RAISE EXCEPTION 'option "%" of cold fields cannot be changed', c.key
@@ -246,12 +220,12 @@ BEGIN
   PERFORM @extschema@._subset_fields_paths(rel, cold, name);
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
   -- fields that are no longer cold go back before the declaration forgets them
-  others := array(SELECT o FROM unnest(p.cold) o WHERE NOT o = ANY (cold));
+  others := array(SELECT o FROM unnest(@extschema@._subset_fields_cold(p.options)) o WHERE NOT o = ANY (cold));
   IF cardinality(others) > 0 THEN
     PERFORM @extschema@._subset_fields_put_back(rel, name, others);
   END IF;
   PERFORM @extschema@._subset_fields_create_triggers(rel, @extschema@.bson_set(p.options, 'cold', @extschema@.to_bson(cold)));
-  IF NOT cold <@ p.cold THEN
+  IF NOT cold <@ @extschema@._subset_fields_cold(p.options) THEN
     RAISE NOTICE 'CALL pattern_build(%, %) moves the new cold fields of the documents that are there', quote_literal(p.base), quote_literal(name);
   END IF;
 END
@@ -266,7 +240,7 @@ DECLARE
   keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  SELECT q.* INTO p FROM @extschema@._subset_fields_parts(rel, name) q;
+  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'subset_fields', name) q;
   IF NOT keep_data AND p.side IS NOT NULL THEN
     done := @extschema@._subset_fields_put_back(rel, name, NULL);
   END IF;

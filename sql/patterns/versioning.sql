@@ -139,15 +139,11 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
 BEGIN
-  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'versioning' AND d.name = _versioning_parts.name;
-  IF options IS NULL THEN
-    RAISE EXCEPTION 'table % has no versioning pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
-  END IF;
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
-  base := t.base; schema_name := t.schema_name; table_name := t.table_name; owner := t.owner; doc := t.doc;
+  SELECT q.* INTO t FROM @extschema@._pattern_parts(rel, 'versioning', name) q;
+  base := t.base; schema_name := t.schema_name; table_name := t.table_name; owner := t.owner; options := t.options; doc := t.doc_name;
   keys := t.keys; key_ops := t.key_ops; key_types := t.key_types; single := cardinality(t.keys) = 1;
-  side_keys := CASE WHEN single THEN ARRAY['key'] ELSE (SELECT array_agg('key' || n ORDER BY n) FROM generate_series(1, cardinality(t.keys)) n) END;
-  revisions := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
+  side_keys := t.side_keys;
+  revisions := t.side;
   changes := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
   -- what we made is found by what it depends on, whatever it is called now
   SELECT v.oid::regclass INTO gone
