@@ -62,6 +62,39 @@ $$;
 COMMENT ON FUNCTION _pattern_parts(regclass, text, text) IS
   'a declaration: its table, options and second table, and the pieces of SQL text that its verbs are made of; error 42704 when there is none';
 
+-- Options with changes made to them, those that pattern_alter() is given. The types of a value that may be changed are named as
+-- bson_typeof() does, with blanks between them; a change to null, where that is one of them, takes the option away. Two names mean
+-- more: "strings" is an array of strings, and "any" is all but null.
+CREATE FUNCTION _pattern_change_options(options bson, changes bson, pattern text, types bson) RETURNS bson
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  c record;
+  known text[] := ARRAY(SELECT k FROM @extschema@.bson_keys(types) k);
+  allowed text[];
+BEGIN
+  FOR c IN SELECT e.key, e.value, @extschema@.bson_typeof(e.value) AS type FROM @extschema@.bson_each(changes) e LOOP
+    IF c.key <> ALL (known) THEN
+      RAISE EXCEPTION 'option "%" of the % pattern cannot be changed', c.key, replace(pattern, '_', ' ')
+        USING ERRCODE = 'invalid_parameter_value',
+              HINT = CASE cardinality(known) WHEN 0 THEN 'End it with pattern_disable() and declare it again.' WHEN 1 THEN format('The option that can be changed is %s.', known[1])
+                       ELSE format('Options that can be changed are %s and %s.', array_to_string(known[:cardinality(known) - 1], ', '), known[cardinality(known)]) END;
+    END IF;
+    allowed := string_to_array(@extschema@.bson_get_text(types, c.key), ' ');
+    IF allowed = '{strings}' THEN
+      IF c.type <> 'array' OR EXISTS (SELECT FROM @extschema@.bson_elements(c.value) e WHERE @extschema@.bson_typeof(e) <> 'string') THEN
+        RAISE EXCEPTION '% must be an array of paths', c.key USING ERRCODE = 'invalid_parameter_value';
+      END IF;
+    ELSIF NOT (c.type = ANY (allowed) OR 'any' = ANY (allowed) AND c.type <> 'null') THEN
+      RAISE EXCEPTION 'option "%" cannot be a value of type %', c.key, c.type USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    options := CASE c.type WHEN 'null' THEN @extschema@.bson_unset(options, c.key) ELSE @extschema@.bson_set(options, c.key, c.value) END;
+  END LOOP;
+  RETURN options;
+END
+$$;
+COMMENT ON FUNCTION _pattern_change_options(bson, bson, text, bson) IS
+  'options of a declaration with changes; error 22023 for an option that is not in types, or for a value of another type';
+
 -- Tables that a pattern keeps ---------------------------------------------------------------------------------------------
 
 -- Rows of such a table name a row of the user's table by columns of their own: key, or key1, key2, .. where its key has several.

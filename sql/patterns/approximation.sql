@@ -188,28 +188,16 @@ CREATE FUNCTION _approximation_alter(rel regclass, name text, changes bson) RETU
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  c record;
   o @extschema@.bson;
-  forms int := 0;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'approximation', name) q;
-  o := p.options;
-  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
-    IF c.key NOT IN ('step', 'error', 'threshold', 'slots') THEN
-      RAISE EXCEPTION 'option "%" of an approximation pattern cannot be changed', c.key
-        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are step, error, threshold and slots.';
-    END IF;
-    IF (c.key = 'slots') <> @extschema@.bson_exists(p.options, 'slots') THEN
-      RAISE EXCEPTION 'a counter with slots cannot become one without, nor the other way' USING ERRCODE = 'invalid_parameter_value', HINT = 'End the pattern and declare it again.';
-    END IF;
-    IF NOT (@extschema@.bson_typeof(c.value) = ANY (CASE c.key WHEN 'error' THEN ARRAY['int', 'double'] WHEN 'threshold' THEN ARRAY['string'] ELSE ARRAY['int', 'long'] END)) THEN
-      RAISE EXCEPTION 'option "%" cannot be a value of type %', c.key, @extschema@.bson_typeof(c.value) USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    o := @extschema@.bson_set(@extschema@.bson_unset(o, 'step', 'error', 'threshold', 'slots'), c.key, c.value);
-    forms := forms + 1;
-  END LOOP;
-  IF forms <> 1 THEN
+  o := @extschema@._pattern_change_options(@extschema@.bson_unset(p.options, 'step', 'error', 'threshold', 'slots'), changes, 'approximation',
+         '{step: "int long", error: "int double", threshold: "string", slots: "int long"}');
+  IF (SELECT count(*) FROM @extschema@.bson_keys(changes)) <> 1 THEN
     RAISE EXCEPTION 'exactly one of step, error, threshold and slots must be given' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF @extschema@.bson_exists(o, 'slots') <> @extschema@.bson_exists(p.options, 'slots') THEN
+    RAISE EXCEPTION 'a counter with slots cannot become one without, nor the other way' USING ERRCODE = 'invalid_parameter_value', HINT = 'End the pattern and declare it again.';
   END IF;
   PERFORM @extschema@._approximation_valid(rel, o);
   PERFORM @extschema@._approximation_create_triggers(rel, o);

@@ -374,7 +374,6 @@ CREATE FUNCTION _attribute_alter(rel regclass, name text, changes bson) RETURNS 
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  c record;
   options @extschema@.bson;
   full_options @extschema@.bson;
   anew text;
@@ -382,21 +381,8 @@ BEGIN
   -- the trigger is dropped and made anew where documents are written, which nobody may see
   EXECUTE format('LOCK TABLE %s IN %s MODE', rel, CASE WHEN EXISTS (SELECT FROM @extschema@.bson_keys(changes) k WHERE k <> 'shape') THEN 'ACCESS EXCLUSIVE' ELSE 'SHARE ROW EXCLUSIVE' END);
   SELECT q.* INTO p FROM @extschema@._attribute_parts(rel, name) q;
-  options := p.options;
-  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
-    IF c.key NOT IN ('into_field', 'pattern', 'prefix', 'paths', 'name_field', 'value_field', 'qualifiers', 'qualifier_field', 'rename', 'is_unique', 'shape') THEN
-      RAISE EXCEPTION 'option "%" of the attribute pattern cannot be changed', c.key
-        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are into_field, pattern, prefix, paths, name_field, value_field, qualifiers, qualifier_field, rename, is_unique and shape.';
-    END IF;
-    IF c.key = 'is_unique' AND @extschema@.bson_typeof(c.value) <> 'bool' OR c.key IN ('into_field', 'value_field', 'shape') AND @extschema@.bson_typeof(c.value) <> 'string' THEN
-      RAISE EXCEPTION 'option "%" has a value of type %', c.key, @extschema@.bson_typeof(c.value) USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    IF @extschema@.bson_typeof(c.value) = 'null' THEN
-      options := @extschema@.bson_unset(options, c.key);
-    ELSE
-      options := @extschema@.bson_set(options, c.key, c.value);
-    END IF;
-  END LOOP;
+  options := @extschema@._pattern_change_options(p.options, changes, 'attribute', '{into_field: "string", pattern: "any null", prefix: "any null", paths: "any null", name_field: "any null", value_field: "string", '
+               'qualifiers: "any null", qualifier_field: "any null", rename: "any null", is_unique: "bool", shape: "string"}');
   PERFORM @extschema@._attribute_verify(rel, options);
   full_options := @extschema@._attribute_full_options(rel, name, options);
   IF @extschema@._attribute_fields(options) <> @extschema@._attribute_fields(p.options)

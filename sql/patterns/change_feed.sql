@@ -193,18 +193,11 @@ CREATE FUNCTION _change_feed_alter(rel regclass, name text, changes bson) RETURN
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o @extschema@.bson := @extschema@._change_feed_options(rel, name);
-  c record;
 BEGIN
-  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
-    IF c.key = 'channel' AND @extschema@.bson_typeof(c.value) = 'null' THEN
-      o := @extschema@.bson_unset(o, 'channel');
-    ELSIF c.key = 'channel' AND @extschema@.bson_typeof(c.value) = 'string' AND octet_length(c.value::text) BETWEEN 1 AND 63 THEN
-      o := @extschema@.bson_set(o, 'channel', c.value);
-    ELSE
-      RAISE EXCEPTION 'option "%" of a change feed cannot be changed so', c.key
-        USING ERRCODE = 'invalid_parameter_value', HINT = 'The option that can be changed is channel, to a name or null.';
-    END IF;
-  END LOOP;
+  o := @extschema@._pattern_change_options(o, changes, 'change_feed', '{channel: "string null"}');
+  IF octet_length(@extschema@.bson_get_text(o, 'channel')) NOT BETWEEN 1 AND 63 THEN
+    RAISE EXCEPTION 'channel must be a name of at most 63 bytes' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
   PERFORM @extschema@._change_feed_create_triggers(rel, o);
 END
 $$;

@@ -128,7 +128,6 @@ CREATE FUNCTION _computed_alter(rel regclass, name text, changes bson) RETURNS v
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  c record;
   o @extschema@.bson;
   was text;
   mode text;
@@ -145,20 +144,8 @@ BEGIN
   IF (SELECT r.relkind <> 'f' FROM pg_class r WHERE r.oid = p.source) THEN  -- relations of measurements cannot be locked
     EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', p.source);
   END IF;
-  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
-    IF c.key NOT IN ('mode', 'create_missing', 'fields', 'filter', 'order_by') THEN
-      RAISE EXCEPTION 'option "%" of a computed pattern cannot be changed', c.key
-        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are mode, create_missing, fields, filter and order_by.';
-    END IF;
-    IF c.key IN ('filter', 'order_by') AND @extschema@.bson_typeof(c.value) = 'null' THEN
-      o := @extschema@.bson_unset(o, c.key);
-    ELSIF @extschema@.bson_typeof(c.value) <> (CASE c.key WHEN 'mode' THEN 'string' WHEN 'create_missing' THEN 'bool' ELSE 'object' END) THEN
-      RAISE EXCEPTION 'option "%" cannot be a value of type %', c.key, @extschema@.bson_typeof(c.value) USING ERRCODE = 'invalid_parameter_value';
-    ELSE
-      o := @extschema@.bson_set(o, c.key, c.value);
-    END IF;
-    again := again OR c.key <> 'mode';
-  END LOOP;
+  o := @extschema@._pattern_change_options(o, changes, 'computed', '{mode: "string", create_missing: "bool", fields: "object", filter: "object null", order_by: "object null"}');
+  again := EXISTS (SELECT FROM @extschema@.bson_keys(changes) k WHERE k <> 'mode');
   mode := @extschema@.bson_get_text(o, 'mode');
   IF mode NOT IN ('immediate', 'deferred') THEN
     RAISE EXCEPTION 'mode can be changed to "immediate" and "deferred" only' USING ERRCODE = 'invalid_parameter_value';

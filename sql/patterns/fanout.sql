@@ -203,11 +203,10 @@ COMMENT ON FUNCTION _fanout_pending(regclass, text) IS 'SQL text: keys of posts,
 CREATE FUNCTION _fanout_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  RAISE EXCEPTION 'the options of a fan-out cannot be changed'
-    USING ERRCODE = 'feature_not_supported', HINT = 'Declare another one, and end this one with pattern_disable().';
+  PERFORM @extschema@._pattern_change_options('{}', changes, 'fanout', '{}');
 END
 $$;
-COMMENT ON FUNCTION _fanout_alter(regclass, text, bson) IS 'pattern_alter of a fan-out: error 0A000';
+COMMENT ON FUNCTION _fanout_alter(regclass, text, bson) IS 'pattern_alter of a fan-out: no option can be changed';
 
 CREATE FUNCTION _fanout_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

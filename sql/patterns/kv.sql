@@ -196,12 +196,8 @@ COMMENT ON FUNCTION _kv_repair(regclass, text) IS 'pattern_repair of a key-value
 
 CREATE FUNCTION _kv_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  c record;
 BEGIN
-  FOR c IN SELECT e.key FROM @extschema@.bson_each(changes) e LOOP
-    RAISE EXCEPTION 'option "%" of a key-value space cannot be changed', c.key USING ERRCODE = 'invalid_parameter_value';
-  END LOOP;
+  PERFORM @extschema@._pattern_change_options('{}', changes, 'kv', '{}');
 END
 $$;
 COMMENT ON FUNCTION _kv_alter(regclass, text, bson) IS 'pattern_alter of a key-value space, which has no options';

@@ -124,13 +124,8 @@ COMMENT ON FUNCTION _kv_leaderboard_repair(regclass, text) IS 'pattern_repair of
 
 CREATE FUNCTION _kv_leaderboard_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  c record;
 BEGIN
-  FOR c IN SELECT e.key FROM @extschema@.bson_each(changes) e LOOP
-    RAISE EXCEPTION 'option "%" of a board cannot be changed', c.key
-      USING ERRCODE = 'invalid_parameter_value', HINT = 'pattern_disable(rel, name) ends the board; kv_leaderboard declares another one.';
-  END LOOP;
+  PERFORM @extschema@._pattern_change_options('{}', changes, 'kv_leaderboard', '{}');
 END
 $$;
 COMMENT ON FUNCTION _kv_leaderboard_alter(regclass, text, bson) IS 'pattern_alter of a board that is kept from a table, none of whose options can be changed';

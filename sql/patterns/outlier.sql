@@ -427,7 +427,6 @@ CREATE FUNCTION _outlier_alter(rel regclass, name text, changes bson) RETURNS vo
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  c record;
   o @extschema@.bson;
   r record;
   keep_follows boolean;
@@ -435,16 +434,7 @@ BEGIN
   SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
   o := p.options;
   keep_follows := @extschema@.bson_get_text(o, 'keep') = @extschema@.bson_get_text(o, 'threshold') AND NOT @extschema@.bson_exists(changes, 'keep');
-  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
-    IF c.key NOT IN ('threshold', 'keep', 'chunk', 'is_set', 'mode', 'index_elements') THEN
-      RAISE EXCEPTION 'option "%" of an outlier pattern cannot be changed', c.key
-        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are threshold, keep, chunk, is_set, mode and index_elements.';
-    END IF;
-    IF @extschema@.bson_typeof(c.value) <> (CASE WHEN c.key IN ('threshold', 'keep', 'chunk') THEN 'int' WHEN c.key = 'mode' THEN 'string' ELSE 'bool' END) THEN
-      RAISE EXCEPTION 'option "%" cannot be a value of type %', c.key, @extschema@.bson_typeof(c.value) USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    o := @extschema@.bson_set(o, c.key, c.value);
-  END LOOP;
+  o := @extschema@._pattern_change_options(o, changes, 'outlier', '{threshold: "int", keep: "int", chunk: "int", is_set: "bool", mode: "string", index_elements: "bool"}');
   IF keep_follows THEN
     o := @extschema@.bson_set(o, 'keep', o OPERATOR(@extschema@.->) 'threshold'::text);
   END IF;

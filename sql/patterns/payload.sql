@@ -217,23 +217,15 @@ CREATE FUNCTION _payload_alter(rel regclass, name text, changes bson) RETURNS vo
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  c record;
   gone text[];
   options @extschema@.bson;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
   SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'payload', name) q;
-  options := p.options;
-  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
-    IF c.key <> 'extracts' THEN
-      RAISE EXCEPTION 'option "%" of the payload pattern cannot be changed', c.key
-        USING ERRCODE = 'invalid_parameter_value', HINT = 'The option that can be changed is extracts.';
-    END IF;
-    IF @extschema@.bson_typeof(c.value) <> 'object' THEN
-      RAISE EXCEPTION 'extracts must be a document' USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    options := @extschema@.bson_set(options, 'extracts', @extschema@._payload_functions(c.value::@extschema@.bson));
-  END LOOP;
+  options := @extschema@._pattern_change_options(p.options, changes, 'payload', '{extracts: "object"}');
+  IF @extschema@.bson_exists(changes, 'extracts') THEN
+    options := @extschema@.bson_set(options, 'extracts', @extschema@._payload_functions((options OPERATOR(@extschema@.->) 'extracts'::text)::@extschema@.bson));
+  END IF;
   PERFORM @extschema@._payload_check_options(rel, options);
   gone := array(SELECT k FROM @extschema@._payload_kept_paths(p.options) k EXCEPT SELECT k FROM @extschema@._payload_kept_paths(options) k);
   PERFORM @extschema@._payload_create_triggers(rel, options);

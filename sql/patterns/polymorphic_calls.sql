@@ -88,23 +88,11 @@ CREATE FUNCTION _polymorphic_alter(rel regclass, name text, changes bson) RETURN
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
-  c record;
   v record;
   o @extschema@.bson;
 BEGIN
   SELECT q.* INTO m FROM @extschema@._polymorphic_main(rel, name) q;
-  o := m.options;
-  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
-    IF c.key NOT IN ('unknown', 'common') THEN
-      RAISE EXCEPTION 'option "%" of a polymorphic pattern cannot be changed', c.key
-        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are unknown and common.';
-    END IF;
-    IF c.key = 'common' AND @extschema@.bson_typeof(c.value) = 'null' THEN
-      o := @extschema@.bson_unset(o, 'common');
-    ELSE
-      o := @extschema@.bson_set(o, c.key, c.value);
-    END IF;
-  END LOOP;
+  o := @extschema@._pattern_change_options(m.options, changes, 'polymorphic', '{unknown: "any", common: "any null"}');
   PERFORM @extschema@._polymorphic_verify(o);
   PERFORM @extschema@._polymorphic_create_trigger(rel, o);
   PERFORM @extschema@._polymorphic_create_view(rel, name, NULL, NULL);
@@ -271,30 +259,10 @@ CREATE FUNCTION _polymorphic_variant_alter(rel regclass, name text, changes bson
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  c record;
   o @extschema@.bson;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._polymorphic_of(rel, name) q;
-  o := p.options;
-  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
-    IF c.key NOT IN ('schema', 'closed', 'indexes', 'unique_keys') THEN
-      RAISE EXCEPTION 'option "%" of a variant cannot be changed', c.key
-        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are schema, closed, indexes and unique_keys.';
-    END IF;
-    IF c.key = 'closed' AND @extschema@.bson_typeof(c.value) <> 'bool' THEN
-      RAISE EXCEPTION 'closed must be true or false' USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    IF c.key IN ('indexes', 'unique_keys') THEN
-      IF @extschema@.bson_typeof(c.value) <> 'array' OR EXISTS (SELECT FROM @extschema@.bson_elements(c.value) e WHERE @extschema@.bson_typeof(e) <> 'string') THEN
-        RAISE EXCEPTION '% must be an array of paths', c.key USING ERRCODE = 'invalid_parameter_value';
-      END IF;
-    END IF;
-    IF c.key = 'schema' AND @extschema@.bson_typeof(c.value) = 'null' THEN
-      o := @extschema@.bson_unset(o, 'schema');
-    ELSE
-      o := @extschema@.bson_set(o, c.key, c.value);
-    END IF;
-  END LOOP;
+  o := @extschema@._pattern_change_options(p.options, changes, 'polymorphic_variant', '{schema: "any null", closed: "bool", indexes: "strings", unique_keys: "strings"}');
   PERFORM @extschema@._polymorphic_verify(o);
   PERFORM @extschema@._polymorphic_create_variant_trigger(rel, o);
   PERFORM @extschema@._polymorphic_renew(rel, p.of, name);

@@ -263,25 +263,10 @@ CREATE FUNCTION _polymorphic_merge_alter(rel regclass, name text, changes bson) 
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  c record;
   o @extschema@.bson;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._polymorphic_merge_parts(rel, name) q;
-  o := p.options;
-  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
-    IF c.key NOT IN ('is_array', 'fields') THEN
-      RAISE EXCEPTION 'option "%" of a merged source cannot be changed', c.key
-        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are is_array and fields.';
-    END IF;
-    IF @extschema@.bson_typeof(c.value) <> (CASE c.key WHEN 'is_array' THEN 'bool' ELSE 'object' END) AND NOT (c.key = 'fields' AND @extschema@.bson_typeof(c.value) = 'null') THEN
-      RAISE EXCEPTION 'option "%" cannot be a value of type %', c.key, @extschema@.bson_typeof(c.value) USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    IF @extschema@.bson_typeof(c.value) = 'null' THEN
-      o := @extschema@.bson_unset(o, c.key);
-    ELSE
-      o := @extschema@.bson_set(o, c.key, c.value);
-    END IF;
-  END LOOP;
+  o := @extschema@._pattern_change_options(p.options, changes, 'polymorphic_merge', '{is_array: "bool", fields: "object null"}');
   PERFORM @extschema@._polymorphic_merge_create_triggers(rel, o);
   PERFORM @extschema@._polymorphic_merge_verify(rel, name);
   PERFORM @extschema@._polymorphic_merge_anew(rel, name, false);

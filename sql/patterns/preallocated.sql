@@ -255,29 +255,16 @@ CREATE FUNCTION _preallocated_alter(rel regclass, name text, changes bson) RETUR
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  c record;
   o @extschema@.bson;
+  shape @extschema@.bson;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'preallocated', name) q;
-  o := p.options;
-  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
-    IF c.key = 'available_field' AND @extschema@.bson_typeof(c.value) IN ('string', 'null') THEN
-      o := CASE WHEN @extschema@.bson_typeof(c.value) = 'null' THEN @extschema@.bson_unset(o, 'available_field') ELSE @extschema@.bson_set(o, 'available_field', c.value) END;
-    ELSIF c.key = 'shape' AND @extschema@.bson_typeof(c.value) = 'object' THEN
-      IF (SELECT @extschema@.bson_get_text(n, 'kind') <> @extschema@.bson_get_text(o, 'shape.kind')
-              OR @extschema@.bson_get_text(n, 'fill') IS DISTINCT FROM @extschema@.bson_get_text(o, 'shape.fill')
-              OR @extschema@.bson_get_text(n, 'units') IS DISTINCT FROM @extschema@.bson_get_text(o, 'shape.units')
-              OR @extschema@.bson_get_text(n, 'month_field') IS DISTINCT FROM @extschema@.bson_get_text(o, 'shape.month_field')
-              OR @extschema@.bson_get_text(n, 'year_field') IS DISTINCT FROM @extschema@.bson_get_text(o, 'shape.year_field')
-          FROM @extschema@._preallocated_shape(c.value::@extschema@.bson) n) THEN
-        RAISE EXCEPTION 'the shape can become a larger or smaller one of its kind only' USING ERRCODE = 'invalid_parameter_value';
-      END IF;
-      o := @extschema@.bson_set(o, 'shape', c.value);
-    ELSE
-      RAISE EXCEPTION 'option "%" of a preallocated pattern cannot be changed', c.key
-        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are shape and available_field.';
-    END IF;
-  END LOOP;
+  o := @extschema@._pattern_change_options(p.options, changes, 'preallocated', '{shape: "object", available_field: "string null"}');
+  shape := @extschema@._preallocated_shape((o OPERATOR(@extschema@.->) 'shape'::text)::@extschema@.bson);
+  IF EXISTS (SELECT FROM unnest('{kind,fill,units,month_field,year_field}'::text[]) part
+             WHERE @extschema@.bson_get_text(shape, part) IS DISTINCT FROM @extschema@.bson_get_text(p.options, 'shape.' || part)) THEN
+    RAISE EXCEPTION 'the shape can become a larger or smaller one of its kind only' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
   PERFORM @extschema@._preallocated_valid(rel, o);
   PERFORM @extschema@._preallocated_paths(rel, o);
   PERFORM @extschema@._preallocated_create_triggers(rel, o);

@@ -287,27 +287,17 @@ CREATE FUNCTION _query_table_alter(rel regclass, name text, changes bson) RETURN
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  c record;
   o @extschema@.bson;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
   SELECT q.* INTO p FROM @extschema@._query_table_parts(rel, name) q;
-  o := p.options;
-  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
-    IF c.key <> 'limit_per_partition' THEN
-      RAISE EXCEPTION 'option "%" of a query table cannot be changed', c.key
-        USING ERRCODE = 'invalid_parameter_value', HINT = 'limit_per_partition can; for others make another query table, and end this one with pattern_disable().';
-    END IF;
-    IF @extschema@.bson_typeof(c.value) = 'null' THEN
-      o := @extschema@.bson_unset(o, 'limit_per_partition');
-    ELSIF @extschema@.bson_typeof(c.value) <> 'int' OR c.value::int < 1 THEN
-      RAISE EXCEPTION 'limit_per_partition must be positive, or null' USING ERRCODE = 'invalid_parameter_value';
-    ELSIF @extschema@.bson_get_text(o, 'is_unique') = 'true' THEN
-      RAISE EXCEPTION 'a query table with limit_per_partition cannot be unique' USING ERRCODE = 'invalid_parameter_value', DETAIL = 'It shows the first rows only, and would compare no others.';
-    ELSE
-      o := @extschema@.bson_set(o, 'limit_per_partition', c.value::int);
-    END IF;
-  END LOOP;
+  o := @extschema@._pattern_change_options(p.options, changes, 'query_table', '{limit_per_partition: "int null"}');
+  IF (o OPERATOR(@extschema@.->) 'limit_per_partition'::text)::int < 1 THEN
+    RAISE EXCEPTION 'limit_per_partition must be positive, or null' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF @extschema@.bson_exists(o, 'limit_per_partition') AND @extschema@.bson_get_text(o, 'is_unique') = 'true' THEN
+    RAISE EXCEPTION 'a query table with limit_per_partition cannot be unique' USING ERRCODE = 'invalid_parameter_value', DETAIL = 'It shows the first rows only, and would compare no others.';
+  END IF;
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.query_table_trigger(%L)',
                  (SELECT g.tgname FROM @extschema@._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid WHERE d.pattern = 'query_table' AND d.name = _query_table_alter.name),
                  rel, o::text);

@@ -404,28 +404,13 @@ CREATE FUNCTION _reference_alter(rel regclass, name text, changes bson) RETURNS 
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  c record;
   o @extschema@.bson;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._reference_parts(rel, name) q;
   IF p.source IS NULL THEN
     RAISE EXCEPTION 'the source of the reference pattern "%" on table % is missing', name, p.base USING ERRCODE = 'undefined_table';
   END IF;
-  o := p.options;
-  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
-    IF c.key NOT IN ('live', 'frozen', 'on_delete', 'missing', 'refresh', 'max_staleness') THEN
-      RAISE EXCEPTION 'option "%" of a reference pattern cannot be changed', c.key
-        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are live, frozen, on_delete, missing, refresh and max_staleness.';
-    END IF;
-    IF c.key = 'max_staleness' AND @extschema@.bson_typeof(c.value) = 'null' THEN
-      o := @extschema@.bson_unset(o, c.key);
-      CONTINUE;
-    END IF;
-    IF @extschema@.bson_typeof(c.value) <> (CASE WHEN c.key IN ('live', 'frozen') THEN 'array' ELSE 'string' END) THEN
-      RAISE EXCEPTION 'option "%" cannot be a value of type %', c.key, @extschema@.bson_typeof(c.value) USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    o := @extschema@.bson_set(o, c.key, c.value);
-  END LOOP;
+  o := @extschema@._pattern_change_options(p.options, changes, 'reference', '{live: "array", frozen: "array", on_delete: "string", missing: "string", refresh: "string", max_staleness: "string null"}');
   IF @extschema@.bson_get_text(o, 'refresh') = 'immediate' THEN
     o := @extschema@.bson_unset(o, 'max_staleness');
   END IF;

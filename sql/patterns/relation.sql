@@ -304,21 +304,13 @@ CREATE FUNCTION _relation_alter(rel regclass, name text, changes bson) RETURNS v
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  c record;
   o @extschema@.bson;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._relation_parts(rel, name) q WHERE q.side = 0;
   IF p.other IS NULL THEN
     RAISE EXCEPTION 'the other side of the relation pattern "%" on table % is missing', name, p.base USING ERRCODE = 'undefined_table';
   END IF;
-  o := p.options;
-  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
-    IF c.key NOT IN ('missing', 'on_delete') OR @extschema@.bson_typeof(c.value) <> 'string' THEN
-      RAISE EXCEPTION 'option "%" of a relation cannot be changed%', c.key, CASE WHEN c.key IN ('missing', 'on_delete') THEN ' to a value of type ' || @extschema@.bson_typeof(c.value) ELSE '' END
-        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are missing and on_delete.';
-    END IF;
-    o := @extschema@.bson_set(o, c.key, c.value);
-  END LOOP;
+  o := @extschema@._pattern_change_options(p.options, changes, 'relation', '{missing: "string", on_delete: "string"}');
   PERFORM @extschema@._relation_check_options(o);
   EXECUTE format('LOCK TABLE %s, %s IN SHARE ROW EXCLUSIVE MODE', p.base, p.other);
   PERFORM @extschema@._relation_create_indexes(rel, p.other::regclass, o);

@@ -172,11 +172,10 @@ COMMENT ON FUNCTION _rollup_start(regclass, text, bson) IS 'where the span of th
 CREATE FUNCTION _rollup_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  RAISE EXCEPTION 'the options of a roll-up cannot be changed'
-    USING ERRCODE = 'feature_not_supported', HINT = 'Declare another one, and end this one with pattern_disable().';
+  PERFORM @extschema@._pattern_change_options('{}', changes, 'rollup', '{}');
 END
 $$;
-COMMENT ON FUNCTION _rollup_alter(regclass, text, bson) IS 'pattern_alter of a roll-up: error 0A000';
+COMMENT ON FUNCTION _rollup_alter(regclass, text, bson) IS 'pattern_alter of a roll-up: no option can be changed';
 
 CREATE FUNCTION _rollup_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

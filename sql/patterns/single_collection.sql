@@ -420,25 +420,10 @@ CREATE FUNCTION _single_collection_alter(rel regclass, name text, changes bson) 
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  c record;
   o @extschema@.bson;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._single_collection_parts(rel, name) q;
-  o := p.options;
-  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
-    IF c.key NOT IN ('types', 'self_related', 'missing', 'on_delete') THEN
-      RAISE EXCEPTION 'option "%" of a single collection cannot be changed', c.key
-        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are types, self_related, missing and on_delete.';
-    END IF;
-    IF c.key = 'types' AND @extschema@.bson_typeof(c.value) = 'null' THEN
-      o := @extschema@.bson_unset(o, c.key);
-      CONTINUE;
-    END IF;
-    IF @extschema@.bson_typeof(c.value) <> (CASE WHEN c.key IN ('types', 'self_related') THEN 'array' ELSE 'string' END) THEN
-      RAISE EXCEPTION 'option "%" cannot be a value of type %', c.key, @extschema@.bson_typeof(c.value) USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    o := @extschema@.bson_set(o, c.key, c.value);
-  END LOOP;
+  o := @extschema@._pattern_change_options(p.options, changes, 'single_collection', '{types: "array null", self_related: "array", missing: "string", on_delete: "string"}');
   PERFORM @extschema@._single_collection_check_options(o);
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', p.base);
   PERFORM @extschema@._single_collection_create_triggers(rel, o);

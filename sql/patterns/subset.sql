@@ -315,29 +315,14 @@ CREATE FUNCTION _subset_alter(rel regclass, name text, changes bson) RETURNS voi
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  c record;
   o @extschema@.bson;
   is_deferred boolean;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._subset_parts(rel, name) q;
-  o := p.options;
-  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
-    IF c.key NOT IN ('keep', 'order_by', 'fields', 'filter', 'count_mode') THEN
-      RAISE EXCEPTION 'option "%" of a subset pattern cannot be changed', c.key
-        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are keep, order_by, fields, filter and count_mode.';
-    END IF;
-    IF @extschema@.bson_typeof(c.value) = 'null' AND c.key IN ('fields', 'filter') THEN
-      o := @extschema@.bson_unset(o, c.key);
-      CONTINUE;
-    END IF;
-    IF @extschema@.bson_typeof(c.value) <> (CASE c.key WHEN 'keep' THEN 'int' WHEN 'count_mode' THEN 'string' ELSE 'object' END) THEN
-      RAISE EXCEPTION 'option "%" cannot be a value of type %', c.key, @extschema@.bson_typeof(c.value) USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    IF c.key = 'count_mode' AND p.count_field IS NULL THEN
-      RAISE EXCEPTION 'the subset pattern "%" has no count_field', name USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    o := @extschema@.bson_set(o, c.key, c.value);
-  END LOOP;
+  o := @extschema@._pattern_change_options(p.options, changes, 'subset', '{keep: "int", order_by: "object", fields: "object null", filter: "object null", count_mode: "string"}');
+  IF @extschema@.bson_exists(changes, 'count_mode') AND p.count_field IS NULL THEN
+    RAISE EXCEPTION 'the subset pattern "%" has no count_field', name USING ERRCODE = 'invalid_parameter_value';
+  END IF;
   PERFORM @extschema@._subset_verify(rel, o);
   EXECUTE format('LOCK TABLE %s, %s IN SHARE ROW EXCLUSIVE MODE', p.base, p.source);
   is_deferred := coalesce(@extschema@.bson_get_text(o, 'count_mode') = 'deferred', false);

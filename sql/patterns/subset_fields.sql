@@ -60,7 +60,7 @@ COMMENT ON FUNCTION _subset_fields_paths(regclass, text[], text) IS 'errors 2200
 
 CREATE FUNCTION _subset_fields_cold(options bson) RETURNS text[]
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT array_agg(e::pg_catalog.text) FROM @extschema@.bson_elements($1 OPERATOR(@extschema@.->) 'cold'::text) e
+  SELECT coalesce(array_agg(e::pg_catalog.text), '{}') FROM @extschema@.bson_elements($1 OPERATOR(@extschema@.->) 'cold'::text) e
 $$;
 COMMENT ON FUNCTION _subset_fields_cold(bson) IS 'paths of the cold fields of a declaration';
 
@@ -201,22 +201,13 @@ CREATE FUNCTION _subset_fields_alter(rel regclass, name text, changes bson) RETU
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  c record;
+  options @extschema@.bson;
   cold text[];
   others text[];
 BEGIN
   SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'subset_fields', name) q;
-  cold := @extschema@._subset_fields_cold(p.options);
-  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
-    IF c.key <> 'cold' THEN
-      RAISE EXCEPTION 'option "%" of cold fields cannot be changed', c.key
-        USING ERRCODE = 'invalid_parameter_value', HINT = 'The option that can be changed is cold.';
-    END IF;
-    IF @extschema@.bson_typeof(c.value) <> 'array' OR EXISTS (SELECT FROM @extschema@.bson_elements(c.value) e WHERE @extschema@.bson_typeof(e) <> 'string') THEN
-      RAISE EXCEPTION 'cold must be an array of paths' USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    SELECT coalesce(array_agg(e::pg_catalog.text), '{}') INTO cold FROM @extschema@.bson_elements(c.value) e;
-  END LOOP;
+  options := @extschema@._pattern_change_options(p.options, changes, 'subset_fields', '{cold: "strings"}');
+  cold := @extschema@._subset_fields_cold(options);
   PERFORM @extschema@._subset_fields_paths(rel, cold, name);
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
   -- fields that are no longer cold go back before the declaration forgets them
@@ -224,7 +215,7 @@ BEGIN
   IF cardinality(others) > 0 THEN
     PERFORM @extschema@._subset_fields_put_back(rel, name, others);
   END IF;
-  PERFORM @extschema@._subset_fields_create_triggers(rel, @extschema@.bson_set(p.options, 'cold', @extschema@.to_bson(cold)));
+  PERFORM @extschema@._subset_fields_create_triggers(rel, options);
   IF NOT cold <@ @extschema@._subset_fields_cold(p.options) THEN
     RAISE NOTICE 'CALL pattern_build(%, %) moves the new cold fields of the documents that are there', quote_literal(p.base), quote_literal(name);
   END IF;

@@ -325,28 +325,6 @@ END
 $$;
 COMMENT ON FUNCTION _tree_repair(regclass, text) IS 'pattern_repair of the tree pattern';
 
--- Changes options of a declaration, those of the list only, and returns all of them.
-CREATE FUNCTION _tree_merge(options bson, changes bson, changeable text[]) RETURNS bson
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  c record;
-BEGIN
-  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
-    IF c.key <> ALL (changeable) THEN
-      RAISE EXCEPTION 'option "%" of a tree cannot be changed', c.key
-        USING ERRCODE = 'invalid_parameter_value', HINT = format('Options that can be changed are %s.', array_to_string(changeable, ', '));
-    END IF;
-    IF @extschema@.bson_typeof(c.value) <> (CASE WHEN c.key IN ('path_self', 'path_lead', 'search_index') THEN 'bool' ELSE 'string' END)
-       AND NOT (@extschema@.bson_typeof(c.value) = 'null' AND c.key IN ('ancestors', 'path', 'children', 'depth', 'order_by')) THEN
-      RAISE EXCEPTION 'option "%" cannot be a value of type %', c.key, @extschema@.bson_typeof(c.value) USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    options := CASE WHEN @extschema@.bson_typeof(c.value) = 'null' THEN @extschema@.bson_unset(options, c.key) ELSE @extschema@.bson_set(options, c.key, c.value) END;
-  END LOOP;
-  RETURN options;
-END
-$$;
-COMMENT ON FUNCTION _tree_merge(bson, bson, text[]) IS 'options of a declaration with changes; error 22023 for one that cannot be changed';
-
 CREATE FUNCTION _tree_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -354,7 +332,8 @@ DECLARE
   old @extschema@.bson;
 BEGIN
   SELECT d.options INTO old FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'tree' AND d.name = _tree_alter.name;
-  o := @extschema@._tree_merge(old, changes, '{ancestors,ancestors_order,path,separator,path_self,path_lead,children,depth,on_delete,order_by,search_index}');
+  o := @extschema@._pattern_change_options(old, changes, 'tree', '{ancestors: "string null", ancestors_order: "string", path: "string null", separator: "string", path_self: "bool", path_lead: "bool", '
+         'children: "string null", depth: "string null", on_delete: "string", order_by: "string null", search_index: "bool"}');
   IF NOT @extschema@.bson_exists(o, @extschema@.bson_get_text(o, 'truth')) THEN
     RAISE EXCEPTION 'the form that is written by hand cannot be given up' USING ERRCODE = 'invalid_parameter_value';
   END IF;

@@ -152,7 +152,7 @@ DECLARE
   o @extschema@.bson;
 BEGIN
   SELECT d.options INTO o FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'tree_attach' AND d.name = _tree_attach_alter.name;
-  o := @extschema@._tree_merge(o, changes, '{ancestors,ancestors_order,path,separator,path_lead,depth,search_index}');
+  o := @extschema@._pattern_change_options(o, changes, 'tree_attach', '{ancestors: "string null", ancestors_order: "string", path: "string null", separator: "string", path_lead: "bool", depth: "string null", search_index: "bool"}');
   PERFORM @extschema@._tree_check_forms(@extschema@.bson_get_text(o, 'parent'), @extschema@.bson_get_text(o, 'ancestors'), coalesce(@extschema@.bson_get_text(o, 'ancestors_order'), 'root_first'),
     @extschema@.bson_get_text(o, 'path'), coalesce(@extschema@.bson_get_text(o, 'separator'), '.'), false,
     coalesce(@extschema@.bson_get_text(o, 'path_lead')::boolean, true), NULL, @extschema@.bson_get_text(o, 'depth'), NULL);

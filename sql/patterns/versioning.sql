@@ -370,21 +370,10 @@ CREATE FUNCTION _versioning_alter(rel regclass, name text, changes bson) RETURNS
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  c record;
   o @extschema@.bson;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
-  o := p.options;
-  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
-    IF c.key NOT IN ('storage', 'keep', 'optimistic') THEN
-      RAISE EXCEPTION 'option "%" of a versioning pattern cannot be changed', c.key
-        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are storage, keep and optimistic.';
-    END IF;
-    IF NOT (@extschema@.bson_typeof(c.value) = ANY (CASE c.key WHEN 'storage' THEN ARRAY['string'] WHEN 'optimistic' THEN ARRAY['bool'] ELSE ARRAY['int', 'long', 'null'] END)) THEN
-      RAISE EXCEPTION 'option "%" cannot be a value of type %', c.key, @extschema@.bson_typeof(c.value) USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    o := CASE WHEN @extschema@.bson_typeof(c.value) = 'null' THEN @extschema@.bson_unset(o, c.key) ELSE @extschema@.bson_set(o, c.key, c.value) END;
-  END LOOP;
+  o := @extschema@._pattern_change_options(p.options, changes, 'versioning', '{storage: "string", keep: "int long null", optimistic: "bool"}');
   PERFORM @extschema@._versioning_valid(@extschema@.bson_get_text(o, 'revision_field'), @extschema@.bson_get_text(o, 'storage'), @extschema@.bson_get_text(o, 'keep')::bigint);
   PERFORM @extschema@._versioning_create_triggers(rel, o);
 END

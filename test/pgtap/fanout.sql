@@ -28,7 +28,7 @@ SELECT throws_ok($$SELECT * FROM fanout_timeline('p', 'x')$$, '42704', NULL, 'no
 SELECT is(fanout_enable('p', 'w', 'u', 'f', 'r', 'a', keep => 3, celebrity_threshold => 2), 'w', 'the name is that of the walls');
 SELECT throws_ok($$SELECT fanout_enable('p', 'w2', 'u', 'f', 'r', 'a', name => 'w')$$, '42710', NULL, 'the name is taken');
 SELECT throws_ok($$SELECT * FROM fanout_timeline('p', 'x', -1)$$, '22023', NULL, 'a negative number of posts');
-SELECT throws_ok($$SELECT pattern_alter('p', 'w', '{keep: 5}')$$, '0A000', NULL, 'options stay');
+SELECT throws_ok($$SELECT pattern_alter('p', 'w', '{keep: 5}')$$, '22023', NULL, 'options stay');
 SELECT throws_ok($$DELETE FROM w$$, '55000', NULL, 'walls are guarded');
 
 -- Every kind of write

@@ -80,7 +80,7 @@ SELECT pg_temp.true_everywhere('rolled back');
 
 -- The documents belong to the pattern
 SELECT throws_ok(format('%s "Spans"%s', what, rest), '55000', NULL, what || ' is refused') FROM (VALUES ('DELETE FROM', ''), ('UPDATE', ' SET doc = doc'), ('TRUNCATE', ''), ('INSERT INTO', ' (doc) VALUES (''{}'')')) AS v (what, rest);
-SELECT throws_ok($$SELECT pattern_alter('s', 'Spans', '{filter: {}}')$$, '0A000', NULL, 'options stay');
+SELECT throws_ok($$SELECT pattern_alter('s', 'Spans', '{filter: {}}')$$, '22023', NULL, 'options stay');
 
 -- Off, and on again
 SET docpatterns.maintain = off;
