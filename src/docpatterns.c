@@ -1,6 +1,7 @@
 /*
  * docpatterns.c
- *		The loadable module: its magic block and its settings.
+ *		The loadable module: its magic block and its settings, and what rooms
+ *		that do not know each other are told of one another.
  */
 #include "postgres.h"
 
@@ -12,8 +13,10 @@
 #include "utils/memutils.h"
 
 #include "dp.h"
+#include "bson/cast.h"
 #include "patterns/approximation.h"
 #include "patterns/kv.h"
+#include "tree/treepath.h"
 
 PG_MODULE_MAGIC;
 
@@ -23,11 +26,13 @@ bool		dp_maintain = true;
 PGDLLEXPORT void _PG_init(void);
 
 /*
- * Defines the settings.  Runs once in each backend, when the library is loaded.
+ * Defines the settings and fills hooks.  Runs once in each backend, when the library is loaded.
  */
 void
 _PG_init(void)
 {
+	dp_append_treepath = dp_builder_append_treepath;
+
 	DefineCustomIntVariable("docpatterns.max_document_size",
 							"Largest document that is accepted or built.",
 							"Documents that a _whole view puts together may be larger.",

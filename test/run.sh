@@ -3,7 +3,7 @@
 #
 #   run.sh                  all suites
 #   run.sh SUITE...         some of them:
-#     build                 the build gives no warning; what the library exports; what SQL objects say about themselves
+#     build                 the build gives no warning; what the library exports; who includes whom; what SQL objects say
 #     regress               test/sql/*.sql against expected/*.out
 #     pgtap                 test/pgtap/*.sql
 #     isolation             test/specs/*.spec against expected/isolation/*.out

@@ -26,7 +26,8 @@
 #include "bson/number.h"
 #include "bson/reader.h"
 #include "bson/text.h"
-#include "tree/treepath.h"
+
+void		(*dp_append_treepath) (DpBuilder *b, const char *name, uint32 namelen, struct varlena *path) = NULL;
 
 static DpConversion conversion_of_type(Oid typid);
 static void append_bpchar(DpBuilder *b, const char *name, uint32 namelen, Datum d);
@@ -167,7 +168,7 @@ dp_converter_append(DpConverter *c, DpBuilder *b, const char *name,
 
 		case DP_CONVERT_TREEPATH:
 			v = PG_DETOAST_DATUM_PACKED(d);
-			dp_builder_append_treepath(b, name, namelen, v);
+			dp_append_treepath(b, name, namelen, v);
 			break;
 
 		case DP_CONVERT_BSON:

@@ -69,6 +69,12 @@ typedef struct DpConverter
 } DpConverter;
 
 /*
+ * Appends a treepath as an array.  Set when the library is loaded, by whom it
+ * is known what one looks like: this room knows nobody.
+ */
+extern void (*dp_append_treepath) (DpBuilder *b, const char *name, uint32 namelen, struct varlena *path);
+
+/*
  * Look up how values of the type are converted.  What has to be remembered is
  * kept in mcxt, which must live as long as the converter.
  */
