@@ -6,6 +6,8 @@
 
 #include "bson/reader.h"
 
+const uint8 dp_empty_document[DP_DOCUMENT_MIN_SIZE] = {DP_DOCUMENT_MIN_SIZE, 0, 0, 0, 0};
+
 #define V	DP_SIZE_VARIES
 #define X	DP_SIZE_INVALID
 #define X8	X, X, X, X, X, X, X, X

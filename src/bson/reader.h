@@ -208,4 +208,7 @@ extern struct varlena *dp_value_to_varlena(const DpValue *value);
 /* A new bson that holds a copy of the document (a palloc'd varlena). */
 extern struct varlena *dp_document_to_varlena(const uint8 *doc, uint32 size);
 
+/* The document without elements, and the array. */
+extern const uint8 dp_empty_document[DP_DOCUMENT_MIN_SIZE];
+
 #endif							/* DP_BSON_READER_H */

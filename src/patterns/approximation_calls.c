@@ -39,6 +39,7 @@
 #include "bson/edit.h"
 #include "bson/fetch.h"
 #include "patterns/approximation.h"
+#include "patterns/row.h"
 #include "patterns/run.h"
 #include "patterns/slots.h"
 #include "patterns/sqlgen.h"
@@ -62,7 +63,6 @@ static struct varlena *document_plus(struct varlena *doc, const DpPath *path, co
 static double present_value(Approximation *a, const DpKey *key, Rights rights);
 static bool read_fast(Approximation *a, const DpKey *key, double *value);
 static struct varlena *read_row(Approximation *a, const DpKey *key);
-static void no_such_row(Approximation *a, const DpKey *key) pg_attribute_noreturn();
 
 /*
  * approximation_add(rel, key, amount, name) -> whether anything was written
@@ -107,7 +107,7 @@ dp_approximation_add(PG_FUNCTION_ARGS)
 	if (!has_key)
 		dp_key_of_argument(a->decl, fcinfo, 1, &key);
 	if (!dp_approximation_write(a, &key, &added.value, false))
-		no_such_row(a, &key);
+		dp_row_missing(a->decl, &key);
 	PG_RETURN_BOOL(true);
 }
 
@@ -365,7 +365,7 @@ present_value(Approximation *a, const DpKey *key, Rights rights)
 	if (rights == RIGHTS_WHOLE && get_rel_relkind(a->decl->target) == RELKIND_RELATION)
 	{
 		if (!read_fast(a, key, &result))
-			no_such_row(a, key);
+			dp_row_missing(a->decl, key);
 		return result;
 	}
 	SPI_connect();
@@ -422,36 +422,9 @@ read_fast(Approximation *a, const DpKey *key, double *value)
 static struct varlena *
 read_row(Approximation *a, const DpKey *key)
 {
-	DpDecl	   *decl = a->decl;
-	SPIPlanPtr	plan = dp_plan(decl, &plan_read);
-	Datum		value;
-	bool		isnull;
+	struct varlena *doc;
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS];
-
-		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(decl->doc_column));
-		dp_sql_table(&sql, decl->target);
-		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_key_match(&sql, decl, 1);
-		dp_sql_key_types(decl, types);
-		plan = dp_plan_make(decl, &plan_read, sql.data, decl->nkeys, types);
-	}
-	if (dp_run(decl, plan, (Datum *) key->values, NULL, DP_RUN_SNAPSHOT, 1, SPI_OK_SELECT) == 0)
-		no_such_row(a, key);
-	value = dp_result(0, 1, &isnull);
-	return isnull ? NULL : (struct varlena *) DatumGetPointer(value);
-}
-
-/* Raises NO_DATA_FOUND. */
-static void
-no_such_row(Approximation *a, const DpKey *key)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_NO_DATA_FOUND),
-			 errmsg("table %s has no document with the key %s",
-					dp_relation_name(a->decl->target), dp_key_to_text(a->decl, key))));
+	if (!dp_row_read(a->decl, &plan_read, key, "", DP_RUN_SNAPSHOT, &doc))
+		dp_row_missing(a->decl, key);
+	return doc;
 }

@@ -29,6 +29,7 @@
 #include "bson/edit.h"
 #include "patterns/approximation.h"
 #include "patterns/pattern.h"
+#include "patterns/row.h"
 #include "patterns/run.h"
 #include "patterns/slots.h"
 #include "patterns/sqlgen.h"
@@ -292,10 +293,7 @@ hold_row(void *arg)
 	SPI_connect();
 	if (!run_key(held->a, &plan_hold, "SELECT 1 FROM ", " FOR KEY SHARE", held->key,
 				 held->restricted ? 0 : DP_RUN_AS_OWNER))
-		ereport(ERROR,
-				(errcode(ERRCODE_NO_DATA_FOUND),
-				 errmsg("table %s has no document with the key %s",
-						dp_relation_name(held->a->decl->target), dp_key_to_text(held->a->decl, held->key))));
+		dp_row_missing(held->a->decl, held->key);
 	SPI_finish();
 }
 

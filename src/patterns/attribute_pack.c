@@ -21,6 +21,7 @@
 
 #include "bson/compare.h"
 #include "bson/edit.h"
+#include "bson/reader.h"
 #include "bson/text.h"
 #include "patterns/attribute.h"
 
@@ -457,9 +458,7 @@ append_array(const DpAttributeForm *form, DpBuilder *b, const DpValue *array, Fo
 	if (only_found)
 	{
 		/* names that are in the document now stood for members before */
-		static const uint8 empty[DP_DOCUMENT_MIN_SIZE] = {DP_DOCUMENT_MIN_SIZE, 0, 0, 0, 0};
-
-		find_returning(form, dp_document_to_varlena(empty, sizeof(empty)), members, n);
+		find_returning(form, dp_document_to_varlena(dp_empty_document, sizeof(dp_empty_document)), members, n);
 	}
 	for (i = 0; i < n; i++)
 	{

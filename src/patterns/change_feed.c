@@ -124,15 +124,9 @@ dp_change_feed_trigger(PG_FUNCTION_ARGS)
 	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL &&
 		TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && dp_partition_restoring(trigdata->tg_relation))
 		return PointerGetDatum(NULL);
-	if (CALLED_AS_TRIGGER(fcinfo) && !TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
-	{
-		/* such a trigger stays behind when a partition is detached */
-		decl = dp_decl_of_trigger_if(fcinfo, PATTERN);
-		if (decl == NULL)
-			return PointerGetDatum(NULL);
-	}
-	else
-		decl = dp_decl_of_trigger(fcinfo, PATTERN);
+	decl = dp_decl_of_any_trigger(fcinfo, PATTERN);
+	if (decl == NULL)
+		return PointerGetDatum(NULL);
 	row = TRIGGER_FIRED_FOR_ROW(trigdata->tg_event);
 	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) || row != TRIGGER_FIRED_AFTER(trigdata->tg_event) ||
 		(!row && !TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event)))

@@ -237,6 +237,13 @@ dp_decl_of_trigger_if(FunctionCallInfo fcinfo, const char *pattern)
 	return decl_of_trigger(fcinfo, pattern, true);
 }
 
+DpDecl *
+dp_decl_of_any_trigger(FunctionCallInfo fcinfo, const char *pattern)
+{
+	return decl_of_trigger(fcinfo, pattern, CALLED_AS_TRIGGER(fcinfo) &&
+						   !TRIGGER_FIRED_FOR_ROW(((TriggerData *) fcinfo->context)->tg_event));
+}
+
 /* Both: missing_ok is what to do when the trigger belongs to no declaration. */
 static DpDecl *
 decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern, bool missing_ok)

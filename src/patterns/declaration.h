@@ -94,6 +94,9 @@ extern DpDecl *dp_decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern);
  */
 extern DpDecl *dp_decl_of_trigger_if(FunctionCallInfo fcinfo, const char *pattern);
 
+/* The one or the other: only triggers for statements stay behind. */
+extern DpDecl *dp_decl_of_any_trigger(FunctionCallInfo fcinfo, const char *pattern);
+
 /*
  * The triggers of a relation, copied to the current context; none is an empty
  * list, not NULL.  What the relation itself has (trigdesc) is freed whenever

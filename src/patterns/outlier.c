@@ -73,15 +73,9 @@ dp_outlier_trigger(PG_FUNCTION_ARGS)
 		TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && dp_partition_restoring(trigdata->tg_relation))
 		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
 							   trigdata->tg_newtuple : trigdata->tg_trigtuple);
-	if (CALLED_AS_TRIGGER(fcinfo) && !TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
-	{
-		/* such a trigger stays behind when a partition is detached */
-		decl = dp_decl_of_trigger_if(fcinfo, "outlier");
-		if (decl == NULL)
-			return PointerGetDatum(NULL);
-	}
-	else
-		decl = dp_decl_of_trigger(fcinfo, "outlier");
+	decl = dp_decl_of_any_trigger(fcinfo, "outlier");
+	if (decl == NULL)
+		return PointerGetDatum(NULL);
 	o = dp_outlier(decl);
 
 	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) ||

@@ -93,7 +93,6 @@ extern bool dp_outlier_has_extras(Outlier *o, struct varlena *doc, const DpKey *
 extern struct varlena *dp_outlier_lock(Outlier *o, const DpKey *key, bool as_owner, bool *is_null);
 
 /* Writes a document that is already in order, unless it is the same as before. */
-extern SPIPlanPtr dp_outlier_plan_write(Outlier *o, const void *id, const DpKey *key, struct varlena *doc, Datum *values);
 extern void dp_outlier_write(Outlier *o, const DpKey *key, struct varlena *before, struct varlena *doc);
 
 /* The document with another array, flag and count. */

@@ -16,7 +16,9 @@
 #include "bson/catalog.h"
 #include "bson/compare.h"
 #include "bson/edit.h"
+#include "bson/reader.h"
 #include "patterns/outlier.h"
+#include "patterns/row.h"
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
 
@@ -105,64 +107,13 @@ dp_outlier_has_extras(Outlier *o, struct varlena *doc, const DpKey *key)
 struct varlena *
 dp_outlier_lock(Outlier *o, const DpKey *key, bool as_owner, bool *is_null)
 {
-	SPIPlanPtr	plan = dp_plan(o->decl, &plan_lock);
-	Datum		value;
-	bool		isnull;
+	struct varlena *doc;
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS];
-
-		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(o->decl->doc_column));
-		dp_sql_table(&sql, o->decl->target);
-		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_key_match(&sql, o->decl, 1);
-		appendStringInfoString(&sql, " FOR NO KEY UPDATE");
-		dp_sql_key_types(o->decl, types);
-		plan = dp_plan_make(o->decl, &plan_lock, sql.data, o->decl->nkeys, types);
-	}
-	if (dp_run(o->decl, plan, (Datum *) key->values, NULL, as_owner ? DP_RUN_AS_OWNER : DP_RUN_LOCK, 1, SPI_OK_SELECT) == 0)
+	if (!dp_row_read(o->decl, &plan_lock, key, " FOR NO KEY UPDATE", as_owner ? DP_RUN_AS_OWNER : DP_RUN_LOCK, &doc))
 		return NULL;
-	value = dp_result(0, 1, &isnull);
 	if (is_null != NULL)
-		*is_null = isnull;
-	if (isnull)
-	{
-		static const uint8 empty[DP_DOCUMENT_MIN_SIZE] = {DP_DOCUMENT_MIN_SIZE, 0, 0, 0, 0};
-
-		return dp_document_to_varlena(empty, sizeof(empty));
-	}
-	return (struct varlena *) DatumGetPointer(value);
-}
-
-/*
- * The plan that writes the document of a row, kept with the declaration under
- * the id, and its parameters: values has room for INDEX_MAX_KEYS + 1.
- */
-SPIPlanPtr
-dp_outlier_plan_write(Outlier *o, const void *id, const DpKey *key, struct varlena *doc, Datum *values)
-{
-	SPIPlanPtr	plan = dp_plan(o->decl, id);
-
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS + 1];
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "UPDATE ");
-		dp_sql_table(&sql, o->decl->target);
-		appendStringInfo(&sql, " SET %s = $%d WHERE ", quote_identifier(o->decl->doc_column), o->decl->nkeys + 1);
-		dp_sql_key_match(&sql, o->decl, 1);
-		dp_sql_key_types(o->decl, types);
-		types[o->decl->nkeys] = dp_types()->bson;
-		plan = dp_plan_make(o->decl, id, sql.data, o->decl->nkeys + 1, types);
-	}
-	memcpy(values, key->values, sizeof(Datum) * o->decl->nkeys);
-	values[o->decl->nkeys] = PointerGetDatum(doc);
-	return plan;
+		*is_null = doc == NULL;
+	return doc != NULL ? doc : dp_document_to_varlena(dp_empty_document, sizeof(dp_empty_document));
 }
 
 /*
@@ -177,7 +128,7 @@ dp_outlier_write(Outlier *o, const DpKey *key, struct varlena *before, struct va
 	if (DP_DOC_SIZE(before) == DP_DOC_SIZE(doc) &&
 		memcmp(DP_DOC_DATA(before), DP_DOC_DATA(doc), DP_DOC_SIZE(doc)) == 0)
 		return;
-	plan = dp_outlier_plan_write(o, &plan_write, key, doc, values);
+	plan = dp_row_plan_write(o->decl, &plan_write, key, doc, values);
 	dp_run_writing(o->decl, plan, values, DP_RUN_AS_OWNER, doc);
 }
 

@@ -26,8 +26,10 @@
 #include "bson/catalog.h"
 #include "bson/compare.h"
 #include "bson/edit.h"
+#include "bson/reader.h"
 #include "patterns/outlier.h"
 #include "patterns/pattern.h"
+#include "patterns/row.h"
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
 
@@ -40,7 +42,6 @@ static int64 push_values(FunctionCallInfo fcinfo, Outlier *o, int key_argno);
 static struct varlena *read_row(Outlier *o, const DpKey *key);
 static bool write_as_user(Outlier *o, const DpKey *key, struct varlena *doc, bool in_order);
 static void require_update(Outlier *o);
-static void no_such_row(Outlier *o, const DpKey *key) pg_attribute_noreturn();
 
 static bool method_is_split(DpDecl *decl, struct varlena *stored);
 static struct varlena *method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
@@ -95,7 +96,7 @@ dp_outlier_pull(PG_FUNCTION_ARGS)
 	SPI_connect();
 	doc = dp_outlier_lock(o, &key, false, NULL);
 	if (doc == NULL)
-		no_such_row(o, &key);
+		dp_row_missing(o->decl, &key);
 
 	if (dp_outlier_array(o, doc, &array))
 	{
@@ -150,7 +151,7 @@ dp_outlier_contains(PG_FUNCTION_ARGS)
 	SPI_connect();
 	doc = read_row(o, &key);
 	if (doc == NULL)
-		no_such_row(o, &key);
+		dp_row_missing(o->decl, &key);
 	if (dp_outlier_array(o, doc, &array))
 	{
 		dp_iter_init_value(&iter, &array);
@@ -180,7 +181,7 @@ dp_outlier_count(PG_FUNCTION_ARGS)
 	SPI_connect();
 	doc = read_row(o, &key);
 	if (doc == NULL)
-		no_such_row(o, &key);
+		dp_row_missing(o->decl, &key);
 	if (dp_outlier_array(o, doc, &array))
 		count = dp_document_count(array.data, array.len);
 	if (dp_outlier_flagged(o, doc))
@@ -222,7 +223,7 @@ dp_outlier_page_sql(PG_FUNCTION_ARGS)
 	SPI_connect();
 	doc = read_row(o, &key);
 	if (doc == NULL)
-		no_such_row(o, &key);
+		dp_row_missing(o->decl, &key);
 	if (dp_outlier_array(o, doc, &array))
 		dp_values_add_array(&kept, &array);
 	has_extras = dp_outlier_flagged(o, doc);
@@ -588,7 +589,7 @@ push_values(FunctionCallInfo fcinfo, Outlier *o, int key_argno)
 	SPI_connect();
 	doc = dp_outlier_lock(o, &key, false, NULL);
 	if (doc == NULL)
-		no_such_row(o, &key);
+		dp_row_missing(o->decl, &key);
 
 	if (!o->stay_last && dp_outlier_flagged(o, doc) && dp_outlier_exists(o, &key))
 	{
@@ -602,11 +603,9 @@ push_values(FunctionCallInfo fcinfo, Outlier *o, int key_argno)
 			dp_values_distinct(&values);
 			if (!dp_outlier_array(o, doc, &array))
 			{
-				static const uint8 empty[DP_DOCUMENT_MIN_SIZE] = {DP_DOCUMENT_MIN_SIZE, 0, 0, 0, 0};
-
 				array.type = DP_TYPE_ARRAY;
-				array.data = empty;
-				array.len = sizeof(empty);
+				array.data = dp_empty_document;
+				array.len = sizeof(dp_empty_document);
 			}
 			for (i = 0; i < values.n; i++)
 			{
@@ -680,33 +679,11 @@ push_values(FunctionCallInfo fcinfo, Outlier *o, int key_argno)
 static struct varlena *
 read_row(Outlier *o, const DpKey *key)
 {
-	SPIPlanPtr	plan = dp_plan(o->decl, &plan_read);
-	bool		isnull;
-	Datum		value;
+	struct varlena *doc;
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS];
-
-		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(o->decl->doc_column));
-		dp_sql_table(&sql, o->decl->target);
-		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_key_match(&sql, o->decl, 1);
-		dp_sql_key_types(o->decl, types);
-		plan = dp_plan_make(o->decl, &plan_read, sql.data, o->decl->nkeys, types);
-	}
-	if (dp_run(o->decl, plan, (Datum *) key->values, NULL, DP_RUN_SNAPSHOT, 1, SPI_OK_SELECT) == 0)
+	if (!dp_row_read(o->decl, &plan_read, key, "", DP_RUN_SNAPSHOT, &doc))
 		return NULL;
-	value = dp_result(0, 1, &isnull);
-	if (isnull)
-	{
-		static const uint8 empty[DP_DOCUMENT_MIN_SIZE] = {DP_DOCUMENT_MIN_SIZE, 0, 0, 0, 0};
-
-		return dp_document_to_varlena(empty, sizeof(empty));
-	}
-	return (struct varlena *) DatumGetPointer(value);
+	return doc != NULL ? doc : dp_document_to_varlena(dp_empty_document, sizeof(dp_empty_document));
 }
 
 /*
@@ -717,7 +694,7 @@ static bool
 write_as_user(Outlier *o, const DpKey *key, struct varlena *doc, bool in_order)
 {
 	Datum		values[INDEX_MAX_KEYS + 1];
-	SPIPlanPtr	plan = dp_outlier_plan_write(o, &plan_user_write, key, doc, values);
+	SPIPlanPtr	plan = dp_row_plan_write(o->decl, &plan_user_write, key, doc, values);
 
 	if (in_order)
 	{
@@ -739,16 +716,6 @@ require_update(Outlier *o)
 	if (pg_class_aclcheck(table, GetUserId(), ACL_UPDATE) != ACLCHECK_OK &&
 		pg_attribute_aclcheck(table, get_attnum(table, o->decl->doc_column), GetUserId(), ACL_UPDATE) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(table));
-}
-
-/* Raises NO_DATA_FOUND. */
-static void
-no_such_row(Outlier *o, const DpKey *key)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_NO_DATA_FOUND),
-			 errmsg("table %s has no document with the key %s",
-					dp_relation_name(o->decl->target), dp_key_to_text(o->decl, key))));
 }
 
 /* Whether some of the document lies aside. */

@@ -33,6 +33,7 @@
 #include "bson/catalog.h"
 #include "bson/edit.h"
 #include "bson/jsonb.h"
+#include "bson/reader.h"
 #include "patterns/payload.h"
 
 /* Types that extracts can be given */
@@ -544,7 +545,6 @@ extract_all(DpPayload *p, struct varlena *doc, const DpValue *payload, DpExtract
 struct varlena *
 dp_payload_put(const DpPayload *p, struct varlena *doc, const DpPath *path, const DpValue *value)
 {
-	static const uint8 empty[DP_DOCUMENT_MIN_SIZE] = {DP_DOCUMENT_MIN_SIZE, 0, 0, 0, 0};
 	DpValue		whole = dp_value_of_document(doc);
 	const uint8 *payload;
 	DpValue		there;
@@ -554,7 +554,7 @@ dp_payload_put(const DpPayload *p, struct varlena *doc, const DpPath *path, cons
 	if (dp_step_find(&whole, &path->steps[0], &payload, &there) ||
 		!dp_step_find(&whole, &p->field->steps[0], &payload, &there))
 		return dp_document_set(whole.data, whole.len, path, value);
-	field = dp_document_set(empty, sizeof(empty), path, value);
+	field = dp_document_set(dp_empty_document, sizeof(dp_empty_document), path, value);
 	dp_builder_init(&b, whole.len + DP_DOC_SIZE(field));
 	dp_builder_begin_document(&b);
 	dp_builder_append_elements(&b, whole.data + 4, payload - whole.data - 4);

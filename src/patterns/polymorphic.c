@@ -26,6 +26,7 @@
 #include "bson/text.h"
 #include "patterns/pattern.h"
 #include "patterns/polymorphic.h"
+#include "patterns/row.h"
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
 
@@ -720,34 +721,11 @@ static bool
 poly_settle(DpDecl *decl, const DpKey *key)
 {
 	Poly	   *p = dp_poly(decl);
-	struct varlena *doc = NULL;
+	struct varlena *doc;
 	DpValue		value;
-	DpKey		copy = *key;
 	static const char plan_settle;
-	SPIPlanPtr	plan = dp_plan(decl, &plan_settle);
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS];
-
-		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(decl->doc_column));
-		dp_sql_table(&sql, decl->target);
-		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_key_match(&sql, decl, 1);
-		dp_sql_key_types(decl, types);
-		plan = dp_plan_make(decl, &plan_settle, sql.data, decl->nkeys, types);
-	}
-	if (dp_run(decl, plan, copy.values, NULL, 0, 1, SPI_OK_SELECT) == 1)
-	{
-		bool		isnull;
-		Datum		datum = dp_result(0, 1, &isnull);
-
-		if (!isnull)
-			doc = (struct varlena *) DatumGetPointer(datum);
-	}
-	if (doc == NULL)
+	if (!dp_row_read(decl, &plan_settle, key, "", 0, &doc) || doc == NULL)
 		return false;
 	if (p->splits)
 		doc = whole_document(p, doc, key);

@@ -20,6 +20,7 @@
 #include "bson/edit.h"
 #include "bson/fetch.h"
 #include "patterns/polymorphic.h"
+#include "patterns/row.h"
 #include "patterns/rowkey.h"
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
@@ -387,12 +388,9 @@ dp_polymorphic_retype(PG_FUNCTION_ARGS)
 	char	   *variant;
 	ItemSearch	search = {0};
 	DpKey		key;
-	SPIPlanPtr	plan;
 	struct varlena *doc;
 	struct varlena *item;
-	Datum		values[INDEX_MAX_KEYS + 1];
 	DpValue		whole;
-	bool		isnull;
 	int			i;
 
 	for (i = 0; i < 3; i++)
@@ -427,28 +425,7 @@ dp_polymorphic_retype(PG_FUNCTION_ARGS)
 	dp_key_of_argument(decl, fcinfo, 1, &key);
 
 	SPI_connect();
-	plan = dp_plan(decl, &plan_read);
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS];
-
-		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(decl->doc_column));
-		dp_sql_table(&sql, decl->target);
-		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_key_match(&sql, decl, 1);
-		appendStringInfoString(&sql, " FOR NO KEY UPDATE");
-		dp_sql_key_types(decl, types);
-		plan = dp_plan_make(decl, &plan_read, sql.data, decl->nkeys, types);
-	}
-	if (dp_run(decl, plan, key.values, NULL, DP_RUN_LOCK, 1, SPI_OK_SELECT) == 0)
-	{
-		SPI_finish();
-		PG_RETURN_BOOL(false);
-	}
-	doc = (struct varlena *) DatumGetPointer(dp_result(0, 1, &isnull));
-	if (isnull)
+	if (!dp_row_read(decl, &plan_read, &key, " FOR NO KEY UPDATE", DP_RUN_LOCK, &doc) || doc == NULL)
 	{
 		SPI_finish();
 		PG_RETURN_BOOL(false);
@@ -473,24 +450,7 @@ dp_polymorphic_retype(PG_FUNCTION_ARGS)
 	else
 		doc = item;
 
-	plan = dp_plan(decl, &plan_write);
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS + 1];
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "UPDATE ");
-		dp_sql_table(&sql, decl->target);
-		appendStringInfo(&sql, " SET %s = $%d WHERE ", quote_identifier(decl->doc_column), decl->nkeys + 1);
-		dp_sql_key_match(&sql, decl, 1);
-		dp_sql_key_types(decl, types);
-		types[decl->nkeys] = dp_types()->bson;
-		plan = dp_plan_make(decl, &plan_write, sql.data, decl->nkeys + 1, types);
-	}
-	memcpy(values, key.values, sizeof(Datum) * key.n);
-	values[key.n] = PointerGetDatum(doc);
-	(void) dp_run(decl, plan, values, NULL, 0, 0, SPI_OK_UPDATE);
+	dp_row_write(decl, &plan_write, &key, doc);
 	SPI_finish();
 	PG_RETURN_BOOL(true);
 }

@@ -87,15 +87,9 @@ dp_preallocated_trigger(PG_FUNCTION_ARGS)
 		TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && dp_partition_restoring(trigdata->tg_relation))
 		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
 							   trigdata->tg_newtuple : trigdata->tg_trigtuple);
-	if (CALLED_AS_TRIGGER(fcinfo) && !TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
-	{
-		/* such a trigger stays behind when a partition is detached */
-		decl = dp_decl_of_trigger_if(fcinfo, PATTERN);
-		if (decl == NULL)
-			return PointerGetDatum(NULL);
-	}
-	else
-		decl = dp_decl_of_trigger(fcinfo, PATTERN);
+	decl = dp_decl_of_any_trigger(fcinfo, PATTERN);
+	if (decl == NULL)
+		return PointerGetDatum(NULL);
 	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) ||
 		(TRIGGER_FIRED_BEFORE(trigdata->tg_event) &&
 		 (!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) || TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))))

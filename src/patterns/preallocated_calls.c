@@ -30,7 +30,9 @@
 #include "bson/cast.h"
 #include "bson/compare.h"
 #include "bson/edit.h"
+#include "bson/reader.h"
 #include "patterns/preallocated.h"
+#include "patterns/row.h"
 #include "patterns/run.h"
 
 static const char plan_hold, plan_lock, plan_see;
@@ -75,7 +77,6 @@ static void free_value(const char *slot) pg_attribute_noreturn();
 static Datum request_run(FunctionCallInfo fcinfo, Verb verb);
 static bool run_with_claims(Request *r, struct varlena *doc);
 static struct varlena *run_in_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg);
-static void no_such_row(Preallocated *p, const DpKey *key) pg_attribute_noreturn();
 static void not_claimed(Preallocated *p) pg_attribute_noreturn();
 static DpCells *seen_cells(Preallocated *p, const DpKey *key, DpClaim **claims, int *nclaims, struct varlena **doc);
 static Datum adjacent(const DpCells *cells, int32 n, bool *isnull);
@@ -132,7 +133,7 @@ request_run(FunctionCallInfo fcinfo, Verb verb)
 	{
 		see_row(p, &r.key);
 		if (!dp_preallocated_write(p, &r.key, LockTupleNoKeyExclusive, run_in_document, &r))
-			no_such_row(p, &r.key);
+			dp_row_missing(p->decl, &r.key);
 	}
 	PG_RETURN_BOOL(r.done);
 }
@@ -507,7 +508,7 @@ dp_preallocated_extend(PG_FUNCTION_ARGS)
 	PreventCommandIfReadOnly("preallocated_extend()");
 	see_row(p, &key);
 	if (!dp_preallocated_write(p, &key, LockTupleNoKeyExclusive, grow_document, &g))
-		no_such_row(p, &key);
+		dp_row_missing(p->decl, &key);
 	PG_RETURN_INT32(g.added);
 }
 
@@ -714,16 +715,15 @@ user_restricted(Preallocated *p)
 static struct varlena *
 hold_document(Preallocated *p, const DpKey *key)
 {
-	static const uint8 empty[DP_DOCUMENT_MIN_SIZE] = {DP_DOCUMENT_MIN_SIZE, 0, 0, 0, 0};
 	bool		restricted = user_restricted(p);
 	bool		isnull;
 	Datum		value;
 
 	if (!dp_preallocated_row(p, &plan_hold, quote_identifier(p->decl->doc_column), " FOR KEY SHARE", key,
 							 restricted ? 0 : DP_RUN_AS_OWNER))
-		no_such_row(p, key);
+		dp_row_missing(p->decl, key);
 	value = dp_result(0, 1, &isnull);
-	return isnull ? dp_document_to_varlena(empty, sizeof(empty)) : (struct varlena *) DatumGetPointer(value);
+	return isnull ? dp_document_to_varlena(dp_empty_document, sizeof(dp_empty_document)) : (struct varlena *) DatumGetPointer(value);
 }
 
 /*
@@ -740,7 +740,7 @@ see_row(Preallocated *p, const DpKey *key)
 		return;
 	SPI_connect();
 	if (!dp_preallocated_row(p, &plan_lock, "1", " FOR NO KEY UPDATE", key, DP_RUN_LOCK | (restricted ? 0 : DP_RUN_AS_OWNER)))
-		no_such_row(p, key);
+		dp_row_missing(p->decl, key);
 	SPI_finish();
 }
 
@@ -748,14 +748,13 @@ see_row(Preallocated *p, const DpKey *key)
 static struct varlena *
 see_document(Preallocated *p, const DpKey *key)
 {
-	static const uint8 empty[DP_DOCUMENT_MIN_SIZE] = {DP_DOCUMENT_MIN_SIZE, 0, 0, 0, 0};
 	bool		isnull;
 	Datum		value;
 
 	if (!dp_preallocated_row(p, &plan_see, quote_identifier(p->decl->doc_column), "", key, DP_RUN_SNAPSHOT))
-		no_such_row(p, key);
+		dp_row_missing(p->decl, key);
 	value = dp_result(0, 1, &isnull);
-	return isnull ? dp_document_to_varlena(empty, sizeof(empty)) : (struct varlena *) DatumGetPointer(value);
+	return isnull ? dp_document_to_varlena(dp_empty_document, sizeof(dp_empty_document)) : (struct varlena *) DatumGetPointer(value);
 }
 
 /* The cells of the document that the user sees, with who holds them now. */
@@ -778,16 +777,6 @@ seen_cells(Preallocated *p, const DpKey *key, DpClaim **claims, int *nclaims, st
 		dp_claims_show(cells, *claims, *nclaims);
 	}
 	return cells;
-}
-
-/* Raises NO_DATA_FOUND. */
-static void
-no_such_row(Preallocated *p, const DpKey *key)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_NO_DATA_FOUND),
-			 errmsg("table %s has no document with the key %s",
-					dp_relation_name(p->decl->target), dp_key_to_text(p->decl, key))));
 }
 
 /* Raises INVALID_PARAMETER_VALUE. */

@@ -20,6 +20,7 @@
 #include "bson/catalog.h"
 #include "bson/reader.h"
 #include "patterns/pattern.h"
+#include "patterns/row.h"
 #include "patterns/rowkey.h"
 #include "patterns/run.h"
 #include "patterns/schema_versioning.h"
@@ -31,7 +32,6 @@ static const char plan_read, plan_lock, plan_write;
 static struct varlena *read_document(SchemaVersioning *s, const DpKey *key, bool lock);
 static bool upgrade_document(SchemaVersioning *s, struct varlena **doc);
 static bool methods_settle(DpDecl *decl, const DpKey *key);
-static void write_document(SchemaVersioning *s, const DpKey *key, struct varlena *doc);
 static bool same_values(const DpValue *a, const DpValue *b, const DpPath *except, int step);
 static Oid	runs_owner(void);
 
@@ -62,7 +62,13 @@ dp_schema_versioning_read(PG_FUNCTION_ARGS)
 		/* as it is now that nobody can change it any more */
 		doc = read_document(s, &key, true);
 		if (doc != NULL && upgrade_document(s, &doc))
-			write_document(s, &key, doc);
+		{
+			Datum		values[INDEX_MAX_KEYS + 1];
+			SPIPlanPtr	plan = dp_row_plan_write(s->decl, &plan_write, &key, doc, values);
+
+			/* a trigger may keep it as it is: what was asked for is the document */
+			(void) dp_run(s->decl, plan, values, NULL, 0, 0, SPI_OK_UPDATE);
+		}
 	}
 	if (doc != NULL)
 	{
@@ -81,30 +87,13 @@ dp_schema_versioning_read(PG_FUNCTION_ARGS)
 static struct varlena *
 read_document(SchemaVersioning *s, const DpKey *key, bool lock)
 {
-	const void *id = lock ? &plan_lock : &plan_read;
-	SPIPlanPtr	plan = dp_plan(s->decl, id);
-	bool		isnull;
-	Datum		doc;
+	struct varlena *doc;
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS];
-
-		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(s->decl->doc_column));
-		dp_sql_table(&sql, s->decl->target);
-		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_key_match(&sql, s->decl, 1);
-		if (lock)
-			appendStringInfoString(&sql, " FOR NO KEY UPDATE");
-		dp_sql_key_types(s->decl, types);
-		plan = dp_plan_make(s->decl, id, sql.data, s->decl->nkeys, types);
-	}
-	if (dp_run(s->decl, plan, (Datum *) key->values, NULL, lock ? DP_RUN_LOCK : 0, 1, SPI_OK_SELECT) == 0)
-		return NULL;
-	doc = dp_result(0, 1, &isnull);
-	return isnull ? NULL : (struct varlena *) DatumGetPointer(doc);
+	if (lock)
+		(void) dp_row_read(s->decl, &plan_lock, key, " FOR NO KEY UPDATE", DP_RUN_LOCK, &doc);
+	else
+		(void) dp_row_read(s->decl, &plan_read, key, "", 0, &doc);
+	return doc;
 }
 
 /* Brings the document to the current version; false if it has it. */
@@ -120,32 +109,6 @@ upgrade_document(SchemaVersioning *s, struct varlena **doc)
 	*doc = dp_versions_move(s->versions, *doc, from, s->at, false);
 	dp_schema_versioning_check(s, *doc, s->at);
 	return true;
-}
-
-/* Writes the document of a key. */
-static void
-write_document(SchemaVersioning *s, const DpKey *key, struct varlena *doc)
-{
-	SPIPlanPtr	plan = dp_plan(s->decl, &plan_write);
-	Datum		values[INDEX_MAX_KEYS + 1];
-
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS + 1];
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "UPDATE ");
-		dp_sql_table(&sql, s->decl->target);
-		appendStringInfo(&sql, " SET %s = $%d WHERE ", quote_identifier(s->decl->doc_column), s->decl->nkeys + 1);
-		dp_sql_key_match(&sql, s->decl, 1);
-		dp_sql_key_types(s->decl, types);
-		types[s->decl->nkeys] = dp_types()->bson;
-		plan = dp_plan_make(s->decl, &plan_write, sql.data, s->decl->nkeys + 1, types);
-	}
-	memcpy(values, key->values, sizeof(Datum) * s->decl->nkeys);
-	values[s->decl->nkeys] = PointerGetDatum(doc);
-	(void) dp_run(s->decl, plan, values, NULL, 0, 0, SPI_OK_UPDATE);
 }
 
 /*

@@ -38,7 +38,9 @@
 #include "bson/builder.h"
 #include "bson/catalog.h"
 #include "bson/edit.h"
+#include "bson/reader.h"
 #include "patterns/pattern.h"
+#include "patterns/row.h"
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
 
@@ -105,15 +107,9 @@ dp_subset_fields_trigger(PG_FUNCTION_ARGS)
 		TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && dp_partition_restoring(trigdata->tg_relation))
 		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
 							   trigdata->tg_newtuple : trigdata->tg_trigtuple);
-	if (CALLED_AS_TRIGGER(fcinfo) && !TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
-	{
-		/* such a trigger stays behind when a partition is detached */
-		decl = dp_decl_of_trigger_if(fcinfo, PATTERN);
-		if (decl == NULL)
-			return PointerGetDatum(NULL);
-	}
-	else
-		decl = dp_decl_of_trigger(fcinfo, PATTERN);
+	decl = dp_decl_of_any_trigger(fcinfo, PATTERN);
+	if (decl == NULL)
+		return PointerGetDatum(NULL);
 
 	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) ||
 		(TRIGGER_FIRED_BEFORE(trigdata->tg_event) &&
@@ -701,54 +697,21 @@ same_bytes(struct varlena *a, struct varlena *b)
 static struct varlena *
 row_lock(Cold *c, const DpKey *key, bool *is_null)
 {
-	static const uint8 empty[DP_DOCUMENT_MIN_SIZE] = {DP_DOCUMENT_MIN_SIZE, 0, 0, 0, 0};
-	SPIPlanPtr	plan = dp_plan(c->decl, &plan_lock);
-	Datum		value;
+	struct varlena *doc;
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS];
-
-		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(c->decl->doc_column));
-		dp_sql_table(&sql, c->decl->target);
-		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_key_match(&sql, c->decl, 1);
-		appendStringInfoString(&sql, " FOR NO KEY UPDATE");
-		dp_sql_key_types(c->decl, types);
-		plan = dp_plan_make(c->decl, &plan_lock, sql.data, c->decl->nkeys, types);
-	}
-	*is_null = false;
-	if (dp_run(c->decl, plan, (Datum *) key->values, NULL, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) == 0)
+	if (!dp_row_read(c->decl, &plan_lock, key, " FOR NO KEY UPDATE", DP_RUN_AS_OWNER, &doc))
 		return NULL;
-	value = dp_result(0, 1, is_null);
-	return *is_null ? dp_document_to_varlena(empty, sizeof(empty)) : (struct varlena *) DatumGetPointer(value);
+	*is_null = doc == NULL;
+	return doc != NULL ? doc : dp_document_to_varlena(dp_empty_document, sizeof(dp_empty_document));
 }
 
 /* Write the document of a row, without the cold fields. */
 static void
 row_write(Cold *c, const DpKey *key, struct varlena *doc)
 {
-	SPIPlanPtr	plan = dp_plan(c->decl, &plan_write);
 	Datum		values[INDEX_MAX_KEYS + 1];
+	SPIPlanPtr	plan = dp_row_plan_write(c->decl, &plan_write, key, doc, values);
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS + 1];
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "UPDATE ");
-		dp_sql_table(&sql, c->decl->target);
-		appendStringInfo(&sql, " SET %s = $%d WHERE ", quote_identifier(c->decl->doc_column), c->decl->nkeys + 1);
-		dp_sql_key_match(&sql, c->decl, 1);
-		dp_sql_key_types(c->decl, types);
-		types[c->decl->nkeys] = dp_types()->bson;
-		plan = dp_plan_make(c->decl, &plan_write, sql.data, c->decl->nkeys + 1, types);
-	}
-	memcpy(values, key->values, sizeof(Datum) * c->decl->nkeys);
-	values[c->decl->nkeys] = PointerGetDatum(doc);
 	dp_run_writing(c->decl, plan, values, DP_RUN_AS_OWNER, doc);
 }
 

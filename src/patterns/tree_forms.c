@@ -12,6 +12,7 @@
 #include "bson/access.h"
 #include "bson/compare.h"
 #include "bson/edit.h"
+#include "bson/reader.h"
 #include "bson/text.h"
 #include "patterns/tree.h"
 #include "patterns/tree_change.h"
@@ -66,11 +67,9 @@ dp_tree_arrange(const DpTree *tree, struct varlena *doc, const DpValue *chain, i
 			draft_set(&draft, tree->children, children);
 		else if (!dp_path_find(DP_DOC_DATA(draft.doc), DP_DOC_SIZE(draft.doc), tree->children, &value))
 		{
-			static const uint8 empty[DP_DOCUMENT_MIN_SIZE] = {DP_DOCUMENT_MIN_SIZE, 0, 0, 0, 0};
-
 			value.type = DP_TYPE_ARRAY;
-			value.data = empty;
-			value.len = sizeof(empty);
+			value.data = dp_empty_document;
+			value.len = sizeof(dp_empty_document);
 			draft_set(&draft, tree->children, &value);
 		}
 	}

@@ -96,15 +96,9 @@ dp_versioning_trigger(PG_FUNCTION_ARGS)
 	if (for_row && fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
 		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
 							   trigdata->tg_newtuple : trigdata->tg_trigtuple);
-	if (CALLED_AS_TRIGGER(fcinfo) && !for_row)
-	{
-		/* such a trigger stays behind when a partition is detached */
-		decl = dp_decl_of_trigger_if(fcinfo, "versioning");
-		if (decl == NULL)
-			return PointerGetDatum(NULL);
-	}
-	else
-		decl = dp_decl_of_trigger(fcinfo, "versioning");
+	decl = dp_decl_of_any_trigger(fcinfo, "versioning");
+	if (decl == NULL)
+		return PointerGetDatum(NULL);
 	v = dp_versioning(decl);
 	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) ||
 		(TRIGGER_FIRED_BEFORE(trigdata->tg_event) ?

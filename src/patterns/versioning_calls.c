@@ -33,6 +33,7 @@
 
 #include "bson/catalog.h"
 #include "bson/diff.h"
+#include "patterns/row.h"
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
 #include "patterns/versioning.h"
@@ -85,37 +86,13 @@ static void
 history_begin(History *h, FunctionCallInfo fcinfo, int name)
 {
 	DpDecl	   *decl;
-	SPIPlanPtr	plan;
 
 	h->v = versioning_argument(fcinfo, 0, name);
 	decl = h->v->decl;
 	dp_key_of_argument(decl, fcinfo, 1, &h->key);
 	SPI_connect();
-	plan = dp_plan(decl, &plan_read);
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS];
-
-		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(decl->doc_column));
-		dp_sql_table(&sql, decl->target);
-		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_key_match(&sql, decl, 1);
-		dp_sql_key_types(decl, types);
-		plan = dp_plan_make(decl, &plan_read, sql.data, decl->nkeys, types);
-	}
-	h->live = NULL;
-	h->visible = dp_run(decl, plan, h->key.values, NULL, DP_RUN_SNAPSHOT, 1, SPI_OK_SELECT) > 0;
-	if (h->visible)
-	{
-		bool		isnull;
-		Datum		doc = dp_result(0, 1, &isnull);
-
-		if (!isnull)
-			h->live = (struct varlena *) DatumGetPointer(doc);
-	}
-	else
+	h->visible = dp_row_read(decl, &plan_read, &h->key, "", DP_RUN_SNAPSHOT, &h->live);
+	if (!h->visible)
 		h->visible = sees_all(decl->target);
 	dp_revisions_open(&h->store, h->v, GetActiveSnapshot());
 }

@@ -23,6 +23,7 @@
 #include "bson/edit.h"
 #include "bson/validate.h"
 #include "patterns/pattern.h"
+#include "patterns/row.h"
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
 #include "patterns/versioning.h"
@@ -41,9 +42,7 @@ typedef struct Row
 	bool		lost;			/* what leads to the document before it is wrong */
 } Row;
 
-static SPIPlanPtr lock_plan(DpDecl *decl, const void *id, const char *how);
 static bool lock_row(Versioning *v, const DpKey *key, bool as_owner, struct varlena **doc);
-static void write_row(Versioning *v, const DpKey *key, struct varlena *doc);
 static void insert_document(Versioning *v, const DpKey *key, struct varlena *doc);
 static Row *read_rows(Versioning *v, const DpKey *key, Snapshot snapshot, int *n);
 static bool chain(Row *rows, int n, struct varlena *live, int *broken);
@@ -64,29 +63,6 @@ const DpPatternMethods dp_versioning_methods = {
 
 /* ---------------------------------------------------------------- statements */
 
-/* SELECT doc FROM table WHERE key, with a lock or without. */
-static SPIPlanPtr
-lock_plan(DpDecl *decl, const void *id, const char *how)
-{
-	SPIPlanPtr	plan = dp_plan(decl, id);
-
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS];
-
-		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(decl->doc_column));
-		dp_sql_table(&sql, decl->target);
-		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_key_match(&sql, decl, 1);
-		appendStringInfoString(&sql, how);
-		dp_sql_key_types(decl, types);
-		plan = dp_plan_make(decl, id, sql.data, decl->nkeys, types);
-	}
-	return plan;
-}
-
 /*
  * Locks the row of a key; false if there is none.  *doc is its document, NULL
  * for a null.
@@ -94,46 +70,8 @@ lock_plan(DpDecl *decl, const void *id, const char *how)
 static bool
 lock_row(Versioning *v, const DpKey *key, bool as_owner, struct varlena **doc)
 {
-	SPIPlanPtr	plan = lock_plan(v->decl, as_owner ? &plan_lock_owner : &plan_lock, " FOR UPDATE");
-	DpKey		copy = *key;
-	bool		isnull;
-	Datum		d;
-
-	*doc = NULL;
-	if (dp_run(v->decl, plan, copy.values, NULL, as_owner ? DP_RUN_AS_OWNER | DP_RUN_LOCK : DP_RUN_LOCK, 1, SPI_OK_SELECT) == 0)
-		return false;
-	d = dp_result(0, 1, &isnull);
-	if (!isnull)
-		*doc = (struct varlena *) DatumGetPointer(d);
-	return true;
-}
-
-/* Writes the document of a row, as the user. */
-static void
-write_row(Versioning *v, const DpKey *key, struct varlena *doc)
-{
-	DpDecl	   *decl = v->decl;
-	SPIPlanPtr	plan = dp_plan(decl, &plan_write);
-	Datum		values[INDEX_MAX_KEYS + 1];
-
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS + 1];
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "UPDATE ");
-		dp_sql_table(&sql, decl->target);
-		appendStringInfo(&sql, " SET %s = $%d WHERE ", quote_identifier(decl->doc_column), decl->nkeys + 1);
-		dp_sql_key_match(&sql, decl, 1);
-		dp_sql_key_types(decl, types);
-		types[decl->nkeys] = get_atttype(decl->target, get_attnum(decl->target, decl->doc_column));
-		plan = dp_plan_make(decl, &plan_write, sql.data, decl->nkeys + 1, types);
-	}
-	memcpy(values, key->values, decl->nkeys * sizeof(Datum));
-	values[decl->nkeys] = PointerGetDatum(doc);
-	if (dp_run(decl, plan, values, NULL, 0, 0, SPI_OK_UPDATE) != 1)
-		dp_write_refused(decl, decl->target);
+	return dp_row_read(v->decl, as_owner ? &plan_lock_owner : &plan_lock, key, " FOR UPDATE",
+					   as_owner ? DP_RUN_AS_OWNER | DP_RUN_LOCK : DP_RUN_LOCK, doc);
 }
 
 /* Makes a row for a document that is gone, as the user. */
@@ -270,7 +208,7 @@ dp_versioning_revert(PG_FUNCTION_ARGS)
 			if (numbered == NULL)
 				numbered = doc;
 		}
-		write_row(v, &key, numbered);
+		dp_row_write(v->decl, &plan_write, &key, numbered);
 	}
 	else
 	{
@@ -452,7 +390,7 @@ dp_versioning_redact(PG_FUNCTION_ARGS)
 		without = dp_document_unset(DP_DOC_DATA(live), DP_DOC_SIZE(live), path);
 		if (without != NULL)
 		{
-			write_row(v, &key, without);
+			dp_row_write(v->decl, &plan_write, &key, without);
 			CommandCounterIncrement();
 			if (!lock_row(v, &key, true, &live) || live == NULL)
 				dp_write_refused(v->decl, v->decl->target);
@@ -561,7 +499,6 @@ dp_versioning_check_key(PG_FUNCTION_ARGS)
 	Row		   *rows;
 	int			n;
 	int			broken = 0;
-	bool		isnull;
 	bool		stamped_before = true;
 	TimestampTz before = DT_NOBEGIN;
 	DpRevisionStore store;
@@ -578,13 +515,7 @@ dp_versioning_check_key(PG_FUNCTION_ARGS)
 	old = MemoryContextSwitchTo(context);
 	shown = dp_key_to_value(decl, &key);
 	SPI_connect();
-	if (dp_run(decl, lock_plan(decl, &plan_read_owner, ""), key.values, NULL, DP_RUN_SNAPSHOT, 1, SPI_OK_SELECT) > 0)
-	{
-		Datum		d = dp_result(0, 1, &isnull);
-
-		if (!isnull)
-			live = (struct varlena *) DatumGetPointer(d);
-	}
+	(void) dp_row_read(decl, &plan_read_owner, &key, "", DP_RUN_SNAPSHOT, &live);
 	rows = read_rows(v, &key, GetActiveSnapshot(), &n);
 
 	if (n == 0)
