@@ -28,6 +28,7 @@
 #include "bson/catalog.h"
 #include "bson/edit.h"
 #include "patterns/approximation.h"
+#include "patterns/moves.h"
 #include "patterns/pattern.h"
 #include "patterns/row.h"
 #include "patterns/run.h"
@@ -35,20 +36,6 @@
 #include "patterns/sqlgen.h"
 
 static const char plan_hold, plan_lock, plan_lock_free, plan_exists, plan_orphans, plan_keys;
-
-/* A row whose key changes */
-typedef struct Move
-{
-	Oid			table;			/* of slots */
-	bool		announced;		/* only announced yet: the row is going to another partition */
-	int			nestlevel;
-	DpKey		from;
-	DpKey		to;
-} Move;
-
-/* Of this transaction, in its context */
-static List *moves = NIL;
-static bool callbacks_registered = false;
 
 /* For hold_row() */
 typedef struct Held
@@ -64,11 +51,7 @@ static bool run_key(Approximation *a, const void *id, const char *before, const 
 static bool fold(Approximation *a, const DpKey *key, bool wait);
 static Oid	slots_table(Approximation *a);
 static void drop_orphans(Approximation *a);
-static void move_note(Approximation *a, const DpKey *from, const DpKey *to, bool announced);
-static bool move_announced(Approximation *a, const DpKey *from);
 static void moves_finish(Approximation *a);
-static void moves_xact(XactEvent event, void *arg);
-static void moves_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
 static bool document_value(Approximation *a, struct varlena *doc, DpAmount *amount);
 
 static bool method_is_split(DpDecl *decl, struct varlena *stored);
@@ -170,21 +153,12 @@ dp_approximation_slots_add(Approximation *a, const DpKey *key, const DpValue *am
 }
 
 /*
- * BEFORE UPDATE of a row of a partition: it may be about to move.
+ * BEFORE UPDATE of a row.
  */
 void
 dp_approximation_slots_before(Approximation *a, TriggerData *trigdata)
 {
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
-	DpKey		from;
-	DpKey		to;
-
-	if (!trigdata->tg_relation->rd_rel->relispartition)
-		return;
-	dp_key_of_tuple(a->decl, trigdata->tg_trigtuple, desc, &from);
-	dp_key_of_tuple(a->decl, trigdata->tg_newtuple, desc, &to);
-	if (!dp_key_identical(a->decl, &from, &to))
-		move_note(a, &from, &to, true);
+	dp_moves_before(a->decl, trigdata);
 }
 
 /*
@@ -193,19 +167,10 @@ dp_approximation_slots_before(Approximation *a, TriggerData *trigdata)
 void
 dp_approximation_slots_after(Approximation *a, TriggerData *trigdata)
 {
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
 	DpKey		from;
-	DpKey		to;
 	DpAmount	sum;
 
-	dp_key_of_tuple(a->decl, trigdata->tg_trigtuple, desc, &from);
-	if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
-	{
-		dp_key_of_tuple(a->decl, trigdata->tg_newtuple, desc, &to);
-		(void) move_announced(a, &from);
-		move_note(a, &from, &to, false);
-	}
-	else if (TRIGGER_FIRED_BY_DELETE(trigdata->tg_event) && !move_announced(a, &from))
+	if (!dp_moves_after(a->decl, trigdata, &from))
 	{
 		dp_amount_set_int(&sum, 0, false);
 		dp_slots_take(slots_table(a), from.values, true, &sum);
@@ -218,14 +183,10 @@ dp_approximation_slots_after(Approximation *a, TriggerData *trigdata)
 void
 dp_approximation_slots_statement(Approximation *a, TriggerData *trigdata)
 {
-	if (!TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
-	{
-		if (moves != NIL)
-			moves_finish(a);
-		return;
-	}
-
-	drop_orphans(a);
+	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
+		drop_orphans(a);
+	else
+		moves_finish(a);
 }
 
 /*
@@ -340,47 +301,6 @@ slots_table(Approximation *a)
 	return a->side;
 }
 
-/* Remember that the key of a row changes. */
-static void
-move_note(Approximation *a, const DpKey *from, const DpKey *to, bool announced)
-{
-	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
-	Move	   *move = palloc(sizeof(Move));
-
-	if (!callbacks_registered)
-	{
-		RegisterXactCallback(moves_xact, NULL);
-		RegisterSubXactCallback(moves_subxact, NULL);
-		callbacks_registered = true;
-	}
-	move->table = slots_table(a);
-	move->announced = announced;
-	move->nestlevel = GetCurrentTransactionNestLevel();
-	dp_key_copy(a->decl, from, &move->from);
-	dp_key_copy(a->decl, to, &move->to);
-	moves = lappend(moves, move);
-	MemoryContextSwitchTo(old);
-}
-
-/* The row of this key is gone: it has gone where an announcement says, if there is one. */
-static bool
-move_announced(Approximation *a, const DpKey *from)
-{
-	ListCell   *lc;
-
-	foreach(lc, moves)
-	{
-		Move	   *move = lfirst(lc);
-
-		if (move->announced && move->table == a->side && dp_key_identical(a->decl, &move->from, from))
-		{
-			move->announced = false;
-			return true;
-		}
-	}
-	return false;
-}
-
 /*
  * The slots of all rows whose keys have changed are taken first and put under
  * their new keys then: keys may have changed places.
@@ -388,35 +308,21 @@ move_announced(Approximation *a, const DpKey *from)
 static void
 moves_finish(Approximation *a)
 {
-	Oid			table = slots_table(a);
-	List	   *mine = NIL;
-	List	   *others = NIL;
+	List	   *mine = dp_moves_take(a->decl);
+	Oid			table;
 	DpAmount   *sums;
 	int64	   *counts;
-	MemoryContext old;
 	ListCell   *lc;
 	int			i = 0;
 
-	old = MemoryContextSwitchTo(TopTransactionContext);
-	foreach(lc, moves)
-	{
-		Move	   *move = lfirst(lc);
-
-		/* what was announced and did not happen is void */
-		if (move->table != table)
-			others = lappend(others, move);
-		else if (!move->announced)
-			mine = lappend(mine, move);
-	}
-	list_free(moves);
-	moves = others;
-	MemoryContextSwitchTo(old);
-
+	if (mine == NIL)
+		return;
+	table = slots_table(a);
 	sums = palloc(sizeof(DpAmount) * Max(1, list_length(mine)));
 	counts = palloc(sizeof(int64) * Max(1, list_length(mine)));
 	foreach(lc, mine)
 	{
-		Move	   *move = lfirst(lc);
+		DpMove	   *move = lfirst(lc);
 
 		dp_amount_set_int(&sums[i], 0, false);
 		counts[i] = dp_slots_take(table, move->from.values, true, &sums[i]);
@@ -425,7 +331,7 @@ moves_finish(Approximation *a)
 	i = 0;
 	foreach(lc, mine)
 	{
-		Move	   *move = lfirst(lc);
+		DpMove	   *move = lfirst(lc);
 
 		/* a later statement, or a trigger, may have deleted the row */
 		SPI_connect();
@@ -436,31 +342,6 @@ moves_finish(Approximation *a)
 		i++;
 	}
 	list_free(mine);
-}
-
-/* At the end of a transaction nothing is remembered; its memory goes with it. */
-static void
-moves_xact(XactEvent event, void *arg)
-{
-	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
-		moves = NIL;
-}
-
-/* What a subtransaction remembered is void when it is rolled back. */
-static void
-moves_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
-{
-	ListCell   *lc;
-
-	if (event != SUBXACT_EVENT_ABORT_SUB)
-		return;
-	foreach(lc, moves)
-	{
-		Move	   *move = lfirst(lc);
-
-		if (move->nestlevel >= GetCurrentTransactionNestLevel())
-			moves = foreach_delete_current(moves, lc);
-	}
 }
 
 /* What a document itself counts, 0 if it has no such field.  False if it is something else than a number. */

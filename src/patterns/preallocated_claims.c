@@ -43,26 +43,13 @@
 
 #include "bson/catalog.h"
 #include "bson/compare.h"
+#include "patterns/moves.h"
 #include "patterns/preallocated.h"
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
 
 static const char plan_read, plan_taken, plan_versions, plan_insert, plan_delete, plan_lock, plan_prolong,
 			plan_drop, plan_take_out, plan_put_in, plan_adopt, plan_orphans, plan_exists;
-
-/* A row whose key changes */
-typedef struct Move
-{
-	Oid			table;			/* of claims */
-	bool		announced;		/* only announced yet: the row is going to another partition */
-	int			nestlevel;
-	DpKey		from;
-	DpKey		to;
-} Move;
-
-/* Of this transaction, in its context */
-static List *moves = NIL;
-static bool callbacks_registered = false;
 
 static Oid	claims_table(Preallocated *p);
 static SPIPlanPtr claims_plan(Preallocated *p, const void *id, const char *before, const char *condition,
@@ -75,11 +62,7 @@ static uint64 run_with_snapshot(DpDecl *decl, SPIPlanPtr plan, Datum *values, Sn
 static bool claims_lock(Preallocated *p, const DpKey *key, const char *const *slots, int n, const DpValue *holder,
 						bool expired_too);
 static void drop_orphans(Preallocated *p);
-static void move_note(Preallocated *p, const DpKey *from, const DpKey *to, bool announced);
-static bool move_announced(Preallocated *p, const DpKey *from);
 static void moves_finish(Preallocated *p);
-static void moves_xact(XactEvent event, void *arg);
-static void moves_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
 
 /*
  * The table of claims.  Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is
@@ -581,21 +564,12 @@ dp_claims_adopt(Preallocated *p, const DpKey *key, const DpCells *cells)
 /* ---------------------------------------------------------------- triggers */
 
 /*
- * BEFORE UPDATE of a row of a partition: it may be about to move.
+ * BEFORE UPDATE of a row.
  */
 void
 dp_claims_before(Preallocated *p, TriggerData *trigdata)
 {
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
-	DpKey		from;
-	DpKey		to;
-
-	if (!trigdata->tg_relation->rd_rel->relispartition)
-		return;
-	dp_key_of_tuple(p->decl, trigdata->tg_trigtuple, desc, &from);
-	dp_key_of_tuple(p->decl, trigdata->tg_newtuple, desc, &to);
-	if (!dp_key_identical(p->decl, &from, &to))
-		move_note(p, &from, &to, true);
+	dp_moves_before(p->decl, trigdata);
 }
 
 /*
@@ -604,18 +578,9 @@ dp_claims_before(Preallocated *p, TriggerData *trigdata)
 void
 dp_claims_after(Preallocated *p, TriggerData *trigdata)
 {
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
 	DpKey		from;
-	DpKey		to;
 
-	dp_key_of_tuple(p->decl, trigdata->tg_trigtuple, desc, &from);
-	if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
-	{
-		dp_key_of_tuple(p->decl, trigdata->tg_newtuple, desc, &to);
-		(void) move_announced(p, &from);
-		move_note(p, &from, &to, false);
-	}
-	else if (!move_announced(p, &from))
+	if (!dp_moves_after(p->decl, trigdata, &from))
 	{
 		SPI_connect();
 		dp_run_marked(p->decl, claims_plan(p, &plan_drop, "DELETE FROM", "", "", 0, NULL), from.values, NULL,
@@ -632,7 +597,7 @@ dp_claims_statement(Preallocated *p, TriggerData *trigdata)
 {
 	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
 		drop_orphans(p);
-	else if (moves != NIL)
+	else
 		moves_finish(p);
 }
 
@@ -690,47 +655,6 @@ drop_orphans(Preallocated *p)
 	SPI_finish();
 }
 
-/* Remember that the key of a row changes. */
-static void
-move_note(Preallocated *p, const DpKey *from, const DpKey *to, bool announced)
-{
-	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
-	Move	   *move = palloc(sizeof(Move));
-
-	if (!callbacks_registered)
-	{
-		RegisterXactCallback(moves_xact, NULL);
-		RegisterSubXactCallback(moves_subxact, NULL);
-		callbacks_registered = true;
-	}
-	move->table = claims_table(p);
-	move->announced = announced;
-	move->nestlevel = GetCurrentTransactionNestLevel();
-	dp_key_copy(p->decl, from, &move->from);
-	dp_key_copy(p->decl, to, &move->to);
-	moves = lappend(moves, move);
-	MemoryContextSwitchTo(old);
-}
-
-/* The row of this key is gone: it has gone where an announcement says, if there is one. */
-static bool
-move_announced(Preallocated *p, const DpKey *from)
-{
-	ListCell   *lc;
-
-	foreach(lc, moves)
-	{
-		Move	   *move = lfirst(lc);
-
-		if (move->announced && move->table == p->side && dp_key_identical(p->decl, &move->from, from))
-		{
-			move->announced = false;
-			return true;
-		}
-	}
-	return false;
-}
-
 /*
  * The claims of all rows whose keys have changed are taken out first and put
  * under their new keys then: keys may have changed places.
@@ -740,35 +664,21 @@ moves_finish(Preallocated *p)
 {
 	DpDecl	   *decl = p->decl;
 	int			nkeys = decl->nkeys;
-	Oid			table = claims_table(p);
-	List	   *mine = NIL;
-	List	   *others = NIL;
+	List	   *mine = dp_moves_take(p->decl);
+	Oid			table;
 	List	   *taken = NIL;
-	MemoryContext old;
 	SPIPlanPtr	plan;
 	ListCell   *lc;
 	ListCell   *lc2;
 
-	old = MemoryContextSwitchTo(TopTransactionContext);
-	foreach(lc, moves)
-	{
-		Move	   *move = lfirst(lc);
-
-		/* what was announced and did not happen is void */
-		if (move->table != table)
-			others = lappend(others, move);
-		else if (!move->announced)
-			mine = lappend(mine, move);
-	}
-	list_free(moves);
-	moves = others;
-	MemoryContextSwitchTo(old);
-
+	if (mine == NIL)
+		return;
+	table = claims_table(p);
 	SPI_connect();
 	plan = claims_plan(p, &plan_take_out, "DELETE FROM", "", " RETURNING c.slot, c.holder, c.until", 0, NULL);
 	foreach(lc, mine)
 	{
-		Move	   *move = lfirst(lc);
+		DpMove	   *move = lfirst(lc);
 
 		dp_run_marked(decl, plan, move->from.values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE_RETURNING, table, NULL,
 					  DP_MARK_INTERNAL);
@@ -796,7 +706,7 @@ moves_finish(Preallocated *p)
 	}
 	forboth(lc, mine, lc2, taken)
 	{
-		Move	   *move = lfirst(lc);
+		DpMove	   *move = lfirst(lc);
 		SPITupleTable *rows = lfirst(lc2);
 		uint64		i;
 
@@ -824,29 +734,4 @@ moves_finish(Preallocated *p)
 	}
 	SPI_finish();
 	list_free(mine);
-}
-
-/* At the end of a transaction nothing is remembered; its memory goes with it. */
-static void
-moves_xact(XactEvent event, void *arg)
-{
-	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
-		moves = NIL;
-}
-
-/* What a subtransaction remembered is void when it is rolled back. */
-static void
-moves_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
-{
-	ListCell   *lc;
-
-	if (event != SUBXACT_EVENT_ABORT_SUB)
-		return;
-	foreach(lc, moves)
-	{
-		Move	   *move = lfirst(lc);
-
-		if (move->nestlevel >= GetCurrentTransactionNestLevel())
-			moves = foreach_delete_current(moves, lc);
-	}
 }
