@@ -130,7 +130,10 @@ dp_approximation_sync(PG_FUNCTION_ARGS)
 
 				key.values[k] = SPI_getbinval(keys->vals[i], keys->tupdesc, k + 1, &isnull);
 			}
+			/* what a key takes is given back after it */
+			SPI_connect();
 			done += fold(a, &key, false) ? 1 : 0;
+			SPI_finish();
 		}
 		SPI_freetuptable(keys);
 	}

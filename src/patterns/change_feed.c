@@ -339,10 +339,13 @@ feed_truncate(DpChangeFeed *f, TriggerData *trigdata)
 			for (k = 0; k < key.n; k++)
 				key.values[k] = SPI_getbinval(rows->vals[i], rows->tupdesc, k + 1, &isnull);
 			doc = SPI_getbinval(rows->vals[i], rows->tupdesc, key.n + 1, &isnull);
+			/* what a row takes is given back after it */
+			SPI_connect();
 			change.operation = "delete";
 			change.key = dp_key_to_value(f->decl, &key);
 			change.doc = isnull ? NULL : PG_DETOAST_DATUM_PACKED(doc);
 			feed_write(f, &change);
+			SPI_finish();
 		}
 		SPI_freetuptable(rows);
 	}

@@ -176,7 +176,10 @@ dp_preallocated_put_back(PG_FUNCTION_ARGS)
 
 				key.values[k] = SPI_getbinval(keys->vals[i], keys->tupdesc, k + 1, &isnull);
 			}
+			/* what a row takes is given back after it */
+			SPI_connect();
 			(void) dp_preallocated_write(p, &key, LockTupleNoKeyExclusive, whole_document, &written);
+			SPI_finish();
 			done += written ? 1 : 0;
 		}
 		SPI_freetuptable(keys);

@@ -874,10 +874,13 @@ dp_versioning_partition(Oid table, Oid partition, bool attached)
 				doc = SPI_getbinval(rows->vals[i], rows->tupdesc, key.n + 1, &isnull);
 				if (isnull)
 					continue;
+				/* what a row takes is given back after it */
+				SPI_connect();
 				if (attached)
 					dp_versioning_adopt(v, &key, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc));
 				else
 					after_delete(v, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc), &key);
+				SPI_finish();
 			}
 			SPI_freetuptable(rows);
 		}
