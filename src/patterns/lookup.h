@@ -1,7 +1,8 @@
 /*
  * lookup.h
  *		How rows are found by an index, and what is known of tables that are
- *		written to: for write*.c and lookup.c only.
+ *		written to, for write*.c; and whether what anybody has learnt of tables
+ *		is still true (dp_schema_generation).
  */
 #ifndef DP_PATTERNS_LOOKUP_H
 #define DP_PATTERNS_LOOKUP_H

@@ -11,10 +11,10 @@ BEGIN {
 	may["bucket"] = "bson mql"
 	may["patterns"] = "bson mql tree bucket"
 	# the relation of the bucket pattern is one of the patterns and uses their toolkit; the type beneath it does not
-	split("fdw.c fdw.h maintain.c modify.c", names, " ")
+	split("fdw.c fdw.h maintain.c modify.c rel.c", names, " ")
 	for (i in names)
 		relation["bucket/" names[i]] = 1
-	toolkit = " patterns/change.h patterns/declaration.h patterns/run.h patterns/sqlgen.h "
+	toolkit = " patterns/change.h patterns/declaration.h patterns/lookup.h patterns/run.h patterns/sqlgen.h "
 }
 
 FNR == 1 {
