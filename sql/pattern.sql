@@ -28,6 +28,17 @@ CREATE FUNCTION _pattern_require_owner(rel regclass) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_pattern_require_owner' LANGUAGE C STRICT;
 COMMENT ON FUNCTION _pattern_require_owner(regclass) IS 'error 42501 unless the current user owns the table';
 
+CREATE FUNCTION _pattern_refuse_partition(rel regclass) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF (SELECT c.relispartition FROM pg_class c WHERE c.oid = rel) THEN
+    RAISE EXCEPTION '% is a partition', rel USING ERRCODE = 'wrong_object_type',
+      DETAIL = 'Statements on the table above it would not fire its triggers for statements.', HINT = 'Declare the pattern on the table above it.';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _pattern_refuse_partition(regclass) IS 'error 42809 for a partition: for patterns that have work to do at the end of statements';
+
 CREATE FUNCTION _pattern_object_name(first text, second text, label text) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_pattern_object_name' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION _pattern_object_name(text, text, text) IS 'name of a generated object: the parts joined and shortened as PostgreSQL does';

@@ -32,6 +32,9 @@ BEGIN
   IF num_nonnulls(step, error, threshold, slots) <> 1 THEN
     RAISE EXCEPTION 'exactly one of step, error, threshold and slots must be given' USING ERRCODE = 'invalid_parameter_value';
   END IF;
+  IF slots IS NOT NULL THEN
+    PERFORM @extschema@._pattern_refuse_partition(rel);
+  END IF;
   IF @extschema@._pattern_paths_overlap(field, '_id') THEN
     RAISE EXCEPTION 'field must not be _id' USING ERRCODE = 'invalid_parameter_value';
   END IF;

@@ -51,6 +51,7 @@ DECLARE
 BEGIN
   SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
   PERFORM @extschema@._pattern_require_owner(rel);
+  PERFORM @extschema@._pattern_refuse_partition(rel);
   name := coalesce(name, field);
   keep := coalesce(keep, threshold);
 

@@ -60,6 +60,7 @@ DECLARE
 BEGIN
   SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
   PERFORM @extschema@._pattern_require_owner(rel);
+  PERFORM @extschema@._pattern_refuse_partition(rel);
   IF field IS NULL OR shape IS NULL OR store IS NULL THEN
     RAISE EXCEPTION 'field, shape and store must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;

@@ -14,6 +14,7 @@ DECLARE
 BEGIN
   SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
   PERFORM @extschema@._pattern_require_owner(rel);
+  PERFORM @extschema@._pattern_refuse_partition(rel);
   PERFORM @extschema@._subset_fields_paths(rel, cold, name);
   name := coalesce(name, cold[1]);
   IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.name = subset_fields_enable.name) THEN

@@ -17,6 +17,7 @@ DECLARE
 BEGIN
   SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
   PERFORM @extschema@._pattern_require_owner(rel);
+  PERFORM @extschema@._pattern_refuse_partition(rel);
   IF tree IS NULL OR parent IS NULL OR search_index IS NULL THEN
     RAISE EXCEPTION 'tree, parent and search_index must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;

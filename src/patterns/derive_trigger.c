@@ -328,7 +328,7 @@ target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
 	if (after == NULL)
 		return tuple;
 
-	if (dp_marked_derived(decl->relid, &written))
+	if (dp_marked_derived(decl->target, &written))
 	{
 		/* what was written is right; triggers of users may have changed it since */
 		if (written == NULL || d->methods->protect == NULL)

@@ -54,7 +54,7 @@ static void columns_altered(Oid relid);
 static void partition_joined(Oid relid, bool attached);
 static void partition_left(Oid table, Oid partition);
 static bool has_own(Oid relid);
-static bool is_source(Oid relid);
+static bool needs_statements(Oid relid);
 static void call_with(const char *function, Oid relid);
 static void owner_follow(Oid relid);
 static void view_follow(Oid relid, const char *function, Oid owner);
@@ -352,10 +352,10 @@ partition_joined(Oid relid, bool attached)
 	ancestors = get_partition_ancestors(relid);
 	foreach(lc, ancestors)
 		ours = ours || has_own(lfirst_oid(lc));
-	if (attached && is_source(relid))
+	if (attached && needs_statements(relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("a pattern derives data from table %s", dp_relation_name(relid)),
+				 errmsg("table %s has a pattern that follows its statements", dp_relation_name(relid)),
 				 errdetail("As a partition it would be written to without its triggers."),
 				 errhint("Disable the pattern, and declare it on the table above.")));
 	if (!ours)
@@ -408,9 +408,12 @@ has_own(Oid relid)
 	return result;
 }
 
-/* Whether a table itself is the source of a declaration. */
+/*
+ * Whether a table itself is the source of a declaration, or carries one that
+ * has work to do at the end of statements.
+ */
 static bool
-is_source(Oid relid)
+needs_statements(Oid relid)
 {
 	Relation	rel = table_open(relid, AccessShareLock);
 	bool		result = false;
@@ -420,9 +423,12 @@ is_source(Oid relid)
 	{
 		const Trigger *trigger = &rel->trigdesc->triggers[i];
 
-		if (trigger->tgnargs == 3 && !TRIGGER_FOR_ROW(trigger->tgtype) && !TRIGGER_FOR_BEFORE(trigger->tgtype) &&
-			strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) == 0 &&
-			strcmp(trigger->tgargs[0], "side") == 0)
+		if (TRIGGER_FOR_ROW(trigger->tgtype) || TRIGGER_FOR_BEFORE(trigger->tgtype) ||
+			strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0)
+			continue;
+		if ((trigger->tgnargs == 3 && strcmp(trigger->tgargs[0], "side") == 0) ||
+			(trigger->tgnargs == 2 && strcmp(trigger->tgargs[0], "of") == 0 &&
+			 (trigger->tgtype & (TRIGGER_TYPE_INSERT | TRIGGER_TYPE_UPDATE | TRIGGER_TYPE_DELETE)) != 0))
 			result = true;
 	}
 	table_close(rel, NoLock);

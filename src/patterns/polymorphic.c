@@ -153,7 +153,7 @@ poly_before(Poly *p, TriggerData *trigdata)
 		doc = PG_DETOAST_DATUM_PACKED(datum);
 	if (p->splits && is_update)
 	{
-		DpMarkKind	mark = dp_marked(p->decl->relid, NULL);
+		DpMarkKind	mark = dp_marked(p->decl->target, NULL);
 
 		/* the pattern that splits it moves parts of what was looked at before */
 		if (mark == DP_MARK_INTERNAL && is_split(p, doc))
