@@ -5,6 +5,7 @@
 #   work() { stress_awk "$1" "$2" 'BEGIN { for (;;) print "SELECT " r(6) ";" }'; }
 #   stress_run alone 3                 # each client runs what `work NUMBER alone` prints, for 3 seconds
 #   stress_count 40P01 alone           # how many of these errors they met
+#   stress_retry 3 <<<'UPDATE ..'      # the same by pgbench, where each transaction is tried until it succeeds
 . "$DP_TOP/test/env/tap.sh"
 
 stress_begin() {  # stress_begin DATABASE SEED: sets seed, seconds and clients
@@ -53,6 +54,27 @@ stress_run() {  # stress_run TAG SECONDS
   done
   echo "# $1: $(stress_count 40P01 "$1") deadlocks, $(stress_count 40001 "$1") serialization failures; so far $(ask "SELECT xact_commit || ' transactions' FROM pg_stat_database WHERE datname = current_database()")"
   cat "$DP_WORK/errors.$1".* | grep -o 'ERROR:  .*' | sed 's/[0-9a-f]\{6,\}/N/g; s/[0-9][0-9]* of \(table\|relation\)/N of \1/' | cut -c 1-150 | sort | uniq -c | sort -rn | head -12 | sed 's/^/# /'
+}
+
+# Runs transactions that have to succeed in the end: what fails with a serialization failure or a deadlock is tried again by pgbench,
+# and any other error ends its client. Standard input has one transaction a line, without BEGIN and COMMIT, in pgbench's language; :a to
+# :d are random numbers up to 8, 12, 100 and 1000. Isolation levels are mixed. Prints what went wrong, and how much was done into
+# $DP_WORK/retried.
+stress_retry() {  # stress_retry SECONDS
+  local line files= i=0
+  while IFS= read -r line; do
+    [ -n "$line" ] || continue
+    i=$((i + 1))
+    {
+      printf '\\set %s random(1, %s)\n' a 8 b 12 c 100 d 1000 level 6
+      printf '\\if :level <= 3\nBEGIN;\n\\elif :level <= 5\nBEGIN ISOLATION LEVEL REPEATABLE READ;\n\\else\nBEGIN ISOLATION LEVEL SERIALIZABLE;\n\\endif\n%s\nCOMMIT;\n' "$line"
+    } >"$DP_WORK/retry.$i.sql"
+    files="$files -f $DP_WORK/retry.$i.sql"
+  done
+  # shellcheck disable=SC2086
+  pgbench -n -c "$clients" -j 2 -T "$1" --max-tries=0 --random-seed="$seed" $files >"$DP_WORK/retried" 2>&1 </dev/null
+  sed -n 's/^number of transactions actually processed: \(.*\)/# retried: \1 transactions/p;s/^\(number of transactions retried.*\|total number of retries.*\)/# \1/p' "$DP_WORK/retried" >&2
+  grep -i 'error\|aborted\|fatal\|^number of failed transactions: [1-9]' "$DP_WORK/retried" | head -5
 }
 
 # How many errors of that SQLSTATE (or that begin with these letters) clients met.
