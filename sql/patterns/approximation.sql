@@ -46,6 +46,7 @@ BEGIN
                AND @extschema@._pattern_paths_overlap(@extschema@.bson_get_text(d.options, 'field'), field)) THEN
     RAISE EXCEPTION 'table % has an approximation pattern of this field already', t.base USING ERRCODE = 'invalid_parameter_value';
   END IF;
+  PERFORM @extschema@._derive_refuse_kept(rel, t.base, t.doc, ARRAY[field]);
 
   options := @extschema@.bson_build('name', name, 'field', field);
   options := CASE WHEN step IS NOT NULL THEN @extschema@.bson_set(options, 'step', step)

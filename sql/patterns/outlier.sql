@@ -103,6 +103,7 @@ BEGIN
     RAISE EXCEPTION 'a reference pattern on table % keeps one of these fields', t.base
       USING ERRCODE = 'feature_not_supported', DETAIL = 'References must stay in their documents, where those who change what they name look for them.';
   END IF;
+  PERFORM @extschema@._derive_refuse_kept(rel, t.base, t.doc, ARRAY[field, flag, count_field]);
 
   options := @extschema@.bson_build('name', name, 'field', field, 'threshold', threshold, 'keep', keep, 'chunk', chunk, 'flag', flag,
                'stay', stay, 'is_set', is_set, 'mode', mode, 'index_elements', index_elements, 'pair', pair);

@@ -77,10 +77,8 @@ BEGIN
       DETAIL = format('The field "%s" is copied into itself.', field);
   END IF;
   SELECT d.pattern, d.name INTO clash FROM @extschema@._pattern_declarations(rel) d
-    CROSS JOIN (VALUES ('field'), ('flag'), ('count_field'), ('into_field')) AS theirs (option)
-    WHERE coalesce(@extschema@.bson_get_text(d.options, 'doc_column'), t.doc) = t.doc
-      AND @extschema@.bson_typeof(d.options, theirs.option) = 'string'
-      AND @extschema@._pattern_paths_overlap(@extschema@.bson_get_text(d.options, theirs.option), field) LIMIT 1;
+    CROSS JOIN LATERAL @extschema@._derive_kept_paths(d.pattern, d.options) AS p
+    WHERE coalesce(@extschema@.bson_get_text(d.options, 'doc_column'), t.doc) = t.doc AND @extschema@._pattern_paths_overlap(p, field) LIMIT 1;
   IF FOUND THEN
     RAISE EXCEPTION 'the % pattern "%" on table % keeps this field already', clash.pattern, clash.name, t.base
       USING ERRCODE = CASE WHEN clash.pattern = 'reference' THEN 'invalid_parameter_value' ELSE 'feature_not_supported' END,

@@ -54,7 +54,8 @@ BEGIN
     RAISE EXCEPTION 'order_by must not be a field that the pattern keeps' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   name := coalesce(name, CASE truth WHEN 'parent' THEN parent WHEN 'ancestors' THEN ancestors WHEN 'path' THEN path ELSE children END);
-  PERFORM @extschema@._tree_check_others(rel, t.base, t.doc, name, ARRAY[parent, ancestors, path, children, depth]);
+  PERFORM @extschema@._tree_check_others(rel, t.base, t.doc, name, ARRAY[parent, ancestors, path, children, depth],
+            ARRAY(SELECT f.path FROM (VALUES ('parent', parent), ('ancestors', ancestors), ('path', path), ('children', children), ('depth', depth)) AS f (form, path) WHERE f.form <> truth AND f.path IS NOT NULL));
   IF (SELECT c.relkind = 'p' FROM pg_class c WHERE c.oid = rel) THEN
     RAISE EXCEPTION 'table % is partitioned', t.base USING ERRCODE = 'feature_not_supported',
       DETAIL = 'The ids of nodes must be unique in the whole table, and an index on a field of documents cannot be unique over partitions.';
@@ -109,8 +110,15 @@ END
 $$;
 COMMENT ON FUNCTION _tree_check_forms(text, text, text, text, text, boolean, boolean, text, text, text) IS 'error 22023 for forms of a tree that do not go together';
 
+CREATE FUNCTION _tree_kept_paths(options bson) RETURNS SETOF text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@.bson_get_text($1, o) FROM unnest('{parent,ancestors,path,children,depth}'::text[]) AS o
+  WHERE @extschema@.bson_exists($1, o) AND o <> coalesce(@extschema@.bson_get_text($1, 'truth'), 'parent')
+$$;
+COMMENT ON FUNCTION _tree_kept_paths(bson) IS 'paths of the fields that the tree pattern derives from the one that is written by hand';
+
 -- Two declarations on one table must not keep the same field.
-CREATE FUNCTION _tree_check_others(rel regclass, base text, doc text, name text, fields text[]) RETURNS void
+CREATE FUNCTION _tree_check_others(rel regclass, base text, doc text, name text, fields text[], kept text[]) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern IN ('tree', 'tree_attach') AND d.name = _tree_check_others.name) THEN
@@ -122,9 +130,10 @@ BEGIN
                AND @extschema@._pattern_paths_overlap(@extschema@.bson_get_text(d.options, theirs.option), ours.path)) THEN
     RAISE EXCEPTION 'table % has a tree pattern that keeps one of these fields already', base USING ERRCODE = 'invalid_parameter_value';
   END IF;
+  PERFORM @extschema@._derive_refuse_kept(rel, base, doc, kept);
 END
 $$;
-COMMENT ON FUNCTION _tree_check_others(regclass, text, text, text, text[]) IS 'error 42710 or 22023 when another tree declaration of the table is in the way';
+COMMENT ON FUNCTION _tree_check_others(regclass, text, text, text, text[], text[]) IS 'error 42710 or 22023 when another tree declaration of the table is in the way';
 
 -- The triggers on the table, made anew when options change. The main one carries the declaration.
 CREATE FUNCTION _tree_create_triggers(rel regclass, options bson) RETURNS void

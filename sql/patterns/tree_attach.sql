@@ -37,7 +37,7 @@ BEGIN
   END IF;
   PERFORM @extschema@._tree_check_forms(parent, ancestors, ancestors_order, path, separator, false, path_lead, NULL, depth, NULL);
   name := coalesce(name, parent);
-  PERFORM @extschema@._tree_check_others(rel, t.base, t.doc, name, ARRAY[parent, ancestors, path, depth]);
+  PERFORM @extschema@._tree_check_others(rel, t.base, t.doc, name, ARRAY[parent, ancestors, path, depth], array_remove(ARRAY[ancestors, path, depth], NULL));
 
   options := @extschema@.bson_build('name', name, 'parent', parent);
   IF ancestors IS NOT NULL THEN options := @extschema@.bson_set(@extschema@.bson_set(options, 'ancestors', ancestors), 'ancestors_order', ancestors_order); END IF;
@@ -63,6 +63,12 @@ COMMENT ON FUNCTION tree_attach(regclass, regclass, text, text, text, text, text
   'declares that the documents of a table hang on nodes of a tree: the field parent names the node, and the forms that are named (ancestors, path, depth, the node included) follow it. '
   'Returns the name of the declaration. What happens to documents of a node that is deleted is said by the tree''s on_delete. Makes indexes; locks both tables against writers; '
   'errors 22023 for options that do not fit, 42704 if the table has no tree, 42710 for a second declaration of the name, 42501 unless the caller owns both tables';
+
+CREATE FUNCTION _tree_attach_kept_paths(options bson) RETURNS SETOF text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._tree_kept_paths($1)
+$$;
+COMMENT ON FUNCTION _tree_attach_kept_paths(bson) IS 'paths of the fields that the pattern keeps in documents that hang on a tree';
 
 CREATE FUNCTION _tree_attach_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

@@ -30,6 +30,7 @@ BEGIN
   IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'versioning' AND @extschema@.bson_get_text(d.options, 'doc_column') = t.doc) THEN
     RAISE EXCEPTION 'column % of table % has a history already', t.doc, t.base USING ERRCODE = 'invalid_parameter_value';
   END IF;
+  PERFORM @extschema@._derive_refuse_kept(rel, t.base, t.doc, ARRAY[revision_field]);
 
   options := @extschema@.bson_build('name', name, 'revision_field', revision_field, 'storage', storage, 'optimistic', optimistic, 'doc_column', t.doc,
                                     'pair', pair, 'second_pair', second_pair);
@@ -52,6 +53,12 @@ COMMENT ON FUNCTION versioning_enable(regclass, text, text, bigint, boolean, tex
   'storage: delta (reverse differences) or full (whole documents); keep: how many revisions of a document stay, NULL: all; optimistic: a document that carries an old number is refused (40001). '
   'Makes the tables <table>_revisions and _changes, the views _history and _gone and the function _as_of. Returns the name of the declaration. '
   'Locks the table against writers; errors 22023 for options that do not fit, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
+
+CREATE FUNCTION _versioning_kept_paths(options bson) RETURNS SETOF text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@.bson_get_text($1, 'revision_field')
+$$;
+COMMENT ON FUNCTION _versioning_kept_paths(bson) IS 'path of the field that the versioning pattern keeps';
 
 CREATE FUNCTION _versioning_valid(revision_field text, storage text, keep bigint) RETURNS void
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$

@@ -155,7 +155,7 @@ BEGIN
 END $$;
 \o
 \pset fieldsep '\n'
-SELECT plan(24);
+SELECT plan(30);
 SELECT is((SELECT count(*) FROM (SELECT DISTINCT a.place, b.place FROM lines CROSS JOIN unnest(mine) a CROSS JOIN unnest(mine) b WHERE a.place < b.place) pairs), 210::bigint, 'each pattern meets each other one');
 SELECT is((SELECT string_agg(what, E'\n') FROM (SELECT DISTINCT what FROM wrong WHERE wrong.round = lines.round LIMIT 12) w), NULL, names) FROM lines ORDER BY round;
 
@@ -169,6 +169,22 @@ SELECT pattern_alter('t', 'total', '{fields: {most: {$max: "$x"}}}');
 \o
 SELECT is((SELECT (doc - 'revision' - '_computed')::text FROM t), '{"_id": 1, "most": 3}', 'other fields are computed');
 SELECT is_empty('SELECT * FROM pattern_check()', 'and history and feed know it');
+
+-- in partitions a pattern knows its own writes, also where triggers of others are called for them
+\o /dev/null
+CREATE TABLE parted (id int PRIMARY KEY, doc bson) PARTITION BY HASH (id);
+CREATE TABLE parted_0 PARTITION OF parted FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+SELECT computed_enable('parted', 'events', 'of', '{total: {$sum: "$x"}}'), subset_enable('parted', field => 'last', source => 'events', on_field => 'of', order_by => '{x: -1}', keep => 1, fields => '{x: 1}'), versioning_enable('parted');
+INSERT INTO parted SELECT i, bson_build('_id', i) FROM generate_series(1, 4) i;
+INSERT INTO events (doc) SELECT bson_build('of', i, 'x', i * j) FROM generate_series(1, 4) i, generate_series(1, 2) j;
+\o
+SELECT is((SELECT string_agg(concat_ws(' ', doc ->> 'total', doc ->> 'last'), ', ' ORDER BY id) FROM parted), '8 [{"x": 3}], 6 [{"x": 4}], 9 [{"x": 6}], 12 [{"x": 8}]', 'partitions have totals and first rows beside a history');
+SELECT is_empty('SELECT * FROM pattern_check()', 'and all is true');
+SELECT throws_ok(command, '42809', NULL, command) FROM (VALUES
+  ($$SELECT outlier_enable('parted_0', 'list', 2)$$), ($$SELECT subset_fields_enable('parted_0', cold => '{cold}')$$), ($$SELECT approximation_enable('parted_0', 'views', slots => 2)$$),
+  ($$SELECT preallocated_enable('parted_0', 'seats', preallocated_pool(2))$$)) v (command);
+
 \o /dev/null
 DROP SCHEMA together CASCADE;
 \o

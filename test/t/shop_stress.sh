@@ -77,7 +77,7 @@ work() {
     }
     function of_others(   w) {
       w = r(23)
-      if (w == 21) return "SELECT outlier_push_into($$customers$$, $$coupons$$, " customer() ", bson_build($$_id$$, nextval($$ids$$)));"
+      if (w == 21) return "SELECT outlier_push_into($$customers$$, $$coupons$$, " customer() - 1 ", bson_build($$_id$$, nextval($$ids$$)));"
       if (w == 22) return "SELECT approximation_add($$pages$$, " r(3) ", 1, name => $$hits$$);"
       if (w == 23) return "SELECT count(*) FROM fanout_timeline($$reviews$$, " r(5) "); SELECT doc FROM customers_written_view WHERE _id = " customer() ";"
       if (w == 1) return set("customers", "points", r(1000), customer())
