@@ -2,7 +2,7 @@
 -- mean something: no internal error, nothing runs for ever, and no text is taken for SQL (hostile_calls tries random combinations). The calls are made from the catalog.
 \set ECHO none
 SET client_min_messages = error;
-SET statement_timeout = '60s';
+SET statement_timeout = '300s';
 SELECT plan(8);
 
 CREATE TABLE canary (id int PRIMARY KEY, doc bson);

@@ -2,7 +2,7 @@
 -- becomes a text that means harm; what checks, repairs, builds, writes and disables then must not take it for SQL.
 \set ECHO none
 SET client_min_messages = error;
-SET statement_timeout = '100s';
+SET statement_timeout = '300s';
 SELECT plan(3);
 CREATE SCHEMA forged;
 SET search_path = forged, public;
