@@ -4,9 +4,11 @@
 #
 #   valgrind.sh [SUITE...]          regress and pgtap unless others are named; FILTER chooses others than the type's files
 #
-# Each piece of memory that our code allocates or reads is one that memcheck knows (see test/env/redzones.c). What counts is a
+# Each piece of memory that our code allocates or reads is one that memcheck knows, and each value that it gets is asked for bytes
+# that nobody wrote (see test/env/redzones.c). What counts is a
 # report with our code in it, where it happened or where the memory came from; what PostgreSQL does alone is its own
-# (test/env/valgrind.supp keeps the most frequent of that out of the logs). TIMEOUT (seconds, default 1500) bounds each file.
+# (test/env/valgrind.supp keeps the most frequent of that out of the logs). VALGRIND_ORIGINS=yes says where the memory came from, and
+# takes twice as long. TIMEOUT (seconds, default 1500) bounds each file.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 export CLUSTER=valgrind
@@ -29,8 +31,8 @@ cat >"$bin/postgres" <<SH
 #!/bin/sh
 case "\$*" in *--boot*|*--single*|*--check*|-V|--version) exec "$bin/postgres.alone" "\$@" ;; esac
 export LD_PRELOAD=$tools/redzones.so
-exec valgrind --quiet --leak-check=no --trace-children=yes --track-origins=yes --error-limit=no --num-callers=30 --fullpath-after= \\
-  --suppressions="$PWD/test/env/valgrind.supp" --log-file="$logs/%p" "$bin/postgres.alone" "\$@"
+exec valgrind --quiet --leak-check=no --trace-children=yes --track-origins=${VALGRIND_ORIGINS:-no} --error-limit=no --num-callers=30 --fullpath-after= \\
+  --suppressions="$PWD/test/env/valgrind.supp" --log-file="$logs/%p" "$bin/postgres.alone" "\$@" -c autovacuum=off -c jit=off
 SH
 chmod 755 "$bin/postgres"
 

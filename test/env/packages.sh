@@ -51,7 +51,7 @@ missing() {
   share=$("$config" --sharedir 2>/dev/null) || share=/usr/share/postgresql/$version
   [ -x "$bin/initdb" ] || echo "postgresql-${version:-server}"
   [ -e "$includes/postgres.h" ] && [ -e "$("$config" --pgxs 2>/dev/null)" ] || echo "postgresql-server-dev-${version:-all}"
-  if [ "$what" = valgrind ]; then command -v valgrind >/dev/null || echo valgrind; fi
+  if [ "$what" = valgrind ]; then command -v valgrind >/dev/null && [ -e /usr/include/valgrind/memcheck.h ] || echo valgrind; fi
   if [ "$what" = test ] || [ "$what" = valgrind ]; then
     [ -e "$share/extension/pgtap.control" ] || echo "postgresql-${version:-server}-pgtap"
   fi
