@@ -37,9 +37,9 @@ stems() {
 # Builds with warnings as errors, so a build that is there had none. With a warning the tests run all the same.
 build_cluster() {
   built_clean=0
-  COPT="-Werror ${COPT:-}" bounded 400 "$cluster" install >"$out/build.log" 2>&1 || built_clean=1
+  COPT="-Werror ${COPT:-}" bounded 1200 "$cluster" install >"$out/build.log" 2>&1 || built_clean=1
   if [ "$built_clean" = 1 ]; then
-    bounded 400 "$cluster" install >"$out/build-again.log" 2>&1 || { echo "the build failed:"; tail -n 40 "$out/build-again.log"; return 1; }
+    bounded 1200 "$cluster" install >"$out/build-again.log" 2>&1 || { echo "the build failed:"; tail -n 40 "$out/build-again.log"; return 1; }
   fi
   if ! [ "$built_clean" = 1 ]; then export COPT="-Werror ${COPT:-}"; fi
   bounded 120 "$cluster" start
