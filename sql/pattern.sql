@@ -205,6 +205,8 @@ BEGIN
       JOIN pg_class c ON c.oid = q.rel
     WHERE (pattern_check.name IS NULL OR q.name = pattern_check.name)
       AND pg_has_role(c.relowner, 'USAGE') AND NOT pg_is_other_temp_schema(c.relnamespace)
+      -- a standby has nothing of it
+      AND NOT (c.relpersistence = 'u' AND pattern_check.rel IS NULL AND pg_is_in_recovery())
       AND to_regprocedure('@extschema@._' || q.pattern || '_check(regclass, text)') IS NOT NULL
     ORDER BY q.rel::text, q.pattern, q.name
   LOOP
@@ -221,7 +223,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pattern_check(regclass, text) IS
-  'one row for each violated invariant of a declaration, of a table, or of all tables that the caller owns; no rows: all is true. '
+  'one row for each violated invariant of a declaration, of a table, or of all tables that the caller owns; no rows: all is true. Without a table unlogged ones are left out on a standby, which has them not. '
   'Reads everything that the patterns keep, in one snapshot; error 42501 for a table of somebody else';
 
 CREATE FUNCTION _pattern_call(verb text, rel regclass, pattern text, name text, options bson) RETURNS text

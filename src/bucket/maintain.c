@@ -106,6 +106,7 @@ dp_bucket_repack(PG_FUNCTION_ARGS)
 	int64		n = 0;
 
 	dp_require_owner(relid);
+	PreventCommandIfReadOnly("bucket_resize()");
 	LockRelationOid(relid, ShareRowExclusiveLock);
 	rel = dp_bucket_rel(relid, false);
 	require_newest(rel);
@@ -268,6 +269,7 @@ Datum
 dp_bucket_lock(PG_FUNCTION_ARGS)
 {
 	dp_require_owner(PG_GETARG_OID(0));
+	PreventCommandIfReadOnly("a change of a relation of measurements");
 	LockRelationOid(PG_GETARG_OID(0), ShareRowExclusiveLock);
 	require_newest(dp_bucket_rel(PG_GETARG_OID(0), false));
 	PG_RETURN_VOID();

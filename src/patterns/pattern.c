@@ -142,6 +142,9 @@ dp_pattern_call(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("there is no verb \"%s\"", verb)));
+	/* all of them write but this one, not always by statements, and take locks that a standby has not */
+	if (strcmp(verb, "test") != 0)
+		PreventCommandIfReadOnly(psprintf("%s of a pattern", verb));
 
 	/* options are read, changed and written back: one does that at a time, in no writer's way */
 	if (strcmp(verb, "alter") == 0)

@@ -444,6 +444,7 @@ dp_schema_versioning_lock(PG_FUNCTION_ARGS)
 	int			i;
 
 	dp_require_owner(relid);
+	PreventCommandIfReadOnly("schema_versioning_step()");
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), REGCLASSOID, sizeof(Oid), true, TYPALIGN_INT, &views, &nulls, &n);
 	for (i = 0; i < n; i++)
 	{

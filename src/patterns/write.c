@@ -475,6 +475,7 @@ write_update(DpWriter *w, DpWriteLeaf *leaf, struct varlena *doc)
 	TM_Result	result;
 	List	   *recheck = NIL;
 
+	dp_writer_may_write(w);
 	if (leaf->facts->collection && doc != NULL && !same_id(dp_writer_document(w), doc))
 		before = true;
 	if (!w->locked && (before || w->doubtful || IsolationUsesXactSnapshot()))
@@ -538,6 +539,7 @@ write_delete(DpWriter *w, DpWriteLeaf *leaf)
 	TM_FailureData failure;
 	TM_Result	result;
 
+	dp_writer_may_write(w);
 	if (!w->locked && (before || w->doubtful || IsolationUsesXactSnapshot()) &&
 		dp_writer_lock(w, LockTupleExclusive) != DP_LOCK_OK)
 		return DP_WRITE_CHANGED;
@@ -570,6 +572,7 @@ write_insert(DpWriter *w, DpWriteLeaf *leaf)
 	TupleTableSlot *slot = leaf->written;
 	List	   *recheck = NIL;
 
+	dp_writer_may_write(w);
 	slot->tts_tableOid = RelationGetRelid(leaf->rel);
 	if (triggers != NULL && triggers->trig_insert_before_row &&
 		!ExecBRInsertTriggers(w->estate, leaf->info, slot))

@@ -201,6 +201,7 @@ dp_writer_lock_wait(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait)
 	TM_FailureData failure;
 	TM_Result	locked;
 
+	dp_writer_may_write(w);
 	if (w->doc != NULL)
 	{
 		MemoryContextReset(w->row_context);

@@ -9,6 +9,7 @@
 #include "access/skey.h"
 #include "access/tableam.h"
 #include "commands/trigger.h"
+#include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "utils/snapshot.h"
 
@@ -107,5 +108,16 @@ extern void dp_write_clear(DpWriter *w);
 
 /* write_find.c: going through a table ends */
 extern void dp_write_scan_end(DpWriter *w);
+
+/*
+ * What the executor asks of statements: error READ_ONLY_SQL_TRANSACTION where
+ * the transaction, or a standby, may only read.
+ */
+static inline void
+dp_writer_may_write(DpWriter *w)
+{
+	if (w->rel->rd_rel->relpersistence != RELPERSISTENCE_TEMP)
+		PreventCommandIfReadOnly("a write of a pattern");
+}
 
 #endif							/* DP_PATTERNS_WRITE_STATE_H */

@@ -8,6 +8,9 @@
 #   cluster.sh stop         stop the cluster
 #   cluster.sh restart      stop it in good order and start it again
 #   cluster.sh crash        stop it as a crash would and start it again
+#   cluster.sh standby      a copy of the running cluster that follows it, on the same socket's directory; prints its port
+#   cluster.sh promote      let the standby go on by itself
+#   cluster.sh leave        stop the standby and delete it
 #   cluster.sh log          print where the server's log is
 #   cluster.sh home         print where all of it is
 #   cluster.sh status       exit status 0 when it runs
@@ -173,6 +176,25 @@ CONF
     { tail -n 20 "$log" >&2; return 1; }
 }
 
+# The standby: a base backup of the running server beside its data.
+standby() {
+  leave
+  mkdir -m 700 "$data.standby"
+  [ "$(id -u)" != 0 ] || chown postgres: "$data.standby"
+  as_postgres "$private/pg_basebackup" -h "$sockets" -p "$port" -U postgres -D "$data.standby" -R -c fast -X stream --no-sync
+  echo "port = 55$version" >>"$data.standby/postgresql.conf"
+  : >"$data.standby.log"
+  [ "$(id -u)" != 0 ] || chown postgres: "$data.standby.log"
+  as_postgres "$private/pg_ctl" -D "$data.standby" -l "$data.standby.log" -w -t 120 start >/dev/null ||
+    { tail -n 20 "$data.standby.log" >&2; return 1; }
+  echo "55$version"
+}
+
+leave() {
+  (data=$data.standby; stop immediate)
+  rm -rf "$data.standby" "$sockets/.s.PGSQL.55$version"*
+}
+
 what=${1:-}
 [ $# = 0 ] || shift
 mkdir -p "$home"
@@ -180,13 +202,16 @@ case $what in
   prefix) make_prefix; echo "$private/pg_config" ;;
   install) install ;;
   start) install; start ;;
-  stop) stop fast; case $sockets in /tmp/*) rm -rf "$sockets" ;; esac ;;
+  standby) standby ;;
+  promote) as_postgres "$private/pg_ctl" -D "$data.standby" -w -t 120 promote >/dev/null ;;
+  leave) leave ;;
+  stop) leave; stop fast; case $sockets in /tmp/*) rm -rf "$sockets" ;; esac ;;
   restart) stop fast; start ;;
   crash) stop immediate; start ;;
   status) running ;;
   log) echo "$log" ;;
   home) echo "$home" ;;
-  destroy) stop immediate; rm -rf "$data" "$sockets" ;;
+  destroy) leave; stop immediate; rm -rf "$data" "$sockets" ;;
   psql|run)
     # the copy's pg_config comes first in PATH; this script, called again from there, still copies the original
     PG_CONFIG=$(command -v "$pg_config")

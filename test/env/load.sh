@@ -23,8 +23,26 @@ load_jobs=
 load_fill() {
   load_drop "$1"
   for name in "$1_shapes" "$1_derived"; do
-    psql -Xq -d postgres -c "CREATE DATABASE $name"
+    # (compiling what checks small tables takes longer than the check)
+    psql -Xq -d postgres -c "CREATE DATABASE $name" -c "ALTER DATABASE $name SET jit = off"
     psql -Xq -d "$name" -c 'CREATE EXTENSION docpatterns'
+    # which looks at btree indexes entry by entry, where it is installed
+    psql -Xq -d "$name" -c 'CREATE EXTENSION amcheck' 2>/dev/null
+    psql -XqAt -d "$name" <<'SQL'
+CREATE FUNCTION indexes_wrong() RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE i record;
+BEGIN
+  IF EXISTS (SELECT FROM pg_extension WHERE extname = 'amcheck') THEN
+    FOR i IN SELECT c.oid FROM pg_class c JOIN pg_index x ON x.indexrelid = c.oid JOIN pg_am a ON a.oid = c.relam
+             WHERE a.amname = 'btree' AND c.oid >= 16384 AND c.relkind = 'i' AND x.indisvalid AND c.relpersistence = 'p' LOOP
+      BEGIN
+        PERFORM bt_index_check(i.oid, true);
+      EXCEPTION WHEN OTHERS THEN RETURN NEXT SQLERRM;
+      END;
+    END LOOP;
+  END IF;
+END $$;
+SQL
   done
   shapes_fill "$1_shapes"
   load_work_shapes | psql -XqAt -v ON_ERROR_STOP=1 -d "$1_shapes" >/dev/null || echo 'not ok 0 - what writes to shapes was made'
@@ -85,6 +103,7 @@ CREATE FUNCTION wrong() RETURNS SETOF text LANGUAGE sql AS $$
     UNION ALL (SELECT slot FROM log WHERE slot IS NOT NULL EXCEPT ALL SELECT slot FROM preallocated_slots('shows', 99) WHERE holder IS NOT NULL)) q;
   SELECT 'feed and history differ: ' || q FROM ((SELECT key, doc FROM movies_history WHERE operation <> 'delete' EXCEPT ALL SELECT key, document FROM movies_feed WHERE operation <> 'delete')
     UNION ALL (SELECT key, document FROM movies_feed WHERE operation <> 'delete' EXCEPT ALL SELECT key, doc FROM movies_history WHERE operation <> 'delete') LIMIT 3) q;
+  SELECT * FROM indexes_wrong();
 $$;
 SQL
 }
@@ -244,6 +263,7 @@ CREATE FUNCTION wrong() RETURNS SETOF text LANGUAGE sql AS $$
   SELECT 'nodes: ' || q FROM ((SELECT _id::int, (doc ->> 'up')::int FROM nodes EXCEPT ALL SELECT * FROM node_log) UNION ALL (SELECT * FROM node_log EXCEPT ALL SELECT _id::int, (doc ->> 'up')::int FROM nodes) LIMIT 3) q;
   SELECT 'nodes below the first: ' || q FROM (SELECT count(*) - (SELECT count(*) FROM tree_descendants('nodes', 1)) FROM nodes) AS q (n) WHERE q.n <> 1;
   SELECT * FROM differ();
+  SELECT * FROM indexes_wrong();
 $$;
 SQL
 }
