@@ -24,6 +24,7 @@
 #include "commands/trigger.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "replication/logicalworker.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -473,12 +474,14 @@ dp_decl_bool(DpDecl *decl, const char *option, bool dflt)
 /*
  * Whether triggers have to work.  The setting is heard from the table's owner
  * and superusers only, and it is the user who acts that counts, not the owner
- * that the extension may have switched to.
+ * that the extension may have switched to.  What a worker of a subscription
+ * writes has been kept where it comes from, also if somebody has enabled our
+ * triggers for it.
  */
 bool
 dp_decl_maintained(DpDecl *decl)
 {
-	return likely(dp_maintain) || !has_privs_of_role(dp_acting_user(), decl->owner);
+	return (likely(dp_maintain) || !has_privs_of_role(dp_acting_user(), decl->owner)) && !IsLogicalWorker();
 }
 
 /*

@@ -13,6 +13,7 @@
 #include "funcapi.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "replication/logicalworker.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -812,7 +813,7 @@ dp_kv_trigger(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"kv_trigger\" is called by triggers of key-value spaces only")));
-	if (dp_maintain || !has_privs_of_role(GetUserId(), trigdata->tg_relation->rd_rel->relowner))
+	if (!IsLogicalWorker() && (dp_maintain || !has_privs_of_role(GetUserId(), trigdata->tg_relation->rd_rel->relowner)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table %s belongs to a key-value space and cannot be written to directly",

@@ -22,6 +22,7 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "replication/logicalworker.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -195,7 +196,7 @@ dp_pattern_guard_trigger(PG_FUNCTION_ARGS)
 	bucket = strncmp(trigdata->tg_trigger->tgname, BUCKET_GUARD, strlen(BUCKET_GUARD)) == 0;
 	if (bucket && InNoForceRLSOperation())
 		return PointerGetDatum(NULL);
-	if (dp_marked(relid, NULL) == DP_MARK_NONE && !dp_marked_derived(relid, NULL) &&
+	if (dp_marked(relid, NULL) == DP_MARK_NONE && !dp_marked_derived(relid, NULL) && !IsLogicalWorker() &&
 		(dp_maintain || !has_privs_of_role(dp_acting_user(), trigdata->tg_relation->rd_rel->relowner)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
