@@ -121,7 +121,7 @@ merge_guard(FunctionCallInfo fcinfo)
 		return trigdata->tg_trigtuple;
 	if (!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 		refuse_write(decl, "truncated");
-	if (dp_marked_derived(decl->relid, NULL) || dp_marked(decl->relid, NULL) != DP_MARK_NONE)
+	if (dp_marked_derived(decl->target, NULL) || dp_marked(decl->target, NULL) != DP_MARK_NONE)
 		return trigdata->tg_trigtuple;
 	datum = heap_getattr(trigdata->tg_trigtuple, decl->doc_attnum, RelationGetDescr(trigdata->tg_relation), &isnull);
 	if (isnull)
