@@ -63,7 +63,7 @@ typedef struct Correction
 static Correction *correcting = NULL;
 static const char plan_trim, plan_forget;
 
-static void read_tables(Versioning *v);
+static void read_tables(Versioning *v, Oid revisions, Oid changes);
 static void bad_option(DpDecl *decl, const char *option) pg_attribute_noreturn();
 static HeapTuple before_update(Versioning *v, TriggerData *trigdata);
 static void after_insert(Versioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key);
@@ -182,19 +182,23 @@ bad_option(DpDecl *decl, const char *option)
 void
 dp_versioning_require(Versioning *v)
 {
+	Oid			revisions;
+	Oid			changes;
+
 	if (likely(OidIsValid(v->revisions) && OidIsValid(v->changes)))
 		return;
-	v->revisions = dp_pair_side(v->pair, v->decl->target);
-	v->changes = dp_pair_side(v->second_pair, v->decl->target);
-	if (!OidIsValid(v->revisions) || !OidIsValid(v->changes))
-	{
-		v->revisions = v->changes = InvalidOid;
+	revisions = dp_pair_side(v->pair, v->decl->target);
+	changes = dp_pair_side(v->second_pair, v->decl->target);
+	if (!OidIsValid(revisions) || !OidIsValid(changes))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the history of table %s is missing", dp_relation_name(v->decl->target)),
 				 errhint("pattern_repair() makes its tables anew.")));
-	}
-	read_tables(v);
+	read_tables(v, revisions, changes);
+
+	/* an error in between has left it as if nobody had asked */
+	v->revisions = revisions;
+	v->changes = changes;
 }
 
 /*
@@ -202,7 +206,7 @@ dp_versioning_require(Versioning *v)
  * types are looked at.
  */
 static void
-read_tables(Versioning *v)
+read_tables(Versioning *v, Oid revisions, Oid changes)
 {
 	static const struct
 	{
@@ -212,7 +216,6 @@ read_tables(Versioning *v)
 		{"revision", INT8OID}, {"change", INT8OID}, {"operation", CHAROID}, {"delta", BYTEAOID}, {"previous", InvalidOid}
 	},
 				change_columns[4] = {{"change", INT8OID}, {"since", TIMESTAMPTZOID}, {"who", TEXTOID}, {"transaction", XID8OID}};
-	Oid			revisions = v->revisions;
 	bool		right = true;
 	int			i;
 
@@ -225,8 +228,8 @@ read_tables(Versioning *v)
 	}
 	for (i = 0; i < 4; i++)
 	{
-		v->change_columns[i] = get_attnum(v->changes, change_columns[i].name);
-		right = right && v->change_columns[i] > 0 && get_atttype(v->changes, v->change_columns[i]) == change_columns[i].type;
+		v->change_columns[i] = get_attnum(changes, change_columns[i].name);
+		right = right && v->change_columns[i] > 0 && get_atttype(changes, v->change_columns[i]) == change_columns[i].type;
 	}
 	for (i = 0; i < v->decl->nkeys; i++)
 	{
@@ -234,15 +237,12 @@ read_tables(Versioning *v)
 		right = right && v->key_columns[i] > 0 && get_atttype(revisions, v->key_columns[i]) == v->decl->keys[i].type;
 	}
 	if (!right)
-	{
-		v->revisions = v->changes = InvalidOid;
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table %s does not have the columns of a history of table %s",
 						dp_relation_name(revisions), dp_relation_name(v->decl->target))));
-	}
-	dp_decl_depends(v->decl, v->revisions);
-	dp_decl_depends(v->decl, v->changes);
+	dp_decl_depends(v->decl, revisions);
+	dp_decl_depends(v->decl, changes);
 }
 
 /* ---------------------------------------------------------------- numbers */
