@@ -3,6 +3,7 @@
 #
 #   . "$DP_TOP/test/env/storm.sh"     # and with it stress.sh
 #   before='"SET work_mem = 64;"'     # awk: what to send before a statement
+#   prelude='SET work_mem = 64;'      # once, before all
 #   stress_begin dp_x 20261
 #   storm_derived                     # declares all that is derived, outliers, walls and measurements; or
 #   storm_shapes                      # shapes, relations and history
@@ -46,6 +47,7 @@ stormy='
       }
     }'
 work() {
+  echo "${prelude:-}"
   stress_awk "$1" "$2" "function before() { return $before \" \" } $(cat "$DP_WORK/storm.awk")$stormy" |
     sed '/^[^$]*DO \$_do_\$/{s/PERFORM_OR_SELECT/PERFORM/g;b};s/PERFORM_OR_SELECT/SELECT/g'
 }
