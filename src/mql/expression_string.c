@@ -427,6 +427,7 @@ split_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	{
 		int64		at = find_bytes(s, len, by, bylen, from);
 
+		CHECK_FOR_INTERRUPTS();
 		dp_builder_append_string(&b, NULL, 0, s + from, (at < 0 ? len : at) - from);
 		if (at < 0)
 			break;
