@@ -42,8 +42,13 @@
 /* A context with more than this gets ordinary pieces: a million small ones would take 8 GB. */
 #define ENOUGH		(64 * 1024 * 1024)
 
-/* So many pieces of a process have bounds; then, for the sake of time, one of 64 has. */
+/*
+ * So many pieces of a process have bounds; then, for the sake of time, one of 64
+ * has, and values stay where they are (all of them: macros may ask twice for one).
+ */
 #define FIRST_PIECES	(2 * 1000 * 1000)
+
+static unsigned long pieces;
 
 /* Beyond this nothing is added: the server's own limits must stay what they are. */
 #define LARGE		(512 * 1024 * 1024)
@@ -72,8 +77,6 @@ extern void *pg_detoast_datum_slice(void *datum, int32_t first, int32_t count);
 static int
 turn(void)
 {
-	static unsigned long pieces;
-
 	return pieces++ < FIRST_PIECES || pieces % 64 == 0;
 }
 
@@ -236,26 +239,26 @@ EXPORT void *
 __wrap_pg_detoast_datum(void *datum)
 {
 	datum = pg_detoast_datum(datum);
-	return turn() ? copy_of_value(datum) : datum;
+	return pieces < FIRST_PIECES ? copy_of_value(datum) : datum;
 }
 
 EXPORT void *
 __wrap_pg_detoast_datum_copy(void *datum)
 {
 	datum = pg_detoast_datum_copy(datum);
-	return turn() ? copy_of_value(datum) : datum;
+	return pieces < FIRST_PIECES ? copy_of_value(datum) : datum;
 }
 
 EXPORT void *
 __wrap_pg_detoast_datum_packed(void *datum)
 {
 	datum = pg_detoast_datum_packed(datum);
-	return turn() ? copy_of_value(datum) : datum;
+	return pieces < FIRST_PIECES ? copy_of_value(datum) : datum;
 }
 
 EXPORT void *
 __wrap_pg_detoast_datum_slice(void *datum, int32_t first, int32_t count)
 {
 	datum = pg_detoast_datum_slice(datum, first, count);
-	return turn() ? copy_of_value(datum) : datum;
+	return pieces < FIRST_PIECES ? copy_of_value(datum) : datum;
 }
