@@ -6,7 +6,7 @@
 . "$DP_TOP/test/env/storm.sh"
 set -u
 plan 14
-STRESS_SECONDS=${STRESS_SECONDS:-3}
+STRESS_SECONDS=${STRESS_SECONDS:-2}
 before='"SET statement_timeout = " (r(6) == 1 ? 0 : r(30)) ";"'
 
 # An error once in a while, before or after a row is written, in every table and in those that patterns keep beside it.

@@ -4,7 +4,7 @@
 # has done nothing; the others go on; and when there is room again everything does. Temporary files end in the same way.
 . "$DP_TOP/test/env/storm.sh"
 set -u
-STRESS_SECONDS=${STRESS_SECONDS:-3}
+STRESS_SECONDS=${STRESS_SECONDS:-2}
 place=$("$DP_CLUSTER" home)/small
 skip() { echo "1..0 # SKIP $1"; exit 0; }
 [ "$(id -u)" = 0 ] || skip 'only root can mount a file system'

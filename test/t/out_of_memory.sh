@@ -5,7 +5,7 @@
 # (ulimit -v). It is an error of that statement ("out of memory", 53200) and of nothing else.
 . "$DP_TOP/test/env/storm.sh"
 set -u
-STRESS_SECONDS=${STRESS_SECONDS:-2}
+STRESS_SECONDS=${STRESS_SECONDS:-1}
 skip() { echo "1..0 # SKIP $1"; exit 0; }
 case ${SERVER_ENV:-} in *LD_PRELOAD*) skip 'the server has another malloc() already' ;; esac
 cc -shared -fPIC -O1 -I "$(pg_config --includedir-server)" -o "$DP_WORK/starve.so" "$DP_TOP/test/env/starve.c" 2>"$DP_WORK/cc.err" ||
@@ -74,7 +74,7 @@ for what in derived shapes; do
   starving
   # what the clients do is a list of statements, too
   before='""'
-  work 0 each | sed -n 's/^ *SELECT storm.try(\$_try_\$\(.*;\)\$_try_\$);  *SELECT storm.try.*$/\1/p' | head -n "${STARVED:-8}" >"$DP_WORK/$what.statements"
+  work 0 each | sed -n 's/^ *SELECT storm.try(\$_try_\$\(.*;\)\$_try_\$);  *SELECT storm.try.*$/\1/p' | head -n "${STARVED:-5}" >"$DP_WORK/$what.statements"
   each_fails <"$DP_WORK/$what.statements" >"$DP_WORK/$what.each"
   is "$(grep -v '^[1-9][0-9]* failures.*|\(23[^;]*\)*$' "$DP_WORK/$what.each")" '' "$what: $(awk '{n += $1} END {print n}' "$DP_WORK/$what.each") allocations of $(wc -l <"$DP_WORK/$what.statements") statements fail, one after the other"
   is "$(ask 'SELECT * FROM pattern_check() LIMIT 5')" '' "$what: all is true"
