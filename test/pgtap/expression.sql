@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(861);
+SELECT plan(885);
 
 -- the result as it is printed, '' if it is missing
 CREATE FUNCTION pg_temp.eval(d text, e text) RETURNS text LANGUAGE plpgsql AS $$
@@ -981,6 +981,35 @@ SELECT is((SELECT count(*) FROM dates WHERE bson_eval(bson_build('t', t, 'z', z)
 SELECT is((SELECT count(*) FROM dates WHERE bson_eval(bson_build('t', t, 'z', z), '{$dateTrunc: {date: "$t", unit: "month", timezone: "$z"}}')::timestamptz <> date_trunc('month', t, z)), 0::bigint, 'months begin when PostgreSQL says');
 SELECT is((SELECT count(*) FROM dates WHERE bson_eval(bson_build('t', t), '{$dateAdd: {startDate: "$t", unit: "month", amount: 13}}')::timestamptz <> t + interval '13 months'), 0::bigint, 'months are added as intervals are');
 SELECT is((SELECT count(*) FROM dates WHERE bson_eval(bson_build('t', t), '{$dateFromString: {dateString: {$dateToString: {date: "$t"}}}}')::timestamptz <> t), 0::bigint, 'dates come back from their text');
+
+-- Refusals of single operators that no group above has -----------------------------------------------------------------------
+
+SELECT throws_ok(format('SELECT bson_eval(%L, %L)', d, e), s, m, e) FROM (VALUES
+  ('{}', '{$divide: ["a", 1]}', '22023', '$divide needs numbers, not string'),
+  ('{}', '"$a\u0000b"', '22023', 'a field path holds a null character'),
+  ('{}', '"$a' || repeat('.a', 200) || '"', '22023', 'a field path has more than 200 parts'),
+  ('{}', '{$dateAdd: {startDate: 1, startDate: 2}}', '22023', '$dateAdd has its argument "startDate" twice'),
+  ('{}', '{$add: [ISODate("2020-01-01"), NumberLong("9223372036854775807")]}', '22008', '$add gives a date that is out of range'),
+  ('{}', '{$subtract: [ISODate("1920-01-01"), NumberLong("9223372036854775807")]}', '22008', '$subtract gives a result that is out of range'),
+  ('{}', '{$dateAdd: {startDate: ISODate("2020-01-01"), unit: 1, amount: 1}}', '22023', '$dateAdd needs a string as its unit, not int'),
+  ('{}', '{$dateTrunc: {date: ISODate("2020-01-01"), unit: "week", startOfWeek: 1}}', '22023', '$dateTrunc needs a string as its startOfWeek, not int'),
+  ('{}', '{$dateAdd: {startDate: ISODate("2020-01-01"), unit: "hour", amount: NumberLong("9223372036854775807")}}', '22008', '$dateAdd gives a date that is out of range'),
+  ('{}', '{$dateAdd: {startDate: ISODate("2020-01-01"), unit: "year", amount: NumberLong("9223372036854775807")}}', '22008', '$dateAdd gives a date that is out of range'),
+  ('{}', '{$dateAdd: {startDate: ISODate("2020-01-01"), unit: "year", amount: NumberLong("9999999999")}}', '22008', '$dateAdd gives a date that is out of range'),
+  ('{}', '{$dateAdd: {startDate: ISODate("2020-01-01"), unit: "week", amount: NumberLong("99999999999"), timezone: "Europe/Berlin"}}', '22008', '$dateAdd gives a date that is out of range'),
+  ('{}', '{$dateSubtract: {startDate: ISODate("2020-01-01"), unit: "hour", amount: NumberLong("-9223372036854775808")}}', '22008', '$dateSubtract gives a date that is out of range'),
+  ('{}', '{$dateDiff: {startDate: {$date: {$numberLong: "-9223372036000000000"}}, endDate: {$date: {$numberLong: "9223372036000000000"}}, unit: "millisecond"}}', '22008', '$dateDiff gives a date that is out of range'),
+  ('{}', '{$dateFromString: {dateString: "2020-01-01", format: 1}}', '22023', '$dateFromString needs a string as its format, not int'),
+  ('{}', '{$switch: {branches: 1}}', '22023', '$switch needs an array of branches, not int'),
+  ('{}', '{$getField: "a\u0000b"}', '22023', '$getField needs a name without null characters'),
+  ('{}', '{$arrayToObject: [[["a\u0000b", 1]]]}', '22023', '$arrayToObject needs names without null characters'),
+  ('{a: "a\u0000b"}', '{$regexMatch: {input: "x", regex: "$a"}}', '22023', '$regexMatch needs a pattern without null characters'),
+  ('{}', '{$zip: {inputs: [[1]], defaults: 1, useLongestLength: true}}', '22023', '$zip needs an array as its defaults, not int'),
+  ('{}', '{$zip: [1]}', '22023', '$zip needs a document with its arguments, not array'),
+  ('{}', '{$sortArray: {input: [1], sortBy: 1, x: 1}}', '22023', '$sortArray has no argument "x"'),
+  ('{}', '{$maxN: {input: [1], n: 0}}', '22023', '$maxN needs an n greater than 0'),
+  ('{}', '{$substrBytes: ["abc", NaN, 1]}', '22023', '$substrBytes needs a start and a length that are whole numbers')
+) AS refused (d, e, s, m);
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(434);
+SELECT plan(441);
 
 SELECT function_returns('bson_match', ARRAY['bson', 'bson'], 'boolean', 'bson_match');
 SELECT is((SELECT concat_ws(' ', provolatile, proisstrict, proparallel) FROM pg_proc WHERE proname = 'bson_match'), 'i t s', 'immutable, strict, parallel safe');
@@ -250,5 +250,16 @@ UPDATE trials SET expected = model(d, f), got = d::text::bson @@ f::text::bson;
 SELECT is((SELECT string_agg(format('%s @@ %s: %s', d, f, got), E'\n' ORDER BY i) FROM (SELECT * FROM trials WHERE got IS DISTINCT FROM expected ORDER BY i LIMIT 5) x), NULL, 'as the model says, seed 0.31');
 SELECT cmp_ok((SELECT count(*) FROM trials WHERE expected), '>', 400::bigint, 'many match');
 SELECT cmp_ok((SELECT count(*) FROM trials WHERE NOT expected), '>', 400::bigint, 'and many do not');
+-- patterns that are not read
+SELECT throws_ok(format('SELECT bson_build(%L, %L) @@ bson_build(%L, bson_build(%L, %L::bson_value))', 'a', 'b', 'a', '$regex', r), '2201B', m, left(r, 20)) FROM (VALUES
+  ('"' || repeat('a', 40000) || '"', 'regular expression of 40000 bytes is longer than 32764 bytes'),
+  ('"a\u0000b"', 'regular expression holds a NUL'),
+  ('"a(*FAIL)"', 'regular expression has "(*" at character 2, which is not supported'),
+  ('"(?#abc"', 'regular expression has "(?#" at character 1, which is not supported'),
+  ('"\\x{12"', 'regular expression has "\x{" at character 1, which is not supported'),
+  ('"\\x{110000}"', 'regular expression has "\x{110000}" at character 1, which is not supported'),
+  ('"[\\q]"', 'regular expression has "\q" at character 2, which is not supported')
+) AS refused (r, m);
+
 SELECT * FROM finish();
 ROLLBACK;

@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(116);
+SELECT plan(117);
 
 -- ---------------------------------------------------------------- inclusion
 
@@ -161,6 +161,8 @@ SELECT is((SELECT bson_project(bson_object_agg('f' || i, i), bson_object_agg('f'
 SELECT is((SELECT count(*) FROM bson_each((SELECT bson_project(bson_object_agg('f' || i, i), bson_object_agg('f' || (2 * i), 0)) FROM generate_series(1, 1000) AS i))), 500::bigint, 'without half of a thousand');
 SELECT is((SELECT bson_project('{a: {b: 1}}', bson_object_agg('n' || i || '.x', '"$a.b"'::bson_value)) = bson_object_agg('n' || i, '{x: 1}'::bson) FROM generate_series(1, 40) AS i), true, 'forty computed documents');
 SELECT throws_ok($$SELECT bson_project('{}', bson_build('v', bson_set('{}', string_agg('a', '.'), 1))) FROM generate_series(1, 101)$$, '54000', NULL, 'too deep');
+
+SELECT throws_ok(format('SELECT bson_project(%L, %L)', '{}', '{"a' || repeat('.a', 200) || '": 1}'), '22023', 'invalid projection: the path has more than 200 parts', 'a path too deep');
 
 SELECT * FROM finish();
 ROLLBACK;

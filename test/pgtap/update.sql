@@ -5,7 +5,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(413);
+SELECT plan(421);
 
 -- What an update makes of a document, as text; or the error's code and what its detail or message names.
 CREATE FUNCTION up(doc bson, update text, filter bson DEFAULT NULL, array_filters bson_value DEFAULT NULL, upsert boolean DEFAULT false) RETURNS text LANGUAGE plpgsql AS $$
@@ -264,6 +264,18 @@ SELECT is((SELECT string_agg(concat_ws(' ', bson_update(doc, '{$set: {n: 9, "a.$
 SELECT is((SELECT string_agg(bson_update(bson_build('n', i), bson_build(CASE i % 2 WHEN 0 THEN '$inc' ELSE '$set' END, bson_build('n', i * 10))) ->> 'n', ' ' ORDER BY i) FROM generate_series(1, 4) i), '10 22 30 44', 'updates that change from row to row');
 SELECT is((SELECT string_agg(up('{n: 1}', u), ' ') FROM unnest(ARRAY['{$inc: {n: 1}}', '{$foo: {n: 1}}', '{$inc: {n: 2}}', '{$inc: {n: 2}}']) u), '{"n": 2} 0A000 {"n": 3} {"n": 3}', 'an error among them');
 SELECT throws_ok(format($$SELECT bson_update('{}', '{$set: {a: "%s", b: "%s"}}')$$, repeat('x', 9000000), repeat('x', 9000000)), '54000', NULL, 'a document too large');
+
+-- array filters that are none, and a stage that is none
+SELECT throws_ok(format('SELECT bson_update(%L, %L, array_filters => %L)', '{a: []}', '{$set: {"a.$[x]": 1}}', f), '22023', m, f) FROM (VALUES
+  ('[1]', 'expected a filter, not int'),
+  ('[{}]', 'an array filter needs the name of a value'),
+  ('[{X: 1}]', 'the name of a value in an array filter must begin with a lower-case letter'),
+  ('[{x_: 1}]', 'the name of a value in an array filter consists of letters and digits'),
+  ('[{"x.a": 1, y: 1}]', 'an array filter speaks of one value, not of "x" and "y"'),
+  ('[{$jsonSchema: {}}]', '"$jsonSchema" cannot be used in an array filter'),
+  ('[{x: 1}, {x: 2}]', 'two array filters are for the identifier "x"')
+) AS refused (f, m);
+SELECT throws_ok($$SELECT bson_update('{}', '[{$replaceRoot: 1}]')$$, '22023', '"$replaceRoot" needs a document with newRoot, not int', 'no newRoot');
 
 SELECT * FROM finish();
 ROLLBACK;
