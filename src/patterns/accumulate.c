@@ -285,38 +285,6 @@ dp_accumulation_row(DpAccumulation *g, const DpValue *doc, const char *key, uint
 }
 
 bool
-dp_accumulators_same(const DpAccumulators *acc, const DpValue *before, const DpValue *after)
-{
-	DpExprState a;
-	DpExprState b;
-	bool		same = true;
-
-	dp_expr_state_init(&a, before);
-	dp_expr_state_init(&b, after);
-	for (int i = 0; i < acc->nexprs && same; i++)
-	{
-		DpValue		x;
-		DpValue		y;
-		bool		has_x = dp_expr_eval(acc->exprs[i], &a, &x);
-		bool		has_y = dp_expr_eval(acc->exprs[i], &b, &y);
-
-		same = has_x == has_y && (!has_x || dp_value_identical(&x, &y));
-	}
-	for (int i = 0; i < acc->norders && same; i++)
-	{
-		StringInfo	x = &acc->keys[i];
-		StringInfo	y = &unconstify(DpAccumulators *, acc)->key;
-
-		resetStringInfo(x);
-		resetStringInfo(y);
-		dp_sort_key_append(x, acc->orders[i], before);
-		dp_sort_key_append(y, acc->orders[i], after);
-		same = x->len == y->len && memcmp(x->data, y->data, x->len) == 0;
-	}
-	return same;
-}
-
-bool
 dp_accumulation_changes(const DpAccumulation *g)
 {
 	const DpAccumulators *acc = g->acc;

@@ -146,11 +146,6 @@ extern void dp_accumulation_reset(DpAccumulation *g);
 extern void dp_accumulation_row(DpAccumulation *g, const DpValue *doc,
 								const char *key, uint32 keylen, int sign);
 
-/*
- * Whether two versions of a row with the same key give a group the same: every
- * expression has the same bytes, and the row's place in the order is the same.
- */
-extern bool dp_accumulators_same(const DpAccumulators *acc, const DpValue *before, const DpValue *after);
 
 /* Whether anything was taken in or out that does not cancel: false: nothing has to be locked or written. */
 extern bool dp_accumulation_changes(const DpAccumulation *g);

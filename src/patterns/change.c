@@ -199,12 +199,6 @@ dp_changes_table(const DpChanges *changes)
 	return changes->table;
 }
 
-Oid
-dp_changes_relation(const DpChanges *changes)
-{
-	return changes->relid;
-}
-
 bool
 dp_changes_wholly(const DpChanges *changes)
 {

@@ -65,9 +65,8 @@ typedef struct DpChange
  */
 extern DpChanges *dp_changes_of_trigger(FunctionCallInfo fcinfo);
 
-/* The table that declarations name: never a partition.  And the one that was written to. */
+/* The table that declarations name: never a partition. */
 extern Oid	dp_changes_table(const DpChanges *changes);
-extern Oid	dp_changes_relation(const DpChanges *changes);
 
 /*
  * Whether rows have come or gone that are not told one by one: the table or a

@@ -245,8 +245,6 @@ extern DpGroup *dp_derive_group(DpDerive *run, DpDerivation *d, const DpValue *k
 /* The same, or NULL if the run has none. */
 extern DpGroup *dp_derive_find(DpDerive *run, DpDerivation *d, const DpValue *key);
 
-/* A row as the triggers would give it to take(). */
-extern void dp_derive_take(DpDerive *run, DpDerivation *d, const DpSourceRow *row, int sign);
 
 /*
  * Brings one target row in line with one derivation (or all of its target's,

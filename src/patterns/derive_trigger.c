@@ -199,13 +199,6 @@ change_take(DpDerive *run, List *derivations, const DpChange *change)
 	}
 }
 
-/* A row as triggers give it to take(). */
-void
-dp_derive_take(DpDerive *run, DpDerivation *d, const DpSourceRow *row, int sign)
-{
-	d->methods->take(d, run, row, sign);
-}
-
 /* ---------------------------------------------------------------- reading inside of statements */
 
 /*

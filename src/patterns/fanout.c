@@ -183,12 +183,6 @@ dp_fanout_name(const DpPath *path, struct varlena *doc, DpValue *author)
 		author->type != DP_TYPE_NULL && author->type != DP_TYPE_UNDEFINED;
 }
 
-bool
-dp_fanout_reader(const DpPath *path, struct varlena *doc, DpValue *reader)
-{
-	return dp_fanout_name(path, doc, reader) && reader->type != DP_TYPE_ARRAY && reader->type != DP_TYPE_REGEX;
-}
-
 /* ---------------------------------------------------------------- posts */
 
 /* The primary key of a row that a statement wrote. */

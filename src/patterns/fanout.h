@@ -147,8 +147,6 @@ extern FanoutWall *dp_fanout_wall(DpGroup *group);
 extern DpGroup *dp_fanout_author_group(Fanout *f, DpDerive *run, const DpValue *author);
 extern bool dp_fanout_is_author(const DpGroup *group);
 
-/* Whether a field of a follow can be a reader: what can be the _id of a document. */
-extern bool dp_fanout_reader(const DpPath *path, struct varlena *doc, DpValue *reader);
 /* Whether a field names an author. */
 extern bool dp_fanout_name(const DpPath *path, struct varlena *doc, DpValue *author);
 

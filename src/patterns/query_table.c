@@ -357,12 +357,6 @@ value_error(void *arg)
 	errcontext("column \"%s\" of query table %s", error->column->name, dp_relation_name(error->q->table));
 }
 
-int
-dp_query_nplace(const QueryTable *q)
-{
-	return q->nplace + (q->is_unique ? 0 : q->nkeys);
-}
-
 void
 dp_query_place(const QueryTable *q, const QueryImage *image, Datum *place)
 {

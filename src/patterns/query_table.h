@@ -97,7 +97,6 @@ extern bool dp_query_image(QueryTable *q, struct varlena *doc, const Datum *key,
 
 /* The values of an image's place, into an array of INDEX_MAX_KEYS. */
 extern void dp_query_place(const QueryTable *q, const QueryImage *image, Datum *place);
-extern int	dp_query_nplace(const QueryTable *q);
 
 /* Compares the places of two images; for qsort_arg() of QueryImage.  The second makes an image that was not made by dp_query_image() ready for that. */
 extern int	dp_query_compare(const void *a, const void *b, void *q);
