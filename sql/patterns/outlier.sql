@@ -249,6 +249,9 @@ BEGIN
   SELECT q.* INTO t FROM @extschema@._pattern_parts(rel, 'outlier', name) q;
   base := t.base; schema_name := t.schema_name; table_name := t.table_name; options := t.options; doc := t.doc; side := t.side;
   key_list := t.key_list; key_row := t.key_row; key_value := t.key_value; matches := t.matches; side_key_list := t.side_key_list;
+  IF NOT (@extschema@.bson_typeof(options, 'threshold') = 'int' AND @extschema@.bson_typeof(options, 'keep') = 'int' AND @extschema@.bson_typeof(options, 'chunk') = 'int') IS TRUE THEN
+    RAISE EXCEPTION 'the outlier pattern "%" of table % is not declared as outlier_enable() does', name, rel USING ERRCODE = 'invalid_parameter_value';
+  END IF;
   IF side IS NULL THEN
     stored := format('SELECT %s, 0::bigint AS stored FROM %s AS b WHERE false',
                      (SELECT string_agg(format('b.%I AS %I', k, s), ', ' ORDER BY n) FROM unnest(t.keys, t.side_keys) WITH ORDINALITY AS u (k, s, n)), base);
