@@ -153,7 +153,7 @@ keep-release: docpatterns--$(EXTVERSION).sql
 
 # The commands that do everything themselves, on a private cluster under build/ (see test/env). They set up what is missing.
 SUITES = build regress pgtap isolation t docs fuzz
-.PHONY: dist keep-release demo demo-stop test stress $(SUITES:%=test-%) docs-test bench sanitize valgrind soak test-matrix clean-clusters
+.PHONY: dist keep-release demo demo-stop test stress $(SUITES:%=test-%) docs-test bench sanitize coverage valgrind soak test-matrix clean-clusters
 
 demo:
 	@test/env/packages.sh build && demo/run.sh
@@ -190,6 +190,10 @@ valgrind:
 # Everything that takes a seed, for SOAK_MINUTES in all.
 soak:
 	@test/env/packages.sh test && test/soak.sh
+
+# Which lines and branches of src/ the suites run: a report under build/coverage/report (see docs/coverage.md).
+coverage:
+	@test/env/packages.sh test && test/coverage.sh $(SUITE)
 
 test-matrix:
 	@test/env/packages.sh matrix && test/matrix.sh
