@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 \pset fieldsep '\n'
-SELECT plan(173);
+SELECT plan(176);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE TABLE t (id int PRIMARY KEY, doc bson);
 
@@ -296,4 +296,11 @@ INSERT INTO w VALUES (1, '{}');
 SELECT count(approximation_add('w', 1, 1)) FROM generate_series(1, 1000);
 SELECT is((SELECT doc ->> 'n' FROM w_whole), '1000', 'a thousand versions of a slot in one transaction');
 DROP TABLE w CASCADE;
+-- amounts that no field can hold
+CREATE TABLE huge (id int PRIMARY KEY, doc bson);
+SELECT approximation_enable('huge', 'n', step => 10) \g /dev/null
+INSERT INTO huge VALUES (1, '{n: 1}');
+SELECT throws_ok(format('SELECT approximation_add(%L, 1, %s, %L)', 'huge', amount, field), '22003', 'the amount is out of range', amount || ' to ' || field) FROM (VALUES
+  ('9223372036854775807', 'n'), ('(-9223372036854775808)::bigint', 'n'), ('1e300::float8', 'n')) AS v (amount, field);
+
 SELECT * FROM finish();

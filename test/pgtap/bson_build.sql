@@ -1,7 +1,7 @@
 -- The contract of the builders and their aggregates.
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(72);
+SELECT plan(74);
 
 SELECT function_returns('bson_build', ARRAY['"any"'], 'bson');
 SELECT function_returns('bson_array', ARRAY['"any"'], 'bson_value');
@@ -107,6 +107,9 @@ SELECT throws_ok('SELECT bson_build(''a'', ARRAY[nested(99)])', '54000', NULL, '
 SELECT throws_ok('SELECT bson_object_agg(''a'', nested(100))', '54000', NULL, '101 levels in an aggregate');
 SELECT lives_ok('SELECT bson_object_agg(''a'', nested(99))', '100 levels in an aggregate');
 SELECT lives_ok('SELECT bson_merge_agg(nested(100))', 'merging adds no level');
+
+SELECT throws_ok('SELECT bson_build(VARIADIC 5)', '42804', 'VARIADIC argument must be an array', 'VARIADIC of what is no array');
+SELECT throws_ok('SELECT (''5''::bson_value)::objectid', '22023', 'cannot cast BSON int to type objectid', 'a number is no id');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(333);
+SELECT plan(341);
 
 -- ---------------------------------------------------------------- signatures
 
@@ -332,6 +332,10 @@ BEGIN
 END $$;
 SELECT is((SELECT lost FROM random_run), 0::bigint, 'whatever is accepted survives each form of text');
 SELECT ok((SELECT accepted > 1000 AND refused > 200 FROM random_run), 'and there was enough of both');
+
+-- what else the parser refuses
+SELECT throws_ok(format('SELECT %L::bson', t), '22P02', 'invalid input syntax for type bson', t) FROM unnest(ARRAY[
+  E'{a: \x01}', '{a: "\01"}', '{a: "\xZ0"}', '{a: "\u12Z"}', '{a: "abc\', '{a: /x/ii}', '{a: MinKey(1)}', '{a: ISODate}']) t;
 
 SELECT * FROM finish();
 ROLLBACK;

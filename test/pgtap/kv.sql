@@ -2,7 +2,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 \pset fieldsep '\n'
-SELECT plan(391);
+SELECT plan(394);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE FUNCTION pg_temp.members(key text) RETURNS text LANGUAGE sql AS $$ SELECT string_agg(concat(member::text, '=', score::text), ' ' ORDER BY o) FROM kv_zrange('k', key, 0, -1) WITH ORDINALITY AS z(member, score, o) $$;
 
@@ -199,4 +199,11 @@ SELECT kv_leaderboard('far', 'board', 'far_scores', 's') \g /dev/null
 SELECT throws_ok(c, '22003', 'a score is out of the range of a double', c) FROM (VALUES ($$SELECT kv_zadd('far', 'z', '1e400', 'a')$$), ($$SELECT kv_zadd('far', 'z', 1e-400, 'a')$$),
   ($$INSERT INTO far_scores VALUES (1, '{s: {"$numberDecimal": "9E6144"}}')$$), ($$INSERT INTO far_scores VALUES (1, '{s: {"$numberDecimal": "-1E-6176"}}')$$)) AS v (c);
 DROP TABLE far_scores; DROP SCHEMA far CASCADE;
+-- members that are none or too many
+SELECT kv_create('refusing') \g /dev/null
+SELECT kv_sadd('refusing', 's', 'a') \g /dev/null
+SELECT throws_ok($$SELECT kv_sadd('refusing', 's', VARIADIC NULL::int[])$$, '22004', 'members must not be null', 'no array of members');
+SELECT throws_ok($$SELECT kv_zincrby('refusing', 'z', 1, 'a', 2, 'b')$$, '22023', 'one member at a time can be incremented', 'two members to increment');
+SELECT throws_ok($$SELECT kv_srandmember('refusing', 's', -9000000000)$$, '54000', 'too many members are asked for', 'members by the billion');
+
 SELECT * FROM finish();

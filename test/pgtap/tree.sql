@@ -1,7 +1,7 @@
 -- The contract of the tree pattern: options, errors, hostile names, other truths, ON CONFLICT, MERGE, COPY, rights, and a seeded
 -- random run against a recursive query.
 SET client_min_messages = warning;
-SELECT plan(54);
+SELECT plan(74);
 SELECT is(provolatile::text, 'v', proname || ' is volatile') FROM pg_proc WHERE proname IN ('tree_enable', 'tree_attach') ORDER BY proname;
 SELECT collection_create('c'), collection_create('p') \g /dev/null
 
@@ -137,5 +137,39 @@ SELECT is_empty('SELECT * FROM pattern_check()', 'all is true after 400 random w
 SELECT is_empty($$WITH RECURSIVE w AS (SELECT _id::int AS id, '{}'::int[] AS a FROM c WHERE (doc ->> 'up') IS NULL
     UNION ALL SELECT c._id::int, w.a || w.id FROM w JOIN c ON (c.doc ->> 'up')::float8 = w.id)
   SELECT c._id FROM c FULL JOIN w ON w.id = c._id::int WHERE to_bson(w.a) IS DISTINCT FROM (c.doc -> 'a')$$, 'and equals a recursive query');
+-- Truth in the children, rows brought in line one by one ---------------------------------------------------------------------
+
+CREATE TABLE listing (id int PRIMARY KEY, doc bson);
+CREATE INDEX ON listing ((doc -> '_id'));
+SELECT tree_enable('listing', parent => 'p', children => 'c', truth => 'children') AS listing_name \gset
+SELECT throws_ok($$INSERT INTO listing VALUES (1, '{_id: "a", c: ["none"]}')$$, '23503', NULL, 'a child that there is not');
+SELECT throws_ok($$INSERT INTO listing VALUES (1, '{_id: "a", c: ["b", "b"]}'), (2, '{_id: "b"}')$$, '23514', NULL, 'a child listed twice');
+INSERT INTO listing VALUES (1, '{_id: "a", c: ["b"]}'), (2, '{_id: "b"}');
+SELECT throws_ok($$INSERT INTO listing VALUES (3, '{_id: "d", c: ["b"]}')$$, '23514', NULL, 'a child of another');
+SET docpatterns.maintain = off;
+INSERT INTO listing VALUES (10, '{_id: "r", c: ["s", "t"]}'), (11, '{_id: "s", c: ["u"]}'), (12, '{_id: "t"}'), (13, '{_id: "u"}');
+RESET docpatterns.maintain;
+SELECT ok(_pattern_settle('listing', :'listing_name', ROW(k)), 'written: ' || k) FROM unnest('{10,11,12,13}'::int[]) k;
+SELECT is_empty($$SELECT * FROM pattern_check('listing')$$, 'all is true');
+SELECT is(doc -> 'p', p::bson_value, 'the parent of ' || id) FROM listing JOIN (VALUES (11, 'r'), (12, 'r'), (13, 's')) AS v (k, p) ON id = k ORDER BY id;
+CREATE TABLE leaves (id int PRIMARY KEY, doc bson);
+SELECT tree_attach('leaves', 'listing', 'n', path => 'w') AS leaves_name \gset
+SET docpatterns.maintain = off;
+INSERT INTO leaves VALUES (1, '{n: "u"}'), (2, '{n: "nowhere"}'), (3, '{}'), (4, '{w: ".x."}');
+RESET docpatterns.maintain;
+SELECT is((SELECT array_agg(_pattern_settle('leaves', :'leaves_name', ROW(k)) ORDER BY k) FROM unnest('{1,3,4}'::int[]) k), '{t,f,t}', 'what hangs on nodes');
+SELECT results_eq('SELECT doc::text FROM leaves WHERE id <> 2 ORDER BY id', $$VALUES ('{"n": "u", "w": ".r.s.u"}'), ('{}'), ('{}')$$, 'has their path, or none');
+SELECT throws_ok(format('SELECT _pattern_settle(%L, %L, ROW(2))', 'leaves', :'leaves_name'), '23503', NULL, 'a node that there is not');
+
+-- ids that cannot stand in a path
+CREATE TABLE ways (id int PRIMARY KEY, doc bson);
+CREATE INDEX ON ways ((doc -> '_id'));
+SELECT tree_enable('ways', parent => 'p', path => 'w', truth => 'path') \g /dev/null
+SELECT throws_ok(format('INSERT INTO ways VALUES (1, %L)', d), '23514', NULL, d) FROM unnest(ARRAY['{_id: 5, w: ".5."}', '{_id: "a.b", w: ".a.b."}', '{_id: ""}']) d;
+CREATE TABLE ways_made (id int PRIMARY KEY, doc bson);
+CREATE INDEX ON ways_made ((doc -> '_id'));
+SELECT tree_enable('ways_made', parent => 'p', path => 'w') \g /dev/null
+SELECT throws_ok(format('INSERT INTO ways_made VALUES (1, %L)', d), '23514', NULL, 'made: ' || d) FROM unnest(ARRAY['{_id: 2.5}', '{_id: "a.b"}', '{_id: ""}']) d;
+
 SELECT finish();
 DROP SCHEMA "W eird" CASCADE; DROP TABLE c, p;
