@@ -2,7 +2,7 @@
 -- writes to the table and its wide view against plain documents.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(199);
+SELECT plan(201);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 
 -- Signatures
@@ -377,4 +377,11 @@ SELECT results_eq('SELECT id, doc FROM t ORDER BY id', $$VALUES (1, '{a: {r: [{k
 DELETE FROM t WHERE id = 1;
 SELECT lives_ok($$SELECT pattern_alter('t', 'a.r', '{is_unique: true}')$$, 'once');
 DROP TABLE t CASCADE;
+-- a document with more attributes than there is room for at first
+CREATE TABLE wide (id int PRIMARY KEY, doc bson);
+SELECT attribute_enable('wide', 'list', prefix => 'x_') \g /dev/null
+INSERT INTO wide SELECT 1, bson_object_agg('x_' || i, i) FROM generate_series(1, 1000) i;
+SELECT is((SELECT count(*)::int FROM wide, bson_elements(doc -> 'list')), 1000, 'a thousand attributes');
+SELECT is_empty('SELECT * FROM pattern_check(''wide'')', 'all as they have to be');
+
 SELECT * FROM finish();

@@ -1,7 +1,7 @@
 -- Queries of relations of measurements in which order, types or dead rows are unlike those of most: a plain twin answers each of them, too.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(33);
+SELECT plan(42);
 
 CREATE SCHEMA bucket_queries;
 SET search_path = bucket_queries, public;
@@ -104,6 +104,32 @@ SELECT is(with_slots(g, s), state, format('slots of %s in spans of %s', g, s))
                ('12 hours', '1 month', 'made'), ('1 month', '1 year', 'made'), ('5 months', '1 year', '22023'), ('1 hour', '1 day', 'made')) v (g, s, state);
 SELECT bucket_create('slots', columns => 'ts timestamptz, v int', time_field => 'ts', span => '1 hour', granularity => '20 min') \g /dev/null
 SELECT throws_ok('SELECT bucket_resize(''slots'', span => ''50 min'')', '22023', 'a span of 00:50:00 does not consist of whole slots of 00:20:00');
+
+-- More groups than the tables in memory begin with, written by one statement and added up from headers --------------------------
+
+CREATE SCHEMA bucket_many;
+SET search_path = bucket_many, public;
+SELECT bucket_create('many', columns => 'g int, name text COLLATE "C", ts timestamptz, v int2, x float4', group_by => '{g}', time_field => 'ts', span => '1 day') \g /dev/null
+CREATE TABLE many_plain AS
+  SELECT i % 1000 AS g, 'n' || i % 7 AS name, '2026-01-01'::timestamptz + (i / 1000) * interval '7 hours' AS ts, (i % 300)::int2 AS v, (i % 50)::float4 AS x FROM generate_series(1, 5000) i;
+INSERT INTO many SELECT * FROM many_plain;
+SELECT ok(bucket_pack('many') > 0, 'packed');
+SELECT is_empty('(SELECT * FROM many_plain) EXCEPT ALL (SELECT * FROM many)', 'all measurements are there');
+SELECT is((SELECT count(*)::int FROM many), 5000, 'and no others');
+SELECT is_empty('(SELECT g, sum(v), min(v), max(v), count(*), min(x), max(x), sum(x) FROM many_plain GROUP BY g) EXCEPT ALL (SELECT g, sum(v), min(v), max(v), count(*), min(x), max(x), sum(x) FROM many GROUP BY g)',
+                'a thousand groups');
+SELECT is_empty($$(SELECT bucket_start('1 day', ts), g, sum(v) FROM many_plain GROUP BY 1, 2) EXCEPT ALL (SELECT bucket_start('1 day', ts), g, sum(v) FROM many GROUP BY 1, 2)$$, 'by day, too');
+SELECT is_empty('(SELECT name, min(v) FROM many_plain GROUP BY 1) EXCEPT ALL (SELECT name, min(v) FROM many GROUP BY 1)', 'by a text with a collation of its own');
+SELECT is((SELECT attcollation::regcollation::text FROM pg_attribute WHERE attrelid = 'many'::regclass AND attname = 'name'), '"C"', 'which the column has');
+CREATE FUNCTION pg_temp.plan_of(q text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE line text; result text := '';
+BEGIN
+  FOR line IN EXECUTE 'EXPLAIN (COSTS off, VERBOSE) ' || q LOOP result := result || line || E'\n'; END LOOP;
+  RETURN result;
+END $$;
+SELECT alike(pg_temp.plan_of($$SELECT g, sum(v) FROM many GROUP BY g$$), '%Groups: g%', 'EXPLAIN VERBOSE says what is grouped by');
+SELECT alike(pg_temp.plan_of($$SELECT bucket_start('1 day', ts), g, sum(v) FROM many GROUP BY 1, 2$$), '%Groups: spans of ts, g%', 'and spans');
+DROP SCHEMA bucket_many CASCADE;
 
 SELECT finish();
 ROLLBACK;

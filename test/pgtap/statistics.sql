@@ -3,7 +3,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(145);
+SELECT plan(146);
 
 -- How many rows the planner expects.
 CREATE FUNCTION expected(query text) RETURNS float8 LANGUAGE plpgsql AS $$
@@ -170,6 +170,11 @@ CREATE STATISTICS extended2_stats ON (doc || '{}'::bson) FROM extended2;
 ANALYZE extended1, extended2;
 SELECT near($$(doc || '{}'::bson) @@ '{a: 3}'$$, 1.01, 'extended1');
 SELECT near($$(doc || '{}'::bson) @@ '{a: 103}'$$, 1.01, 'extended2');
+
+-- more paths than ANALYZE keeps: those of most documents stay
+CREATE TABLE shapeless AS SELECT i AS id, bson_merge_agg(bson_build('f' || i || '_' || k, k)) || bson_build('everywhere', i % 10) AS doc FROM generate_series(1, 400) i, generate_series(1, 60) k GROUP BY i;
+ANALYZE shapeless;
+SELECT cmp_ok((SELECT count(*) FROM bson_stats('shapeless') WHERE path = 'everywhere'), '>', 0::bigint, 'a path that all documents have is known among 24000 that one has');
 
 SELECT * FROM finish();
 ROLLBACK;
