@@ -4,9 +4,9 @@
 #   coverage.sh [SUITE...]   the suites of test/run.sh; all of them but fuzz when none is named
 #   coverage.sh report       only the report, from the counters that the last run left
 #
-# ADD=1 adds to the counters of the last run instead of starting from nothing. The report is in
-# build/coverage/report (docs/coverage.md says how it is read). A server process writes its counters when it ends by exit: what runs in one that is
-# killed, or in a server that is stopped at once, is not counted.
+# ADD=1 adds to the counters of the last run instead of starting from nothing. The report is in build/coverage/report;
+# docs/coverage.md says how it is read. A server process writes its counters when it ends by exit: what runs in one that is killed,
+# or in a server that is stopped at once, is not counted.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 export CLUSTER=coverage

@@ -1,6 +1,6 @@
 -- The type bucket: every value of every type comes back as it was, and damaged bytes are refused.
 BEGIN;
-SELECT plan(88);
+SELECT plan(112);
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 SELECT setseed(0.20181211);
@@ -190,6 +190,33 @@ SELECT cmp_ok((SELECT count(*) FROM damaged WHERE refused > 0), '>', 480::bigint
 SELECT throws_ok($$SELECT bucket_out('\x00'::bytea::bucket)$$, 'XX001', 'corrupt bucket', 'an unknown version');
 SELECT throws_ok($$SELECT bucket_count(''::bytea::bucket)$$, 'XX001', 'corrupt bucket', 'no bytes');
 SELECT ok(bucket_fault('\x1002') IS NOT NULL, 'bucket_fault does not raise');
+
+-- each of the rules of the text form
+SELECT throws_ok(format('SELECT %L::bucket', '{"bucket": 1, ' || t || '}'), '22P02', NULL, t) FROM unnest(ARRAY[
+  '"count": 1, "columns": [5]',
+  '"count": 1, "columns": 5',
+  '"count": 1, "columns": [{"name": 5, "type": "int4", "values": [1]}]',
+  '"count": 1, "columns": [{"type": "int4", "values": [1], "more": 1}]',
+  '"count": 1, "columns": [{"values": [1]}]',
+  '"count": 1, "columns": [{"type": "int4"}]',
+  '"count": 1, "columns": [{"type": "nothing", "values": [1]}]',
+  '"count": 1, "columns": [{"type": 4, "values": [1]}]',
+  '"count": 1, "columns": [{"name": "a", "type": "int4", "values": [1]}, {"type": "int4", "values": [1]}]',
+  '"count": 1, "columns": [{"type": "int4", "values": [1]}, {"name": "a", "type": "int4", "values": [1]}]',
+  '"count": 1, "columns": [{"type": "int4", "values": [1], "missing": [7]}]',
+  '"count": 1, "columns": [{"type": "int4", "values": [1], "missing": [1]}]',
+  '"count": 1, "columns": [{"type": "int4", "values": [1]}], "more": 5',
+  '"count": 1',
+  '"columns": [{"type": "int4", "values": [1]}]',
+  '"count": 2, "times": ["2026-01-01 00:00:00+00"], "columns": [{"type": "int4", "values": [1, 2]}]',
+  '"count": 1, "columns": [{"type": "int4", "values": ["x"]}]',
+  '"count": 1, "columns": [{"type": "float8", "values": ["x"]}]',
+  '"count": 1, "columns": [{"type": "bool", "values": [1]}]',
+  '"count": 1, "columns": [{"type": "objectid", "values": [1]}]',
+  '"count": 1, "columns": [{"type": "bson", "values": [1]}]',
+  '"count": 1, "columns": [{"type": "text", "values": [1]}]',
+  '"count": 1, "columns": [{"type": "text", "values": ["a\u0000b"]}]',
+  '"count": 1, "columns": [{"type": "numeric", "values": [1]}]']) t;
 
 SELECT * FROM finish();
 ROLLBACK;
