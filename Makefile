@@ -153,7 +153,7 @@ keep-release: docpatterns--$(EXTVERSION).sql
 
 # The commands that do everything themselves, on a private cluster under build/ (see test/env). They set up what is missing.
 SUITES = build regress pgtap isolation t docs fuzz
-.PHONY: dist keep-release demo demo-stop test stress $(SUITES:%=test-%) docs-test bench sanitize coverage valgrind soak test-matrix clean-clusters
+.PHONY: dist keep-release demo demo-stop test stress $(SUITES:%=test-%) docs-test bench sanitize coverage valgrind soak test-matrix test-pg-upgrade test-package clean-clusters
 
 demo:
 	@test/env/packages.sh build && demo/run.sh
@@ -197,6 +197,13 @@ coverage:
 
 test-matrix:
 	@test/env/packages.sh matrix && test/matrix.sh
+
+# From PostgreSQL 15 to 17 by pg_upgrade, and the packages for Debian, in chroots like those of the matrix.
+test-pg-upgrade:
+	@test/env/packages.sh matrix && test/matrix.sh pg_upgrade
+
+test-package:
+	@test/env/packages.sh matrix && test/matrix.sh package
 
 # Private clusters are stopped before their files go.
 clean: clean-clusters

@@ -542,6 +542,12 @@ END
 $$;
 COMMENT ON FUNCTION _pattern_leave_partition(regclass) IS 'takes the triggers for statements away that a table had as a partition';
 
+CREATE FUNCTION pattern_relink(rel regclass DEFAULT NULL) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_pattern_relink' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION pattern_relink(regclass) IS
+  'records again that the tables of patterns depend on each other, which pg_upgrade does not bring along: of one table, or of all that the caller owns; returns the number of tables. '
+  'Locks each against changes of its structure; error 42501 for a table of somebody else';
+
 CREATE FUNCTION _pattern_created() RETURNS event_trigger
   AS 'MODULE_PATHNAME', 'dp_pattern_created' LANGUAGE C;
 COMMENT ON FUNCTION _pattern_created() IS

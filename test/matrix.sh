@@ -3,7 +3,12 @@
 #
 #   matrix.sh               trixie (PostgreSQL 17) and sid (PostgreSQL 18)
 #   matrix.sh RELEASE...    these; "bare" is bookworm with nothing but git and make, thrown away afterwards, where a fresh
-#                           clone runs the two commands of the README: make demo and make test
+#                           clone runs the two commands of the README: make demo and make test; "bare-trixie" is the same
+#                           with trixie
+#   matrix.sh pg_upgrade    a cluster of PostgreSQL 15 (the packages of bookworm, unpacked in the chroot of trixie) goes
+#                           through pg_upgrade to 17 (test/upgrade_server.sh)
+#   matrix.sh package       in bookworm and trixie the Debian package is built from the tarball of make dist, and installed
+#                           in a chroot that has nothing else; there CREATE EXTENSION is tried
 #
 # Chroots are made by debootstrap under CHROOTS (default build/matrix) and kept, with what was installed in them. MIRROR is
 # the archive (default: the one that apt uses here). SUITE chooses suites. Needs root and the right to mount: everything runs
@@ -48,14 +53,19 @@ inside() {  # inside ROOT SECONDS COMMAND
   ' sh "$1" "$3" </dev/null
 }
 
-# A release with the source copied in, and what is built there kept for the next time.
-try_release() {
-  local root=$chroots/$1 dir
-  bootstrap "$1" "$root" || return 1
-  dir=$root/srv/docpatterns
+# Copies the source into a chroot; what is built there is kept for the next time.
+copy_source() {  # copy_source ROOT
+  local dir=$1/srv/docpatterns
   mkdir -p "$dir"
   find "$dir" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
   tar -C "$top" --exclude=./build --exclude=./.git --exclude='*.o' --exclude='*.bc' --exclude='*.so' -cf - . | tar -C "$dir" -xf -
+}
+
+# The suites on a release.
+try_release() {
+  local root=$chroots/$1
+  bootstrap "$1" "$root" || return 1
+  copy_source "$root"
   inside "$root" 900 "cd /srv/docpatterns
     # a mirror of sid that stands still for some weeks is good enough
     echo 'Acquire::Check-Valid-Until \"false\";' >/etc/apt/apt.conf.d/90matrix
@@ -67,12 +77,43 @@ try_release() {
     exit $status'
 }
 
+# From 15 to 17. What bookworm has is only unpacked, into a directory of its own, so that the chroot stays what it is. (Without
+# the library for JIT, which would need an LLVM that trixie does not have.)
+try_pg_upgrade() {
+  local root=$chroots/trixie
+  bootstrap trixie "$root" || return 1
+  copy_source "$root"
+  echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ${MIRROR:-$(mirror)} bookworm main" >"$root/srv/bookworm.list"
+  inside "$root" 1500 "export COPT='${COPT:-}'"'
+    cd /srv/docpatterns
+    { apt-get -qq update && apt-get -qq -y install make; } >/dev/null 2>&1
+    test/env/packages.sh test || exit 1
+    old=/srv/pg15
+    rm -rf $old && mkdir -p $old/lists/partial $old/archives/partial
+    from_bookworm() {
+      apt-get -q -o Dir::Etc::sourcelist=/srv/bookworm.list -o Dir::Etc::sourceparts=/nonexistent -o Dir::State::lists=$old/lists \
+        -o Dir::Cache::archives=$old/archives -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= -o APT::Sandbox::User=root "$@"
+    }
+    (cd $old && from_bookworm update && from_bookworm download postgresql-15 postgresql-client-15 postgresql-server-dev-15 libicu72 libldap-2.5-0) >/srv/bookworm.log 2>&1 ||
+      { tail -n 5 /srv/bookworm.log; exit 1; }
+    for package in $old/*.deb; do dpkg -x $package $old; done
+    rm -rf $old/*.deb $old/lists $old/archives $old/usr/lib/postgresql/15/lib/llvmjit*
+    export LD_LIBRARY_PATH=$(echo $old/usr/lib/*-linux-gnu)
+    test/upgrade_server.sh $old/usr/lib/postgresql/15/bin/pg_config /usr/lib/postgresql/17/bin/pg_config >/srv/upgrade.tap 2>&1
+    cat /srv/upgrade.tap
+    echo "versions: $($old/usr/lib/postgresql/15/bin/pg_config --version) to $(pg_config --version)"
+    passed=$(grep -c "^ok " /srv/upgrade.tap)
+    failed=$(( $(sed -n "s/^1\.\.//p" /srv/upgrade.tap) - passed ))
+    echo "$passed passed, $failed failed"
+    [ $failed = 0 ]'
+}
+
 # What a person does: clone, and the two commands. The packages that were installed before are listed to show how bare it is.
-try_bare() {
-  local root=$chroots/bare.run status
-  bootstrap bookworm "$chroots/bare" --include=git,make,ca-certificates || return 1
+try_bare() {  # try_bare RELEASE CHROOT
+  local root=$chroots/$2.run status
+  bootstrap "$1" "$chroots/$2" --include=git,make,ca-certificates || return 1
   rm -rf "$root"
-  cp -a "$chroots/bare" "$root"
+  cp -a "$chroots/$2" "$root"
   git clone -q --bare "$top" "$root/srv/origin.git" || return 1
   inside "$root" 1500 '
     echo "installed at first: $(dpkg-query -W | wc -l) packages, of PostgreSQL: $(dpkg-query -W 2>/dev/null | grep -ci postgres)"
@@ -91,13 +132,55 @@ try_bare() {
   return $status
 }
 
+# The package for Debian: built as docs/releasing.md says from the tarball of what is committed, then installed where nothing but
+# make and git is; a cluster that the machine's own tools make takes the extension.
+try_package() {  # try_package RELEASE CHROOT
+  local root=$chroots/$2.run status=1 version
+  version=$(sed -n "s/^default_version = '\(.*\)'/\1/p" "$top/docpatterns.control")
+  bootstrap "$1" "$chroots/$2" --include=git,make,ca-certificates || return 1
+  (cd "$top" && make -s dist) || return 1
+  rm -rf "$root" "$chroots/$2.packages"
+  cp -a "$chroots/$2" "$root"
+  cp "$top/build/docpatterns-$version.tar.gz" "$root/srv/"
+  inside "$root" 1500 "export DEB_BUILD_OPTIONS='${DEB_BUILD_OPTIONS:-}' DEBIAN_FRONTEND=noninteractive"'
+    cd /srv && tar -xzf docpatterns-*.tar.gz && cd docpatterns-*/ || exit 1
+    { apt-get -qq update && apt-get -qq -y install --no-install-recommends build-essential debhelper fakeroot postgresql-server-dev-all libbson-dev pkg-config; } >/srv/install.log 2>&1 ||
+      { tail -n 5 /srv/install.log; exit 1; }
+    pg_buildext updatecontrol && dpkg-buildpackage -b -us -uc >/srv/build.log 2>&1 || { tail -n 30 /srv/build.log; exit 1; }
+    ls /srv/*.deb' && mkdir -p "$chroots/$2.packages" && cp "$root"/srv/postgresql-*-docpatterns_*.deb "$chroots/$2.packages/" && status=0
+  rm -rf "$root"
+  [ "$status" = 0 ] || return 1
+  cp -a "$chroots/$2" "$root"
+  cp "$chroots/$2.packages"/*.deb "$root/srv/"
+  inside "$root" 600 '
+    export DEBIAN_FRONTEND=noninteractive
+    { apt-get -qq update && apt-get -qq -y install --no-install-recommends /srv/*.deb; } >/srv/install.log 2>&1 || { tail -n 10 /srv/install.log; exit 1; }
+    rm /srv/*.deb
+    version=$(pg_lsclusters -h | cut -d" " -f1)
+    pg_ctlcluster $version main start || exit 1
+    setpriv --reuid=postgres --regid=postgres --init-groups psql -X -v ON_ERROR_STOP=1 -At -c "CREATE EXTENSION docpatterns" -c "SELECT collection_create(\$\$books\$\$)" \
+      -c "INSERT INTO books (doc) SELECT bson_build(\$\$n\$\$, i) FROM generate_series(1, 100) i" -c "SELECT count(*) FROM books WHERE doc @@ \$\${\"n\": {\"\$gt\": 50}}\$\$" || exit 1
+    ls /usr/share/doc/postgresql-$version-docpatterns | head
+    echo "versions: PostgreSQL $version, $(dpkg-query -W postgresql-$version-docpatterns)"
+    pg_ctlcluster $version main stop -m immediate'
+  status=$?
+  rm -rf "$root"
+  return $status
+}
+
 mkdir -p "$chroots"
 failures=0
 summary=
 for release in "${releases[@]}"; do
   echo "=== $release"
   log=$chroots/$release.out
-  if [ "$release" = bare ]; then try_bare; else try_release "$release"; fi > >(tee "$log") 2>&1
+  case $release in
+    bare) try_bare bookworm bare ;;
+    bare-*) try_bare "${release#bare-}" "$release" ;;
+    pg_upgrade) try_pg_upgrade ;;
+    package) try_package bookworm bare && try_package trixie bare-trixie ;;
+    *) try_release "$release" ;;
+  esac > >(tee "$log") 2>&1
   status=$?
   wait
   [ "$status" = 0 ] || failures=$((failures + 1))

@@ -29,12 +29,15 @@
 #include "commands/tablecmds.h"
 #include "common/hashfn.h"
 #include "executor/spi.h"
+#include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "bson/catalog.h"
 #include "bson/reader.h"
@@ -59,6 +62,8 @@ static void call_with(const char *function, Oid relid);
 static void owner_follow(Oid relid);
 static void view_follow(Oid relid, const char *function, Oid owner);
 static Oid	view_find(Oid relid, const char *function);
+static bool caller_owns(Oid relid);
+static void relation_depend(Oid relid);
 static void depend_main(Oid relid);
 static Oid	depend_pair(Form_pg_trigger form, Oid relid, const char *pair);
 static void depend_others(Oid relid);
@@ -102,6 +107,56 @@ dp_pattern_created(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+/*
+ * pattern_relink(rel) -> bigint: records what _pattern_created() records, for
+ * the triggers of one table, or of all that the caller owns.  pg_upgrade
+ * copies triggers but not what they made depend on each other, and creates the
+ * event trigger after them.
+ */
+DP_FUNCTION(dp_pattern_relink);
+Datum
+dp_pattern_relink(PG_FUNCTION_ARGS)
+{
+	Oid			only = PG_ARGISNULL(0) ? InvalidOid : PG_GETARG_OID(0);
+	Relation	triggers = table_open(TriggerRelationId, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(triggers, InvalidOid, false, NULL, 0, NULL);
+	HeapTuple	tuple;
+	List	   *tables = NIL;
+	ListCell   *lc;
+	int64		n = 0;
+
+	if (OidIsValid(only))
+		dp_require_owner(only);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
+
+		if ((!OidIsValid(only) || form->tgrelid == only) && is_ours(form))
+			tables = list_append_unique_oid(tables, form->tgrelid);
+	}
+	systable_endscan(scan);
+	table_close(triggers, AccessShareLock);
+
+	/* in one order, so that nobody waits in a circle */
+	list_sort(tables, list_oid_cmp);
+	foreach(lc, tables)
+	{
+		Oid			relid = lfirst_oid(lc);
+
+		CHECK_FOR_INTERRUPTS();
+		LockRelationOid(relid, ShareUpdateExclusiveLock);
+		if (!caller_owns(relid))
+		{
+			UnlockRelationOid(relid, ShareUpdateExclusiveLock);
+			continue;
+		}
+		relation_depend(relid);
+		CommandCounterIncrement();
+		n++;
+	}
+	PG_RETURN_INT64(n);
+}
+
 /* A trigger of ours: the tables of its pattern depend on each other. */
 static void
 trigger_created(CreateTrigStmt *stmt)
@@ -115,6 +170,27 @@ trigger_created(CreateTrigStmt *stmt)
 		return;
 	CommandCounterIncrement();
 	pairs_lock(relid, stmt->args);
+	relation_depend(relid);
+}
+
+/* Whether a relation exists and is the caller's. */
+static bool
+caller_owns(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+	return has_privs_of_role(GetUserId(), owner);
+}
+
+/* What follows from the triggers of a relation. */
+static void
+relation_depend(Oid relid)
+{
 	depend_main(relid);
 	depend_side(relid);
 	dp_schema_versioning_depend(relid);

@@ -34,7 +34,7 @@ everything_made() {
   psql -XqAt -d "$1" 2>&1 <<'SQL'
 SELECT rel, pattern, name, options FROM pattern_list() ORDER BY rel::text COLLATE "C", pattern COLLATE "C", name COLLATE "C";
 SELECT tgrelid::regclass, pg_get_triggerdef(oid), tgenabled, tgparentid <> 0 FROM pg_trigger WHERE tgname LIKE 'zz_docpatterns_%' ORDER BY tgrelid::regclass::text COLLATE "C", tgname COLLATE "C";
-SELECT oid::regclass, relkind, reloptions, obj_description(oid), relowner::regrole, relreplident, relrowsecurity FROM pg_class WHERE relkind NOT IN ('t', 'c') AND relnamespace <> 'pg_toast'::regnamespace AND oid >= 16384 ORDER BY oid::regclass::text COLLATE "C";
+SELECT oid::regclass, relkind, reloptions, obj_description(oid, 'pg_class'), relowner::regrole, relreplident, relrowsecurity FROM pg_class WHERE relkind NOT IN ('t', 'c') AND relnamespace <> 'pg_toast'::regnamespace AND oid >= 16384 ORDER BY oid::regclass::text COLLATE "C";
 SELECT t, r, deptype FROM (SELECT pg_describe_object(classid, objid, objsubid), pg_describe_object(refclassid, refobjid, refobjsubid), deptype FROM pg_depend
   WHERE classid IN ('pg_trigger'::regclass, 'pg_class'::regclass, 'pg_proc'::regclass) AND refclassid = 'pg_class'::regclass AND refobjid >= 16384) d (t, r, deptype) WHERE t !~ 'toast' ORDER BY t COLLATE "C", r COLLATE "C", deptype;
 SQL

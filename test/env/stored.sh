@@ -248,7 +248,7 @@ stored_indexes() {
 CREATE FUNCTION pg_temp.differ(index text, condition text) RETURNS text LANGUAGE plpgsql AS $f$
 DECLARE
   rel text := CASE WHEN index ~ '^people' THEN 'people' ELSE 'sights' END;
-  question text := format('SELECT coalesce(string_agg(_id::text, '','' ORDER BY _id), ''none'') FROM %s WHERE %s', rel, condition);
+  question text := format('SELECT concat(count(*), '' '', sum(hashtext(_id::text))) FROM %s WHERE %s', rel, condition);
   found text; expected text; line text; plan text := '';
 BEGIN
   PERFORM set_config('enable_seqscan', 'on', true), set_config('enable_indexscan', 'off', true), set_config('enable_bitmapscan', 'off', true), set_config('enable_indexonlyscan', 'off', true);
@@ -256,7 +256,7 @@ BEGIN
   PERFORM set_config('enable_seqscan', 'off', true), set_config('enable_indexscan', 'on', true), set_config('enable_bitmapscan', 'on', true);
   EXECUTE question INTO found;
   FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || question LOOP plan := plan || line; END LOOP;
-  RETURN CASE WHEN found <> expected THEN format('%s: %s, not %s', condition, found, expected) WHEN expected = 'none' THEN condition || ' finds nothing' WHEN plan !~ index THEN condition || ': ' || plan END;
+  RETURN CASE WHEN found <> expected THEN format('%s: %s, not %s', condition, found, expected) WHEN expected = '0 ' THEN condition || ' finds nothing' WHEN plan !~ index THEN condition || ': ' || plan END;
 END $f$;
 BEGIN;
 SELECT d FROM (VALUES ('sights_words', $$doc -> 'words' = 'word 60'::text$$), ('sights_words', $$doc -> 'words' < 'word 2'::text AND doc -> 'n' > 30$$), ('sights_hash', $$doc -> 'kind' = 'lake'::text$$), ('sights_map', $$doc -> 'map' = '{"x": 7, "y": 57}'::bson_value AND doc @@ '{"kind": {"$ne": "sea"}}'$$),
