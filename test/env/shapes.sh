@@ -93,13 +93,13 @@ SQL
 
 shapes_made() {
   psql -XqAt -d "$1" 2>&1 <<'SQL'
-SELECT rel, pattern, name, options FROM pattern_list() ORDER BY rel::text COLLATE "C", 2 COLLATE "C", 3 COLLATE "C";
+SELECT rel, pattern, name, options FROM pattern_list() ORDER BY rel::text COLLATE "C", pattern COLLATE "C", name COLLATE "C";
 SELECT tgrelid::regclass, pg_get_triggerdef(oid), tgenabled FROM pg_trigger WHERE tgname LIKE 'zz_docpatterns_%' ORDER BY tgrelid::regclass::text COLLATE "C", tgname COLLATE "C";
-SELECT indrelid::regclass, pg_get_indexdef(indexrelid), obj_description(indexrelid) FROM pg_index WHERE indrelid >= 16384 AND indrelid::regclass::text !~ '^pg_toast' ORDER BY indrelid::regclass::text COLLATE "C", 2 COLLATE "C";
-SELECT oid::regclass, pg_get_viewdef(oid), reloptions, obj_description(oid), relowner::regrole FROM pg_class WHERE relkind = 'v' AND oid >= 16384 AND relnamespace::regnamespace::text IN ('public', '"o''S.chema"') ORDER BY oid::regclass::text COLLATE "C";
-SELECT p.oid::regprocedure, prosrc, prosqlbody IS NULL, obj_description(p.oid) FROM pg_proc p WHERE p.oid >= 16384 AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = p.oid AND deptype = 'e') AND pronamespace::regnamespace::text !~ '^pg_' ORDER BY p.oid::regprocedure::text COLLATE "C";
+SELECT indrelid::regclass, pg_get_indexdef(indexrelid), obj_description(indexrelid, 'pg_class') FROM pg_index WHERE indrelid >= 16384 AND indrelid::regclass::text !~ '^pg_toast' ORDER BY indrelid::regclass::text COLLATE "C", pg_get_indexdef(indexrelid) COLLATE "C";
+SELECT oid::regclass, pg_get_viewdef(oid), reloptions, obj_description(oid, 'pg_class'), relowner::regrole FROM pg_class WHERE relkind = 'v' AND oid >= 16384 AND relnamespace::regnamespace::text IN ('public', '"o''S.chema"') ORDER BY oid::regclass::text COLLATE "C";
+SELECT p.oid::regprocedure, prosrc, prosqlbody IS NULL, obj_description(p.oid, 'pg_proc') FROM pg_proc p WHERE p.oid >= 16384 AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = p.oid AND deptype = 'e') AND pronamespace::regnamespace::text !~ '^pg_' ORDER BY p.oid::regprocedure::text COLLATE "C";
 SELECT pg_describe_object(classid, objid, objsubid), pg_describe_object(refclassid, refobjid, refobjsubid), deptype FROM pg_depend
-  WHERE classid IN ('pg_trigger'::regclass, 'pg_class'::regclass, 'pg_proc'::regclass) AND refclassid = 'pg_class'::regclass AND refobjid >= 16384 AND pg_describe_object(classid, objid, objsubid) !~ 'toast' ORDER BY 1 COLLATE "C", 2 COLLATE "C", 3;
+  WHERE classid IN ('pg_trigger'::regclass, 'pg_class'::regclass, 'pg_proc'::regclass) AND refclassid = 'pg_class'::regclass AND refobjid >= 16384 AND pg_describe_object(classid, objid, objsubid) !~ 'toast' ORDER BY pg_describe_object(classid, objid, objsubid) COLLATE "C", pg_describe_object(refclassid, refobjid, refobjsubid) COLLATE "C", deptype;
 SQL
 }
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Dump and restore of a database with every pattern, in every form: everything arrives byte for byte, a dump of it is the same text,
-# and all of it goes on being kept. (Tables and schemas that are dumped alone: dump_alone.sh.)
+# and all of it goes on being kept. (Tables and schemas that are dumped alone: dump_tables.sh, dump_parts.sh.)
 #
 # The database belongs to somebody who is no superuser. Two forms are tried at a time; what is wrong with one stands in files, one for
 # each question that is asked about it.
