@@ -3,6 +3,24 @@
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
+-- The verbs find a declaration by its name, so a table has each name once, whatever the patterns are. The lock is the one that the
+-- triggers need anyway: two sessions that declare the same would both find the name free without it.
+CREATE FUNCTION _pattern_require_unused(rel regclass, name text, pair text DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF (SELECT c.relkind IN ('r', 'p') FROM pg_class c WHERE c.oid = rel) THEN
+    EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
+  END IF;
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d
+             WHERE d.name = _pattern_require_unused.name AND NOT coalesce(@extschema@.bson_get_text(d.options, 'pair') = _pattern_require_unused.pair, false)) THEN
+    RAISE EXCEPTION 'table % has a pattern named "%" already', rel, name
+      USING ERRCODE = 'duplicate_object', HINT = 'Change it with pattern_alter(), or give the other one a name with the argument "name".';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _pattern_require_unused(regclass, text, text) IS
+  'locks a table for a declaration of that name; error 42710 if there is one already (but for the one with the pair)';
+
 CREATE FUNCTION _pattern_nonempty(rel regclass) RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -38,9 +38,7 @@ BEGIN
   IF @extschema@._pattern_paths_overlap(field, '_id') THEN
     RAISE EXCEPTION 'field must not be _id' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'approximation' AND d.name = approximation_enable.name) THEN
-    RAISE EXCEPTION 'table % has an approximation pattern named "%" already', t.base, name USING ERRCODE = 'duplicate_object';
-  END IF;
+  PERFORM @extschema@._pattern_require_unused(rel, name);
   IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d
              WHERE d.pattern = 'approximation' AND @extschema@.bson_get_text(d.options, 'doc_column') = t.doc
                AND @extschema@._pattern_paths_overlap(@extschema@.bson_get_text(d.options, 'field'), field)) THEN

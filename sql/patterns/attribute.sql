@@ -108,9 +108,7 @@ BEGIN
   options := @extschema@._attribute_options(into_field, pattern, prefix, paths, name_field, value_field, qualifiers, qualifier_field, rename, is_unique);
   name := coalesce(name, into_field);
   options := @extschema@.bson_build('name', name) OPERATOR(@extschema@.||) options OPERATOR(@extschema@.||) @extschema@.bson_build('doc_column', t.doc);
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.name = attribute_enable.name) THEN
-    RAISE EXCEPTION 'table % has a pattern named "%" already', t.base, name USING ERRCODE = 'duplicate_object';
-  END IF;
+  PERFORM @extschema@._pattern_require_unused(rel, name);
   PERFORM @extschema@._attribute_verify(rel, options);
   PERFORM @extschema@._attribute_create_view(rel, t.doc, view_name);
   PERFORM @extschema@._attribute_create_trigger(rel, options);

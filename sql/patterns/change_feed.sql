@@ -18,9 +18,7 @@ BEGIN
   IF name IS NULL OR documents IS NULL OR notify IS NULL THEN
     RAISE EXCEPTION 'name, documents and notify must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.name = change_feed_enable.name) THEN
-    RAISE EXCEPTION 'table % has a pattern named "%" already', t.base, name USING ERRCODE = 'duplicate_object';
-  END IF;
+  PERFORM @extschema@._pattern_require_unused(rel, name);
   options := @extschema@.bson_build('name', name, 'pair', pair, 'documents', documents, 'doc_column', t.doc);
   IF notify THEN
     channel := coalesce(channel, @extschema@._pattern_object_name(t.table_name, name, NULL));

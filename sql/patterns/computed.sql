@@ -121,10 +121,7 @@ BEGIN
              WHERE @extschema@._pattern_paths_overlap(format('"%s"', replace(o.field, '"', '""')), target_field)) THEN
     RAISE EXCEPTION 'target_field must not be a computed field' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) q WHERE q.pattern = 'computed' AND q.name = declared
-             AND @extschema@.bson_get_text(q.options, 'pair') IS DISTINCT FROM @extschema@.bson_get_text(declaration, 'pair')) THEN
-    RAISE EXCEPTION 'table % has a computed pattern named "%" already', rel, declared USING ERRCODE = 'duplicate_object';
-  END IF;
+  PERFORM @extschema@._pattern_require_unused(rel, declared, @extschema@.bson_get_text(declaration, 'pair'));
   FOR d IN SELECT q.* FROM @extschema@._pattern_declarations(rel) q
            WHERE NOT (q.pattern = 'computed' AND q.name = declared) LOOP
     SELECT o.field, p.path INTO f

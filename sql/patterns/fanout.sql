@@ -70,9 +70,7 @@ BEGIN
   parts := parse_ident(walls);
   wall_schema := CASE WHEN cardinality(parts) > 1 THEN parts[1] ELSE posts.schema_name END;
   name := coalesce(name, parts[cardinality(parts)]);
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.name = fanout_enable.name AND d.pattern = 'fanout') THEN
-    RAISE EXCEPTION 'table % has a fan-out named "%" already', rel, name USING ERRCODE = 'duplicate_object';
-  END IF;
+  PERFORM @extschema@._pattern_require_unused(rel, name);
   wall := to_regclass(format('%I.%I', wall_schema, parts[cardinality(parts)]));
   IF wall IS NULL THEN
     made := true;

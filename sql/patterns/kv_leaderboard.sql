@@ -50,9 +50,7 @@ BEGIN
   IF @extschema@.kv_exists(space, key) > 0 THEN
     RAISE EXCEPTION 'space "%" has a key "%" already', space, key USING ERRCODE = 'duplicate_object';
   END IF;
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'kv_leaderboard' AND d.name = kv_leaderboard.name) THEN
-    RAISE EXCEPTION 'table % has a board named "%" already', t.base, name USING ERRCODE = 'duplicate_object';
-  END IF;
+  PERFORM @extschema@._pattern_require_unused(rel, name);
   IF EXISTS (SELECT FROM @extschema@._pattern_declarations(NULL) d WHERE d.pattern = 'kv_leaderboard'
                AND @extschema@.bson_get_text(d.options, 'space') = space AND @extschema@.bson_get_text(d.options, 'key') = key) THEN
     RAISE EXCEPTION 'key "%" of space "%" is kept by another table', key, space USING ERRCODE = 'duplicate_object';

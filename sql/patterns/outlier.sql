@@ -84,9 +84,7 @@ BEGIN
   IF on_field IS NOT NULL AND @extschema@._pattern_paths_overlap(on_field, '_id') THEN
     RAISE EXCEPTION 'on_field must not be _id' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'outlier' AND d.name = _outlier_enable.name) THEN
-    RAISE EXCEPTION 'table % has an outlier pattern named "%" already', t.base, name USING ERRCODE = 'duplicate_object';
-  END IF;
+  PERFORM @extschema@._pattern_require_unused(rel, name);
 
   IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d
                CROSS JOIN (VALUES ('field'), ('flag'), ('count_field')) AS theirs (option)

@@ -102,9 +102,7 @@ BEGIN
     RAISE EXCEPTION 'field and extracts must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
   name := coalesce(name, field);
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.name = _payload_enable.name) THEN
-    RAISE EXCEPTION 'table % has a pattern named "%" already', t.base, name USING ERRCODE = 'duplicate_object';
-  END IF;
+  PERFORM @extschema@._pattern_require_unused(rel, name);
   options := @extschema@.bson_build('name', name, 'field', field, 'extracts', extracts, 'doc_column', t.doc);
   PERFORM @extschema@._payload_check_options(rel, options);
   PERFORM @extschema@._payload_create_triggers(rel, options);

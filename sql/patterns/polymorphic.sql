@@ -83,9 +83,7 @@ BEGIN
     RAISE EXCEPTION '% is a partition', t.base USING ERRCODE = 'wrong_object_type', HINT = 'Declare the pattern on the table above it.';
   END IF;
   name := coalesce(name, by);
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.name = polymorphic_enable.name) THEN
-    RAISE EXCEPTION 'table % has a pattern named "%" already', t.base, name USING ERRCODE = 'duplicate_object', HINT = 'Give it another name with the argument "name".';
-  END IF;
+  PERFORM @extschema@._pattern_require_unused(rel, name);
   options := @extschema@.bson_build('name', name, 'by', by, 'unknown', unknown, 'doc_column', t.doc);
   IF common IS NOT NULL THEN
     options := @extschema@.bson_set(options, 'common', common);
@@ -164,10 +162,7 @@ BEGIN
   SELECT q.* INTO m FROM @extschema@._polymorphic_main(rel, of) q;
   name := coalesce(name, variant);
   value := coalesce(value, @extschema@.to_bson(variant));
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.name = polymorphic_variant.name) THEN
-    RAISE EXCEPTION 'table % has a pattern named "%" already', m.base, name
-      USING ERRCODE = 'duplicate_object', HINT = 'Change a variant with pattern_alter(), or give another one a name with the argument "name".';
-  END IF;
+  PERFORM @extschema@._pattern_require_unused(rel, name);
   IF EXISTS (SELECT FROM @extschema@._polymorphic_declared(rel, m.name) d WHERE d.variant = polymorphic_variant.variant OR d.value OPERATOR(@extschema@.=) polymorphic_variant.value) THEN
     RAISE EXCEPTION 'table % has such a variant of "%" already', m.base, m.name USING ERRCODE = 'duplicate_object';
   END IF;

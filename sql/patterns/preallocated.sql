@@ -69,9 +69,7 @@ BEGIN
   IF store NOT IN ('slots', 'document') THEN
     RAISE EXCEPTION 'store must be "slots" or "document"' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.name = preallocated_enable.name) THEN
-    RAISE EXCEPTION 'table % has a pattern named "%" already', t.base, name USING ERRCODE = 'duplicate_object';
-  END IF;
+  PERFORM @extschema@._pattern_require_unused(rel, name);
   options := @extschema@.bson_build('name', name, 'field', field, 'shape', shape, 'store', store, 'doc_column', t.doc);
   IF available_field IS NOT NULL THEN
     options := @extschema@.bson_set(options, 'available_field', available_field);

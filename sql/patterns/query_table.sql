@@ -115,9 +115,7 @@ BEGIN
   END IF;
   schema_name := CASE WHEN cardinality(parts) > 1 THEN parts[1] ELSE s.schema_name END;
   name := coalesce(name, parts[cardinality(parts)]);
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(source) d WHERE d.name = _query_table_create.name AND d.pattern = 'query_table') THEN
-    RAISE EXCEPTION 'table % has a query table named "%" already', source, name USING ERRCODE = 'duplicate_object';
-  END IF;
+  PERFORM @extschema@._pattern_require_unused(source, name);
   options := @extschema@.bson_build('name', name, 'partition', partition, 'clustering', clustering, 'fields', fields, 'types', types, 'is_unique', is_unique, 'doc_column', s.doc, 'pair', pair);
   IF limit_per_partition IS NOT NULL THEN
     options := @extschema@.bson_set(options, 'limit_per_partition', limit_per_partition);

@@ -65,9 +65,7 @@ BEGIN
   IF field IS NULL OR id_field IS NULL OR live IS NULL OR frozen IS NULL THEN
     RAISE EXCEPTION 'field, id_field, live and frozen must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'reference' AND d.name = reference_enable.name) THEN
-    RAISE EXCEPTION 'table % has a reference pattern named "%" already', t.base, name USING ERRCODE = 'duplicate_object';
-  END IF;
+  PERFORM @extschema@._pattern_require_unused(rel, name);
   PERFORM @extschema@._reference_check_paths(field, id_field, live, frozen);
   IF @extschema@._pattern_paths_overlap(field, '_id') THEN
     RAISE EXCEPTION 'the field must not be _id' USING ERRCODE = 'invalid_parameter_value';

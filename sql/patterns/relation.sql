@@ -45,9 +45,7 @@ BEGIN
     RAISE EXCEPTION 'the primary key of table % has several columns', CASE WHEN cardinality(s.keys) > 1 THEN s.base ELSE t.base END USING ERRCODE = 'feature_not_supported', DETAIL = 'An id is one value.';
   END IF;
   name := coalesce(name, a_field);
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(a) d WHERE d.pattern = 'relation' AND d.name = relation_enable.name) THEN
-    RAISE EXCEPTION 'table % has a relation pattern named "%" already', s.base, name USING ERRCODE = 'duplicate_object';
-  END IF;
+  PERFORM @extschema@._pattern_require_unused(a, name);
   PERFORM @extschema@._relation_check_field(a_field), @extschema@._relation_check_field(b_field);
   IF a = b AND NOT is_symmetric AND s.doc = t.doc AND @extschema@._pattern_paths_overlap(a_field, b_field) THEN
     RAISE EXCEPTION 'one of the fields lies inside the other' USING ERRCODE = 'invalid_parameter_value';

@@ -55,9 +55,7 @@ BEGIN
              WHERE a.n < b.n AND @extschema@._pattern_paths_overlap(a.path, b.path)) THEN
     RAISE EXCEPTION 'fields, group_by, _id, level and start must be different fields, none inside another' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.name = rollup_enable.name AND d.pattern = 'rollup') THEN
-    RAISE EXCEPTION 'table % has a roll-up named "%" already', rel, name USING ERRCODE = 'duplicate_object';
-  END IF;
+  PERFORM @extschema@._pattern_require_unused(rel, name);
 
   options := @extschema@.bson_build('name', name, 'fields', fields, 'group_by', group_by, 'pair', pair);
   IF tree IS NULL THEN

@@ -137,9 +137,7 @@ BEGIN
   IF write NOT IN ('upgrade', 'accept') THEN
     RAISE EXCEPTION 'write must be upgrade or accept' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.name = schema_versioning_enable.name) THEN
-    RAISE EXCEPTION 'table % has a pattern named "%" already', t.base, name USING ERRCODE = 'duplicate_object';
-  END IF;
+  PERFORM @extschema@._pattern_require_unused(rel, name);
   IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'schema_versioning' AND @extschema@.bson_get_text(d.options, 'doc_column') = t.doc) THEN
     RAISE EXCEPTION 'documents of table % have a field with their version already', t.base USING ERRCODE = 'duplicate_object';
   END IF;

@@ -90,9 +90,7 @@ BEGIN
     RAISE EXCEPTION 'a partition cannot carry the pattern by itself' USING ERRCODE = 'wrong_object_type', HINT = 'Declare it on the partitioned table.';
   END IF;
   PERFORM @extschema@._single_collection_check_options(options);
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'single_collection' AND d.name = decl_name) THEN
-    RAISE EXCEPTION 'table % has a single collection pattern named "%" already', t.base, decl_name USING ERRCODE = 'duplicate_object';
-  END IF;
+  PERFORM @extschema@._pattern_require_unused(rel, decl_name);
   SELECT d.pattern, d.name INTO clash FROM @extschema@._pattern_declarations(rel) d CROSS JOIN LATERAL @extschema@._derive_kept_paths(d.pattern, d.options) AS p
     WHERE coalesce(@extschema@.bson_get_text(d.options, 'doc_column'), t.doc) = t.doc
       AND (@extschema@._pattern_paths_overlap(p, kept) OR @extschema@._pattern_paths_overlap(p, type_field)) LIMIT 1;

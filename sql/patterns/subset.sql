@@ -58,9 +58,7 @@ BEGIN
   END IF;
   options := @extschema@.bson_set(options, 'doc_column', t.doc);
   PERFORM @extschema@._subset_verify(rel, options);
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'subset' AND d.name = _subset_enable.name) THEN
-    RAISE EXCEPTION 'table % has a subset pattern named "%" already', t.base, name USING ERRCODE = 'duplicate_object';
-  END IF;
+  PERFORM @extschema@._pattern_require_unused(rel, name);
 
   IF source_rel IS NULL THEN
     parts := parse_ident(source);

@@ -17,9 +17,7 @@ BEGIN
   PERFORM @extschema@._pattern_refuse_partition(rel);
   PERFORM @extschema@._subset_fields_paths(rel, cold, name);
   name := coalesce(name, cold[1]);
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.name = subset_fields_enable.name) THEN
-    RAISE EXCEPTION 'table % has a pattern named "%" already', t.base, name USING ERRCODE = 'duplicate_object';
-  END IF;
+  PERFORM @extschema@._pattern_require_unused(rel, name);
   options := @extschema@.bson_build('name', name, 'cold', cold, 'pair', pair, 'doc_column', t.doc);
   PERFORM @extschema@._subset_fields_create_side(rel, doc_column, name, pair);
   PERFORM @extschema@._subset_fields_create_triggers(rel, options);

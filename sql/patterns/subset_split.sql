@@ -57,9 +57,7 @@ BEGIN
     RAISE EXCEPTION 'on_field and position_field must be different fields and not _id' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@.bson_get_text(options, 'doc_column')) p;
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'subset' AND d.name = _subset_split.name) THEN
-    RAISE EXCEPTION 'table % has a subset pattern named "%" already', t.base, name USING ERRCODE = 'duplicate_object';
-  END IF;
+  PERFORM @extschema@._pattern_require_unused(rel, name);
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', t.base);
 
   -- what cannot be an element, found before anything is written

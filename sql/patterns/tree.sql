@@ -119,11 +119,9 @@ COMMENT ON FUNCTION _tree_kept_paths(bson) IS 'paths of the fields that the tree
 
 -- Two declarations on one table must not keep the same field.
 CREATE FUNCTION _tree_check_others(rel regclass, base text, doc text, name text, fields text[], kept text[]) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern IN ('tree', 'tree_attach') AND d.name = _tree_check_others.name) THEN
-    RAISE EXCEPTION 'table % has a tree pattern named "%" already', base, name USING ERRCODE = 'duplicate_object';
-  END IF;
+  PERFORM @extschema@._pattern_require_unused(rel, name);
   IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d
                CROSS JOIN unnest('{parent,ancestors,path,children,depth}'::text[]) theirs (option) CROSS JOIN unnest(fields) ours (path)
              WHERE d.pattern IN ('tree', 'tree_attach') AND @extschema@.bson_get_text(d.options, 'doc_column') = doc
@@ -133,7 +131,7 @@ BEGIN
   PERFORM @extschema@._derive_refuse_kept(rel, base, doc, kept);
 END
 $$;
-COMMENT ON FUNCTION _tree_check_others(regclass, text, text, text, text[], text[]) IS 'error 42710 or 22023 when another tree declaration of the table is in the way';
+COMMENT ON FUNCTION _tree_check_others(regclass, text, text, text, text[], text[]) IS 'error 42710 or 22023 when another declaration of the table is in the way';
 
 -- The triggers on the table, made anew when options change. The main one carries the declaration.
 CREATE FUNCTION _tree_create_triggers(rel regclass, options bson) RETURNS void

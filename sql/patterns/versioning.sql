@@ -24,9 +24,7 @@ BEGIN
   END IF;
   name := coalesce(name, revision_field);
   PERFORM @extschema@._versioning_valid(revision_field, storage, keep);
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'versioning' AND d.name = versioning_enable.name) THEN
-    RAISE EXCEPTION 'table % has a versioning pattern named "%" already', t.base, name USING ERRCODE = 'duplicate_object';
-  END IF;
+  PERFORM @extschema@._pattern_require_unused(rel, name);
   IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'versioning' AND @extschema@.bson_get_text(d.options, 'doc_column') = t.doc) THEN
     RAISE EXCEPTION 'column % of table % has a history already', t.doc, t.base USING ERRCODE = 'invalid_parameter_value';
   END IF;
