@@ -2,7 +2,7 @@
 BEGIN;
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(39);
+SELECT plan(41);
 
 CREATE FUNCTION triggers_of(rel regclass) RETURNS bigint LANGUAGE sql AS
   'SELECT count(*) FROM pg_trigger WHERE tgrelid = rel AND tgname LIKE ''zz_docpatterns_5%''';
@@ -135,6 +135,10 @@ SET LOCAL docpatterns.max_document_size = '1kB';
 SELECT is((SELECT name FROM pattern_list('ruled')), 'kind', 'it is listed');
 SELECT throws_ok($$INSERT INTO ruled VALUES (1, '{kind: "a"}')$$, '23514', NULL, 'and heard');
 RESET docpatterns.max_document_size;
+
+-- A name is that of one declaration, whatever the patterns are
+SELECT throws_ok($$SELECT versioning_enable('ruled', name => 'kind')$$, '42710', 'table public.ruled has a pattern named "kind" already', 'a name of another pattern is taken');
+SELECT throws_ok($$SELECT computed_enable('ruled', 'ruled', 'r', '{n: {$sum: 1}}', name => 'kind')$$, '42710', NULL, 'also for a field of that name');
 
 SELECT * FROM finish();
 ROLLBACK;
