@@ -115,10 +115,11 @@ COMMENT ON FUNCTION _pattern_change_options(bson, bson, text, bson) IS
 
 -- Tables that a pattern keeps ---------------------------------------------------------------------------------------------
 
--- Rows of such a table name a row of the user's table by columns of their own: key, or key1, key2, .. where its key has several.
+-- Rows of such a table name a row of the user's table by columns of their own: key, or key1, key2, .. where its key has several
+-- (at most 32, as an index has).
 CREATE FUNCTION _pattern_side_keys(n int) RETURNS text[]
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE WHEN $1 = 1 THEN ARRAY['key'] ELSE (SELECT array_agg('key' || i ORDER BY i) FROM generate_series(1, $1) i) END
+  SELECT CASE WHEN $1 = 1 THEN ARRAY['key'] ELSE (SELECT array_agg('key' || i ORDER BY i) FROM generate_series(1, least($1, 32)) i) END
 $$;
 COMMENT ON FUNCTION _pattern_side_keys(int) IS 'the columns of a side table for a key of n columns';
 
