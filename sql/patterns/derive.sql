@@ -152,7 +152,7 @@ BEGIN
 
   -- what the columns mean is PostgreSQL's to say: the index is made without rows and compared with those that are there
   probe := format('%I.%I', schema_name, 'docpatterns_probe_' || replace(gen_random_uuid()::text, '-', ''));
-  EXECUTE format('CREATE UNLOGGED TABLE %s (LIKE %s)', probe, rel);
+  EXECUTE format('CREATE %s TABLE %s (LIKE %s)', CASE WHEN schema_name LIKE 'pg\_temp\_%' THEN 'TEMPORARY' ELSE 'UNLOGGED' END, probe, rel);
   EXECUTE format('CREATE INDEX ON %s (%s)', probe, array_to_string(columns, ', '));
   SELECT i.indexrelid::regclass INTO twin
     FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid

@@ -2,7 +2,7 @@
 BEGIN;
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(41);
+SELECT plan(42);
 
 CREATE FUNCTION triggers_of(rel regclass) RETURNS bigint LANGUAGE sql AS
   'SELECT count(*) FROM pg_trigger WHERE tgrelid = rel AND tgname LIKE ''zz_docpatterns_5%''';
@@ -139,6 +139,14 @@ RESET docpatterns.max_document_size;
 -- A name is that of one declaration, whatever the patterns are
 SELECT throws_ok($$SELECT versioning_enable('ruled', name => 'kind')$$, '42710', 'table public.ruled has a pattern named "kind" already', 'a name of another pattern is taken');
 SELECT throws_ok($$SELECT computed_enable('ruled', 'ruled', 'r', '{n: {$sum: 1}}', name => 'kind')$$, '42710', NULL, 'also for a field of that name');
+
+-- Temporary tables
+CREATE TEMPORARY TABLE passing (_id int PRIMARY KEY, doc bson);
+CREATE TEMPORARY TABLE passed (_id int PRIMARY KEY, doc bson);
+SELECT computed_enable('passing', 'passed', 'of', '{n: {$sum: 1}}');
+INSERT INTO passing VALUES (1, '{}');
+INSERT INTO passed SELECT i, '{of: 1}' FROM generate_series(1, 3) i;
+SELECT is((SELECT doc ->> 'n' FROM passing), '3', 'temporary tables derive from each other, with indexes of their own');
 
 SELECT * FROM finish();
 ROLLBACK;
