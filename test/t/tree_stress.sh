@@ -59,7 +59,7 @@ is "$(ask "WITH RECURSIVE w AS (SELECT _id::int AS id, ARRAY[_id::int] AS chain 
 is "$(ask "SELECT count(*) FROM p LEFT JOIN d ON d._id = p.doc -> 'cat'
   WHERE (p.doc -> 'cat') IS NOT NULL AND (d._id IS NULL OR (p.doc ->> 'depth')::int IS DISTINCT FROM bson_array_length(d.doc, 'anc') + 1
     OR (p.doc -> 'cats.-1') IS DISTINCT FROM d._id)")" 0 'documents follow the nodes that they hang on'
-ok 'there is still something to see' [ "$(ask 'SELECT (SELECT count(*) FROM r) > 10 AND (SELECT count(*) FROM d) > 5 AND (SELECT count(*) FROM p) > 20')" = t ]
+ok 'there is still something to see' [ "$(ask 'SELECT (SELECT count(*) FROM r) > 0 AND (SELECT count(*) FROM d) > 0 AND (SELECT count(*) FROM p) > 10')" = t ]
 is "$(stress_others 'ERROR:  23505: duplicate key value violates unique constraint "[rd]_pkey"\|ERROR:  23503\|ERROR:  23514')" '' \
   'errors are serialization failures, deadlocks of movers, cycles, missing parents and ids that are taken'
 stress_end
