@@ -188,8 +188,9 @@ CREATE FUNCTION _pattern_check_one(rel regclass, pattern text, name text) RETURN
   AS 'MODULE_PATHNAME', 'dp_pattern_check_one' LANGUAGE C STABLE STRICT;
 COMMENT ON FUNCTION _pattern_check_one(regclass, text, text) IS 'pattern_check for one declaration, run as the owner of the table; error 42501 unless the caller owns it';
 
+-- Tables that were never analyzed look large to the planner, and compiling the query of a check would take longer than the check.
 CREATE FUNCTION pattern_check(rel regclass DEFAULT NULL, name text DEFAULT NULL) RETURNS SETOF pattern_violation
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   d record;
 BEGIN
@@ -231,7 +232,7 @@ CREATE FUNCTION _pattern_call(verb text, rel regclass, pattern text, name text, 
 COMMENT ON FUNCTION _pattern_call(text, regclass, text, text, bson) IS 'calls _<pattern>_<verb> as the owner of the table; error 42501 unless the caller owns it';
 
 CREATE FUNCTION pattern_repair(rel regclass, name text DEFAULT NULL) RETURNS bigint
-LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT @extschema@._pattern_call('repair', $1, d.pattern, d.name, NULL)::bigint FROM @extschema@._pattern_find($1, $2) d
 $$;
 COMMENT ON FUNCTION pattern_repair(regclass, text) IS
