@@ -175,7 +175,9 @@ BEGIN
     RAISE EXCEPTION 'cannot tell the rows of % apart', rel
       USING ERRCODE = 'feature_not_supported', HINT = 'With multi => true all that match are deleted.';
   END IF;
-  FOR attempt IN 1 .. 3 LOOP
+  -- A row can be locked before it is deleted only by those who may also update it.
+  q.locks := q.locks AND pg_catalog.has_any_column_privilege(rel, 'UPDATE');
+  FOR attempt IN 1 .. 10 LOOP
     IF NOT multi THEN
       EXECUTE pg_catalog.concat(q.locate, CASE WHEN q.locks THEN ' FOR UPDATE OF t' END)
         INTO row_table, row_place, row_key USING filter, q.operands;

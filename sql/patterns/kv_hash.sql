@@ -43,4 +43,4 @@ CREATE FUNCTION kv_hincrby(space text, key text, field text, "by" bigint) RETURN
   AS 'MODULE_PATHNAME', 'dp_kv_hincrby' LANGUAGE C VOLATILE COST 100;
 COMMENT ON FUNCTION kv_hincrby(text, text, text, bigint) IS
   'adds to a field of a hash, which counts as 0 if it is not there; returns the new value. An int32 that overflows becomes an int64. '
-  'Locks and rights as kv_hset; errors 42804 for a field that is no integer, 22003 beyond an int64, 22004, 3F000, 42809, 42501';
+  'Locks as kv_hset; needs SELECT, INSERT and UPDATE on the table hashes; errors 42804 for a field that is no integer, 22003 beyond an int64, 22004, 3F000, 42809, 42501';

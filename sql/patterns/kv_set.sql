@@ -46,7 +46,7 @@ COMMENT ON FUNCTION kv_srandmember(text, text, bigint) IS
 
 CREATE FUNCTION kv_spop(space text, key text) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_kv_spop' LANGUAGE C VOLATILE COST 100;
-COMMENT ON FUNCTION kv_spop(text, text) IS 'removes a member of a set, drawn at random, and returns it, NULL where there is none. Reads the set, locks the key exclusively; needs DELETE on the table sets; errors as kv_srem';
+COMMENT ON FUNCTION kv_spop(text, text) IS 'removes a member of a set, drawn at random, and returns it, NULL where there is none. Reads the set, locks the key exclusively; needs SELECT and DELETE on the table sets; errors as kv_srem';
 
 CREATE FUNCTION kv_spop(space text, key text, take bigint) RETURNS SETOF bson_value
   AS 'MODULE_PATHNAME', 'dp_kv_spop_take' LANGUAGE C VOLATILE COST 100 ROWS 10;

@@ -13,7 +13,7 @@ CREATE FUNCTION kv_zincrby(space text, key text, VARIADIC by_and_member "any") R
   AS 'MODULE_PATHNAME', 'dp_kv_zincrby' LANGUAGE C VOLATILE COST 100;
 COMMENT ON FUNCTION kv_zincrby(text, text, "any") IS
   'adds to the score of a member, which counts as 0 if it is not there: kv_zincrby(''game'', ''board'', 600, ''ada''). Returns the new score; with the options nx, xx, gt or lt before the number NULL where they kept it from being written. '
-  'Locks, rights and errors as kv_zadd; 22003 beyond an int64 or for a sum that is NaN';
+  'Locks and errors as kv_zadd; needs SELECT, INSERT and UPDATE on the table scores; 22003 beyond an int64 or for a sum that is NaN';
 
 CREATE FUNCTION kv_zrem(space text, key text, VARIADIC members "any") RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_kv_zrem' LANGUAGE C VOLATILE COST 100;
@@ -60,7 +60,7 @@ COMMENT ON FUNCTION kv_zrangebyscore(text, text, "any", "any", bigint, bigint) I
 CREATE FUNCTION kv_zpopmin(space text, key text, take bigint DEFAULT 1, OUT member bson_value, OUT score bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_kv_zpopmin' LANGUAGE C VOLATILE COST 100 ROWS 1;
 COMMENT ON FUNCTION kv_zpopmin(text, text, bigint) IS
-  'removes the members with the lowest scores and returns them. Locks the key exclusively; needs DELETE on the table scores; errors 22023 for a number below 0 and as kv_zrem';
+  'removes the members with the lowest scores and returns them. Locks the key exclusively; needs SELECT and DELETE on the table scores; errors 22023 for a number below 0 and as kv_zrem';
 
 CREATE FUNCTION kv_zpopmax(space text, key text, take bigint DEFAULT 1, OUT member bson_value, OUT score bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_kv_zpopmax' LANGUAGE C VOLATILE COST 100 ROWS 1;

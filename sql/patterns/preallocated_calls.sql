@@ -3,7 +3,7 @@
 CREATE FUNCTION preallocated_claim(rel regclass, key "any", slots text[], holder "any", hold_for interval DEFAULT NULL, name text DEFAULT NULL) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_preallocated_claim' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION preallocated_claim(regclass, "any", text[], "any", interval, text) IS
-  'takes slots of a document for a holder, all of them (true) or none (false: somebody has one of them). hold_for: for that time, unless it is confirmed; NULL: for good. A hold that is over is free. Needs UPDATE on the table. '
+  'takes slots of a document for a holder, all of them (true) or none (false: somebody has one of them). hold_for: for that time, unless it is confirmed; NULL: for good. A hold that is over is free. Needs SELECT and UPDATE on the table. '
   'Locks these slots and holds the document FOR KEY SHARE (store => document: locks it); waits for who is claiming the same slots. '
   'Errors P0002 when there is no such document, 22023 for a slot that it does not have, 40001 in a transaction of one snapshot when a slot has changed hands since, 42809 for a key of another type';
 
@@ -36,7 +36,7 @@ COMMENT ON FUNCTION preallocated_find(bson, int, text, "any") IS
 CREATE FUNCTION preallocated_extend(rel regclass, key "any", shape bson, name text DEFAULT NULL) RETURNS int
   AS 'MODULE_PATHNAME', 'dp_preallocated_extend' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION preallocated_extend(regclass, "any", bson, text) IS
-  'gives a document the slots of a larger shape of the same kind; those that it has stay as they are. Returns how many are new. Needs UPDATE on the table, locks the document; errors P0002 when there is no such document, 22023 for a shape of another kind, 23514 when there would be too many';
+  'gives a document the slots of a larger shape of the same kind; those that it has stay as they are. Returns how many are new. Needs SELECT and UPDATE on the table, locks the document; errors P0002 when there is no such document, 22023 for a shape of another kind, 23514 when there would be too many';
 
 CREATE FUNCTION preallocated_ranges(doc bson, path text) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_preallocated_ranges' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;

@@ -139,7 +139,7 @@ END
 $$;
 COMMENT ON FUNCTION relation_embed(regclass, regclass, text, text, boolean, boolean) IS
   'moves the documents of child into those documents of parent that they link to with on_field (a key, or an array of keys: then into each of them), into the array into_field, without on_field and, unless keep_id, without _id; '
-  'without on_field it is the parent whose into_field has the ids. one: a sub-document instead of an array. Returns how many were moved; those that belong to nobody stay. One statement; locks both tables against writers; '
+  'without on_field it is the parent whose into_field has the ids. one: a sub-document instead of an array. Returns how many were moved; those that belong to nobody stay. One statement; locks both tables against writers; needs SELECT and UPDATE on parent, SELECT and DELETE on child; '
   'errors 54000 with the keys of documents that would be too large, 22023 if the field has something else, 23505, 23503, 0A000 for keys of several columns';
 
 -- Linking -------------------------------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ $$;
 COMMENT ON FUNCTION relation_link(regclass, text, text, text, text, boolean) IS
   'undoes relation_embed: moves the sub-documents in a field (an array of them, or one) of parent to child, which is created unless it exists; ids_in => ''child'': each gets the key of its document in on_field, and the field goes; '
   'ids_in => ''parent'': the field has their ids instead. The same _id in several documents is one document with an array of keys, with many_to_many (and with ids_in => ''parent''). Sub-documents without _id get a new one. '
-  'Returns how many documents were made. One statement; locks both tables against writers; errors 22023 for what is no document, 23505 with the ids of those that are there twice, '
+  'Returns how many documents were made. One statement; locks both tables against writers; needs SELECT and UPDATE on parent, INSERT and the right to lock it (UPDATE, DELETE or TRUNCATE) on child; errors 22023 for what is no document, 23505 with the ids of those that are there twice, '
   '23503 where ids are in the parent and the child has other keys, 0A000 for keys of several columns';
 
 CREATE FUNCTION _relation_link(parent regclass, field text, child regclass, on_field text, ids_in text, many_to_many boolean) RETURNS bigint

@@ -35,7 +35,7 @@ END
 $$;
 COMMENT ON FUNCTION single_collection_from(text, regclass[], text[], bson, text, text, bson, text[], text, text, text, text, boolean, text) IS
   'moves the documents of several tables into one single collection, which is created and declared unless it exists: each gets its type (by default the name of its table), and the fields that links names become relations, or parts of the key. '
-  'Returns the number of documents. The tables are left empty (keep_tables: as they were) and are locked against writers, the whole in one transaction; errors 23505 with the ids that are there twice, 23503 for links that lead nowhere, 22023';
+  'Returns the number of documents. The tables are left empty (keep_tables: as they were) and are locked against writers, the whole in one transaction; needs SELECT and DELETE on them; errors 23505 with the ids that are there twice, 23503 for links that lead nowhere, 22023';
 
 CREATE FUNCTION _single_collection_from(rel regclass, tables regclass[], types text[], links bson, name text, keep_tables boolean) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

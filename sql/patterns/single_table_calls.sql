@@ -26,7 +26,7 @@ COMMENT ON FUNCTION single_table_update(regclass, text, text, bson, bson, boolea
 CREATE FUNCTION single_table_delete(rel regclass, pk text, sk text, condition bson DEFAULT NULL) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_single_table_delete' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION single_table_delete(regclass, text, text, bson) IS
-  'deletes an item and returns it, NULL if there was none; condition as in single_table_put(): error 23514 if it is not met. Needs SELECT and DELETE on the table, locks the item; errors 42809 and 42501 as in single_table_put()';
+  'deletes an item and returns it, NULL if there was none; condition as in single_table_put(): error 23514 if it is not met. Needs SELECT, UPDATE and DELETE on the table: it locks the item before the condition is tried; errors 42809 and 42501 as in single_table_put()';
 
 CREATE FUNCTION single_table_query(
   rel regclass, pk text, sk_begins_with text DEFAULT NULL, sk_between text[] DEFAULT NULL, sk_op text DEFAULT NULL, sk text DEFAULT NULL,

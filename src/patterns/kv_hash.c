@@ -133,7 +133,7 @@ dp_kv_hincrby(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("fields and values must not be null")));
 	field = PG_GETARG_DATUM(2);
-	dp_kv_begin_args(&call, fcinfo, KV_HASHES, ACL_INSERT | ACL_UPDATE);
+	dp_kv_begin_args(&call, fcinfo, KV_HASHES, ACL_SELECT | ACL_INSERT | ACL_UPDATE);
 	dp_amount_set_int(&by, PG_GETARG_INT64(3), false);
 	(void) dp_kv_key_write(&call, KV_HASHES, true);
 	for (;;)

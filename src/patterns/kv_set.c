@@ -297,7 +297,7 @@ members_pop(FunctionCallInfo fcinfo, int64 *take)
 	int64		n = 0;
 	int64		i;
 
-	dp_kv_begin_args(&call, fcinfo, KV_SETS, ACL_DELETE);
+	dp_kv_begin_args(&call, fcinfo, KV_SETS, ACL_SELECT | ACL_DELETE);
 	call.wants_exclusive = true;
 	if (dp_kv_key_write(&call, KV_SETS, false))
 	{

@@ -317,7 +317,7 @@ dp_kv_zincrby(PG_FUNCTION_ARGS)
 	bool		changed;
 	struct varlena *result = NULL;
 
-	dp_kv_begin_args(&call, fcinfo, KV_SCORES, ACL_INSERT | ACL_UPDATE);
+	dp_kv_begin_args(&call, fcinfo, KV_SCORES, ACL_SELECT | ACL_INSERT | ACL_UPDATE);
 	if (scored_read(fcinfo, &flags, &pairs) != 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -395,7 +395,7 @@ pop(FunctionCallInfo fcinfo, ScanDirection direction)
 				 errmsg("take must be zero or more")));
 	take = PG_GETARG_INT64(2);
 	InitMaterializedSRF(fcinfo, 0);
-	dp_kv_begin_args(&call, fcinfo, KV_SCORES, ACL_DELETE);
+	dp_kv_begin_args(&call, fcinfo, KV_SCORES, ACL_SELECT | ACL_DELETE);
 	call.wants_exclusive = true;
 	if (take > 0 && dp_kv_key_write(&call, KV_SCORES, false))
 	{

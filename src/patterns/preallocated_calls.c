@@ -694,16 +694,17 @@ free_value(const char *slot)
 
 /*
  * Whether the user is not to see all rows.  Raises INSUFFICIENT_PRIVILEGE if he
- * may not update the document.
+ * may not update the document, or not read it: he is told what is taken.
  */
 static bool
 user_restricted(Preallocated *p)
 {
 	Oid			relid = p->decl->target;
 	Oid			user = GetUserId();
+	AttrNumber	column = get_attnum(relid, p->decl->doc_column);
 
-	if (pg_class_aclcheck(relid, user, ACL_UPDATE) != ACLCHECK_OK &&
-		pg_attribute_aclcheck(relid, get_attnum(relid, p->decl->doc_column), user, ACL_UPDATE) != ACLCHECK_OK)
+	if ((pg_class_aclcheck(relid, user, ACL_UPDATE) != ACLCHECK_OK && pg_attribute_aclcheck(relid, column, user, ACL_UPDATE) != ACLCHECK_OK) ||
+		(pg_class_aclcheck(relid, user, ACL_SELECT) != ACLCHECK_OK && pg_attribute_aclcheck(relid, column, user, ACL_SELECT) != ACLCHECK_OK))
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(relid));
 	return check_enable_rls(relid, InvalidOid, true) == RLS_ENABLED;
 }
