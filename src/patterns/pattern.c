@@ -351,7 +351,8 @@ text_argument(FunctionCallInfo fcinfo, int n)
 /*
  * _pattern_settle(rel, name, key) -> whether the row had to be written
  *
- * As the table's owner, in a security-restricted operation.
+ * As the table's owner, in a security-restricted operation, the conversion of
+ * the key included: the key's type may be a domain with a check of his.
  */
 DP_FUNCTION(dp_pattern_settle);
 Datum
@@ -378,17 +379,19 @@ dp_pattern_settle(PG_FUNCTION_ARGS)
 	{
 		DpDerivation *d = dp_derivation(decl);
 
+		dp_owner_begin(decl->owner, &self);
 		dp_key_of_argument(decl, fcinfo, 2, &key);
-		PG_RETURN_BOOL(OidIsValid(d->source) && dp_derive_settle(decl->target, d, &key));
+		written = OidIsValid(d->source) && dp_derive_settle(decl->target, d, &key);
+		dp_owner_end(&self);
+		PG_RETURN_BOOL(written);
 	}
 	if (m == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("table %s has no pattern named \"%s\" that can be built",
 						dp_relation_name(rel), name)));
-	dp_key_of_argument(decl, fcinfo, 2, &key);
-
 	dp_owner_begin(decl->owner, &self);
+	dp_key_of_argument(decl, fcinfo, 2, &key);
 	SPI_connect();
 	written = m->settle(decl, &key);
 	SPI_finish();
