@@ -279,7 +279,10 @@ DECLARE
 BEGIN
   PERFORM @extschema@._pattern_require_owner(rel);
   SELECT f.* INTO d FROM @extschema@._pattern_find(rel, name) f;
-  IF batch IS NULL THEN
+  IF pg_catalog.to_regprocedure('@extschema@._' OPERATOR(pg_catalog.||) d.pattern OPERATOR(pg_catalog.||) '_pending(regclass, text)') IS NULL THEN
+    -- a change feed begins with the next change
+    NULL;
+  ELSIF batch IS NULL THEN
     FOR r IN SELECT k.key FROM @extschema@._pattern_pending_keys(rel, d.pattern, d.name) AS k (key pg_catalog.record) LOOP
       PERFORM @extschema@._pattern_settle(rel, d.name, r.key);
       done := done OPERATOR(pg_catalog.+) 1;

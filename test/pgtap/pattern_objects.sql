@@ -2,7 +2,7 @@
 BEGIN;
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(42);
+SELECT plan(43);
 
 CREATE FUNCTION triggers_of(rel regclass) RETURNS bigint LANGUAGE sql AS
   'SELECT count(*) FROM pg_trigger WHERE tgrelid = rel AND tgname LIKE ''zz_docpatterns_5%''';
@@ -147,6 +147,10 @@ SELECT computed_enable('passing', 'passed', 'of', '{n: {$sum: 1}}');
 INSERT INTO passing VALUES (1, '{}');
 INSERT INTO passed SELECT i, '{of: 1}' FROM generate_series(1, 3) i;
 SELECT is((SELECT doc ->> 'n' FROM passing), '3', 'temporary tables derive from each other, with indexes of their own');
+
+-- Patterns for which there is nothing to build
+SELECT change_feed_enable('ruled', 'feed');
+SELECT lives_ok($$CALL pattern_build('ruled', 'feed', NULL)$$, 'a change feed has nothing to build');
 
 SELECT * FROM finish();
 ROLLBACK;
