@@ -10,6 +10,8 @@ WITH extension AS (
   SELECT d.classid, d.objid, o.type || ' ' || o.identity AS id
   FROM extension e JOIN pg_depend d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'
     CROSS JOIN LATERAL pg_identify_object(d.classid, d.objid, 0) o
+  -- PostgreSQL 17 makes the types of the rows of tables and views members, too
+  WHERE NOT (d.classid = 'pg_type'::regclass AND EXISTS (SELECT FROM pg_type t JOIN pg_class c ON c.oid = t.typrelid WHERE t.oid = d.objid AND c.relkind <> 'c'))
 ), fact (id, what, value) AS (
   SELECT 'extension', v.what, v.value
   FROM extension e CROSS JOIN LATERAL (VALUES
