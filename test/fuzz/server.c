@@ -47,6 +47,9 @@
 
 #include "documents.h"
 
+/* From PostgreSQL 16 on a library shows nothing but its SQL functions: the builder is linked in, and what it asks for is here. */
+int			dp_max_document_size = 16 * 1024 * 1024;
+
 PG_MODULE_MAGIC;
 
 PG_FUNCTION_INFO_V1(fuzz_run);

@@ -13,8 +13,8 @@ mkdir -p "$work"
 cd "$top" || exit 1
 pg_config=$(command -v pg_config)
 "${CC:-gcc}" -fPIC -shared -O1 -g -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers -Wno-clobbered \
-  -fno-strict-aliasing -fwrapv -Isrc -Itest/fuzz -isystem "$("$pg_config" --includedir-server)" -D_GNU_SOURCE \
-  -o "$work/docpatterns_fuzz.so" test/fuzz/server.c test/fuzz/documents.c || exit 1
+  -fno-strict-aliasing -fwrapv -Wl,-Bsymbolic -Isrc -Itest/fuzz -isystem "$("$pg_config" --includedir-server)" -D_GNU_SOURCE \
+  -o "$work/docpatterns_fuzz.so" test/fuzz/server.c test/fuzz/documents.c src/bson/builder.c src/bson/reader.c || exit 1
 # where the server can read it, whoever it runs as
 library=$("$pg_config" --pkglibdir)/docpatterns_fuzz.so
 cp "$work/docpatterns_fuzz.so" "$library.$$" && mv "$library.$$" "$library" || exit 1
