@@ -10,6 +10,7 @@
 #include "utils/rel.h"
 
 #include "patterns/moves.h"
+#include "patterns/run.h"
 
 /* Of DpMove: those of this transaction, in its context */
 static List *moves = NIL;
@@ -17,7 +18,7 @@ static int	first_announced = 0;	/* those before it are more than announced */
 static bool callbacks_registered = false;
 
 static void move_note(DpDecl *decl, const DpKey *from, const DpKey *to, bool announced);
-static bool move_is_of(const DpMove *move, DpDecl *decl);
+static bool move_is_of(const DpMove *move, DpDecl *decl, int depth);
 static DpMove *move_happens(DpDecl *decl, const DpKey *from);
 static void moves_xact(XactEvent event, void *arg);
 static void moves_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
@@ -70,15 +71,17 @@ dp_moves_take(DpDecl *decl)
 {
 	List	   *mine = NIL;
 	List	   *others = NIL;
+	int			depth;
 	ListCell   *lc;
 
 	if (moves == NIL)
 		return NIL;
+	depth = dp_trigger_depth();
 	foreach(lc, moves)
 	{
 		DpMove	   *move = lfirst(lc);
 
-		if (!move_is_of(move, decl))
+		if (!move_is_of(move, decl, depth))
 		{
 			MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
 
@@ -111,6 +114,7 @@ move_note(DpDecl *decl, const DpKey *from, const DpKey *to, bool announced)
 	move->pattern = pstrdup(decl->pattern);
 	move->name = pstrdup(decl->name);
 	move->announced = announced;
+	move->depth = dp_trigger_depth();
 	move->nestlevel = GetCurrentTransactionNestLevel();
 	dp_key_copy(decl, from, &move->from);
 	dp_key_copy(decl, to, &move->to);
@@ -118,11 +122,16 @@ move_note(DpDecl *decl, const DpKey *from, const DpKey *to, bool announced)
 	MemoryContextSwitchTo(old);
 }
 
-/* Whether a move is that of a row of the declaration. */
+/*
+ * Whether a move is that of a row of the declaration, and of the statement
+ * whose triggers are being called: not of one around it, which a trigger of
+ * the user's interrupts.  What a foreign key's action does is seen before by
+ * triggers inside of its own, and afterwards by the statement's.
+ */
 static bool
-move_is_of(const DpMove *move, DpDecl *decl)
+move_is_of(const DpMove *move, DpDecl *decl, int depth)
 {
-	return move->target == decl->target && strcmp(move->name, decl->name) == 0 &&
+	return move->depth >= depth && move->target == decl->target && strcmp(move->name, decl->name) == 0 &&
 		strcmp(move->pattern, decl->pattern) == 0;
 }
 
@@ -135,13 +144,14 @@ static DpMove *
 move_happens(DpDecl *decl, const DpKey *from)
 {
 	int			n = list_length(moves);
+	int			depth = n > 0 ? dp_trigger_depth() : 0;
 	int			i;
 
 	for (i = first_announced; i < n; i++)
 	{
 		DpMove	   *move = list_nth(moves, i);
 
-		if (!move->announced || !move_is_of(move, decl) || !dp_key_identical(decl, &move->from, from))
+		if (!move->announced || !move_is_of(move, decl, depth) || !dp_key_identical(decl, &move->from, from))
 			continue;
 		move->announced = false;
 		while (first_announced < n && !((DpMove *) list_nth(moves, first_announced))->announced)

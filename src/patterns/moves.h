@@ -24,6 +24,7 @@ typedef struct DpMove
 	char	   *pattern;		/* pattern */
 	char	   *name;			/* and name of the declaration */
 	bool		announced;		/* not more than that yet */
+	int			depth;			/* of the triggers that have seen it, one inside the other */
 	int			nestlevel;		/* of the transaction that has seen it */
 	DpKey		from;
 	DpKey		to;
@@ -39,7 +40,7 @@ extern void dp_moves_before(DpDecl *decl, TriggerData *trigdata);
 extern bool dp_moves_after(DpDecl *decl, TriggerData *trigdata, DpKey *from);
 
 /*
- * AFTER the statement: takes out the moves that took place, a list of DpMove; NIL if there are none.
+ * AFTER the statement: takes out its moves that took place, a list of DpMove; NIL if there are none.
  * The list is in the current context, what is in it lives as long as the transaction.
  */
 extern List *dp_moves_take(DpDecl *decl);

@@ -432,6 +432,10 @@ dp_collect(Oid relid, const void *id, struct varlena *value)
 	MemoryContextSwitchTo(old);
 }
 
+/*
+ * The action of a foreign key collects deeper: BEFORE triggers are called for
+ * it inside of the key's trigger, the others by the statement around it.
+ */
 List *
 dp_collected(Oid relid, const void *id)
 {
@@ -446,7 +450,7 @@ dp_collected(Oid relid, const void *id)
 	{
 		DpCollected *c = lfirst(lc);
 
-		if (c->relid == relid && c->id == id && c->depth == depth)
+		if (c->relid == relid && c->id == id && c->depth >= depth)
 		{
 			struct varlena *copy = palloc(VARSIZE_ANY(c->value));
 
@@ -467,7 +471,7 @@ dp_collected(Oid relid, const void *id)
 	{
 		DpCollected *c = lfirst(lc);
 
-		if (c->relid == relid && c->id == id && c->depth == depth)
+		if (c->relid == relid && c->id == id && c->depth >= depth)
 		{
 			pfree(c->value);
 			pfree(c);

@@ -155,7 +155,7 @@ BEGIN
 END $$;
 \o
 \pset fieldsep '\n'
-SELECT plan(30);
+SELECT plan(34);
 SELECT is((SELECT count(*) FROM (SELECT DISTINCT a.place, b.place FROM lines CROSS JOIN unnest(mine) a CROSS JOIN unnest(mine) b WHERE a.place < b.place) pairs), 210::bigint, 'each pattern meets each other one');
 SELECT is((SELECT string_agg(what, E'\n') FROM (SELECT DISTINCT what FROM wrong WHERE wrong.round = lines.round LIMIT 12) w), NULL, names) FROM lines ORDER BY round;
 
@@ -184,6 +184,35 @@ SELECT is_empty('SELECT * FROM pattern_check()', 'and all is true');
 SELECT throws_ok(command, '42809', NULL, command) FROM (VALUES
   ($$SELECT outlier_enable('parted_0', 'list', 2)$$), ($$SELECT subset_fields_enable('parted_0', cold => '{cold}')$$), ($$SELECT approximation_enable('parted_0', 'views', slots => 2)$$),
   ($$SELECT preallocated_enable('parted_0', 'seats', preallocated_pool(2))$$)) v (command);
+
+-- what lies aside goes along with a row that another partition gets, whoever moves it: a foreign key, or a statement into which a
+-- trigger puts another one
+\o /dev/null
+CREATE TABLE heads (id int PRIMARY KEY);
+CREATE TABLE split (id int PRIMARY KEY REFERENCES heads ON UPDATE CASCADE, doc bson) PARTITION BY RANGE (id);
+CREATE TABLE split_low PARTITION OF split FOR VALUES FROM (0) TO (100);
+CREATE TABLE split_high PARTITION OF split FOR VALUES FROM (100) TO (200);
+SELECT outlier_enable('split', 'list', 2, chunk => 2), subset_fields_enable('split', cold => '{cold}', name => 'cold'), approximation_enable('split', 'views', slots => 2),
+  preallocated_enable('split', 'seats', preallocated_pool(2));
+INSERT INTO heads SELECT generate_series(1, 3);
+INSERT INTO split SELECT i, bson_build('list', bson_array(i, 2, 3, 4, 5), 'cold', i) FROM generate_series(1, 3) i;
+SELECT approximation_add('split', i, i, name => 'views'), preallocated_claim('split', i, '{2}', holder => 'ada', name => 'seats') FROM generate_series(1, 3) i;
+CREATE TABLE before_moves AS SELECT id, doc FROM split_whole;
+UPDATE heads SET id = id + 100;
+\o
+SELECT is((SELECT string_agg((w.doc - 'revision' = b.doc - 'revision')::text, ',') FROM split_whole w JOIN before_moves b ON w.id = b.id + 100), 'true,true,true', 'a foreign key moves rows to another partition, with all that lies aside');
+SELECT is_empty('SELECT * FROM pattern_check()', 'and all is true');
+\o /dev/null
+INSERT INTO heads VALUES (1), (2);
+CREATE FUNCTION also() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  IF NEW.id <> OLD.id THEN UPDATE together.split SET doc = bson_set(doc, 'also', true) WHERE id = 103; END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER also BEFORE UPDATE ON split FOR EACH ROW EXECUTE FUNCTION also();
+UPDATE split SET id = id - 100 WHERE id < 103;
+\o
+SELECT is((SELECT string_agg((w.doc - 'revision' = b.doc - 'revision')::text, ',') FROM split_whole w JOIN before_moves b ON w.id = b.id), 'true,true', 'so does a statement while a trigger writes to another row');
+SELECT is_empty('SELECT * FROM pattern_check()', 'and all is true, too');
 
 \o /dev/null
 DROP SCHEMA together CASCADE;
