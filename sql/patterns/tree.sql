@@ -122,16 +122,32 @@ CREATE FUNCTION _tree_check_others(rel regclass, base text, doc text, name text,
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM @extschema@._pattern_require_unused(rel, name);
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d
-               CROSS JOIN unnest('{parent,ancestors,path,children,depth}'::text[]) theirs (option) CROSS JOIN unnest(fields) ours (path)
-             WHERE d.pattern IN ('tree', 'tree_attach') AND @extschema@.bson_get_text(d.options, 'doc_column') = doc
-               AND @extschema@._pattern_paths_overlap(@extschema@.bson_get_text(d.options, theirs.option), ours.path)) THEN
-    RAISE EXCEPTION 'table % has a tree pattern that keeps one of these fields already', base USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  PERFORM @extschema@._derive_refuse_kept(rel, base, doc, kept);
+  PERFORM @extschema@._tree_check_fields(rel, base, doc, name, fields, kept);
 END
 $$;
 COMMENT ON FUNCTION _tree_check_others(regclass, text, text, text, text[], text[]) IS 'error 42710 or 22023 when another declaration of the table is in the way';
+
+CREATE FUNCTION _tree_check_fields(rel regclass, base text, doc text, name text, fields text[], kept text[]) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d
+               CROSS JOIN unnest('{parent,ancestors,path,children,depth}'::text[]) theirs (option) CROSS JOIN unnest(fields) ours (path)
+             WHERE d.pattern IN ('tree', 'tree_attach') AND d.name <> _tree_check_fields.name AND @extschema@.bson_get_text(d.options, 'doc_column') = doc
+               AND @extschema@._pattern_paths_overlap(@extschema@.bson_get_text(d.options, theirs.option), ours.path)) THEN
+    RAISE EXCEPTION 'table % has a tree pattern that keeps one of these fields already', base USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  PERFORM @extschema@._derive_refuse_kept(rel, base, doc, kept, name);
+END
+$$;
+COMMENT ON FUNCTION _tree_check_fields(regclass, text, text, text, text[], text[]) IS 'error 22023 when another declaration keeps one of the fields of a tree (kept: those that the tree derives)';
+
+-- The same for options of a declaration that are changed.
+CREATE FUNCTION _tree_check_changed(rel regclass, options bson) RETURNS void
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._tree_check_fields($1, $1::text, @extschema@.bson_get_text($2, 'doc_column'), @extschema@.bson_get_text($2, 'name'),
+           ARRAY(SELECT @extschema@.bson_get_text($2, o) FROM unnest('{parent,ancestors,path,children,depth}'::text[]) o), ARRAY(SELECT k FROM @extschema@._tree_kept_paths($2) k))
+$$;
+COMMENT ON FUNCTION _tree_check_changed(regclass, bson) IS 'error 22023 when another declaration keeps one of the fields of these options';
 
 -- The triggers on the table, made anew when options change. The main one carries the declaration.
 CREATE FUNCTION _tree_create_triggers(rel regclass, options bson) RETURNS void
@@ -350,6 +366,7 @@ BEGIN
   PERFORM @extschema@._tree_check_forms(@extschema@.bson_get_text(o, 'parent'), @extschema@.bson_get_text(o, 'ancestors'), coalesce(@extschema@.bson_get_text(o, 'ancestors_order'), 'root_first'),
     @extschema@.bson_get_text(o, 'path'), coalesce(@extschema@.bson_get_text(o, 'separator'), '.'), coalesce(@extschema@.bson_get_text(o, 'path_self')::boolean, false),
     coalesce(@extschema@.bson_get_text(o, 'path_lead')::boolean, true), @extschema@.bson_get_text(o, 'children'), @extschema@.bson_get_text(o, 'depth'), @extschema@.bson_get_text(o, 'node_id'));
+  PERFORM @extschema@._tree_check_changed(rel, o);
   IF @extschema@.bson_exists(o, 'path') AND NOT @extschema@.bson_exists(o, 'separator') THEN
     o := @extschema@.bson_set(o, 'separator', '.');
   END IF;

@@ -163,6 +163,7 @@ BEGIN
   PERFORM @extschema@._tree_check_forms(@extschema@.bson_get_text(o, 'parent'), @extschema@.bson_get_text(o, 'ancestors'), coalesce(@extschema@.bson_get_text(o, 'ancestors_order'), 'root_first'),
     @extschema@.bson_get_text(o, 'path'), coalesce(@extschema@.bson_get_text(o, 'separator'), '.'), false,
     coalesce(@extschema@.bson_get_text(o, 'path_lead')::boolean, true), NULL, @extschema@.bson_get_text(o, 'depth'), NULL);
+  PERFORM @extschema@._tree_check_changed(rel, o);
   IF @extschema@.bson_exists(o, 'path') AND NOT @extschema@.bson_exists(o, 'path_lead') THEN
     o := @extschema@.bson_set(o, 'path_lead', true);
   END IF;

@@ -155,7 +155,7 @@ BEGIN
 END $$;
 \o
 \pset fieldsep '\n'
-SELECT plan(34);
+SELECT plan(39);
 SELECT is((SELECT count(*) FROM (SELECT DISTINCT a.place, b.place FROM lines CROSS JOIN unnest(mine) a CROSS JOIN unnest(mine) b WHERE a.place < b.place) pairs), 210::bigint, 'each pattern meets each other one');
 SELECT is((SELECT string_agg(what, E'\n') FROM (SELECT DISTINCT what FROM wrong WHERE wrong.round = lines.round LIMIT 12) w), NULL, names) FROM lines ORDER BY round;
 
@@ -213,6 +213,18 @@ UPDATE split SET id = id - 100 WHERE id < 103;
 \o
 SELECT is((SELECT string_agg((w.doc - 'revision' = b.doc - 'revision')::text, ',') FROM split_whole w JOIN before_moves b ON w.id = b.id), 'true,true', 'so does a statement while a trigger writes to another row');
 SELECT is_empty('SELECT * FROM pattern_check()', 'and all is true, too');
+
+-- a field that another pattern keeps is not given to a tree afterwards
+\o /dev/null
+SELECT collection_create(c) FROM unnest('{boughs,hung}'::text[]) c;
+SELECT tree_enable('boughs', parent => 'up', depth => 'level'), tree_attach('hung', tree => 'boughs', parent => 'bough', path => 'way');
+SELECT approximation_enable(c, 'n', step => 2) FROM unnest('{boughs,hung}'::regclass[]) c;
+\o
+SELECT throws_ok($$SELECT pattern_alter('boughs', 'up', '{depth: "n"}')$$, '22023', NULL, 'a tree is not given a field that another pattern keeps');
+SELECT throws_ok($$SELECT pattern_alter('boughs', 'up', '{path: "n.path"}')$$, '22023', NULL, 'nor one inside of it');
+SELECT lives_ok($$SELECT pattern_alter('boughs', 'up', '{depth: "deep", path: "way"}')$$, 'but one of its own');
+SELECT throws_ok($$SELECT pattern_alter('hung', 'bough', '{depth: "n"}')$$, '22023', NULL, 'nor is what hangs on a tree');
+SELECT lives_ok($$SELECT pattern_alter('hung', 'bough', '{path: null, depth: "deep"}')$$, 'but one of its own, too');
 
 \o /dev/null
 DROP SCHEMA together CASCADE;
