@@ -127,7 +127,7 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'subset_fields', name) q;
   RETURN format('SELECT %s AS key FROM %s AS b WHERE %s ORDER BY %s', p.key_row, p.base,
-                (SELECT string_agg(format('@extschema@.bson_exists(%s, %L)', p.doc, c), ' OR ') FROM unnest(@extschema@._subset_fields_cold(p.options)) c), p.key_list);
+                coalesce((SELECT string_agg(format('@extschema@.bson_exists(%s, %L)', p.doc, c), ' OR ') FROM unnest(@extschema@._subset_fields_cold(p.options)) c), 'false'), p.key_list);
 END
 $$;
 COMMENT ON FUNCTION _subset_fields_pending(regclass, text) IS 'SQL text: keys of rows whose cold fields are not aside';
