@@ -7,15 +7,21 @@
  * mode until the transaction ends, and reads the tree afterwards.  Whoever
  * changes the tree takes it in ExclusiveLock mode when that is done, and has
  * all nodes computed anew that were or are above an edge that has changed.
+ *
+ * From REPEATABLE READ on, a transaction cannot add rows along edges that it
+ * does not see.  Most moves show in the documents of totals, which it cannot
+ * write over; but not those of nodes that had no rows below.
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 
 #include "bson/catalog.h"
 #include "bson/compare.h"
@@ -40,6 +46,7 @@ typedef struct Reading
 } Reading;
 
 static List *chain_of(Rollup *r, const DpValue *node, bool by_ancestors, bool latest);
+static void require_seen(Rollup *r, const DpValue *node, List *chain);
 static bool visit_node(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
 static bool visit_child(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
 static bool visit_stored(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
@@ -167,6 +174,34 @@ chain_of(Rollup *r, const DpValue *node, bool by_ancestors, bool latest)
 	return reading.values;
 }
 
+/*
+ * Raises T_R_SERIALIZATION_FAILURE if the transaction's snapshot has other
+ * nodes above a node than there are now.
+ */
+static void
+require_seen(Rollup *r, const DpValue *node, List *chain)
+{
+	List	   *seen;
+	ListCell   *now;
+	ListCell   *then;
+	bool		same;
+
+	if (!IsolationUsesXactSnapshot())
+		return;
+	PushActiveSnapshot(GetTransactionSnapshot());
+	seen = chain_of(r, node, true, false);
+	PopActiveSnapshot();
+	same = list_length(seen) == list_length(chain);
+	forboth(now, chain, then, seen)
+		same = same && dp_value_compare(lfirst(now), lfirst(then)) == 0;
+	if (!same)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent update"),
+				 errdetail("A node of tree %s has been moved since this transaction began to read.", dp_relation_name(r->tree)),
+				 errhint("Repeat the transaction.")));
+}
+
 /* The nodes right below a node (DpValue *), in the current context; inside SPI_connect(). */
 static List *
 read_children(Rollup *r, const DpValue *node)
@@ -264,6 +299,8 @@ dp_rollup_place(Rollup *r, DpDerive *run, DpGroup *group)
 	if (!run->check)
 		dp_derive_lock_group(r->derivation, DP_ROLLUP_TREE_LOCK, RowExclusiveLock);
 	chain = chain_of(r, &group->key, true, !run->check);
+	if (!run->check)
+		require_seen(r, &group->key, chain);
 	state->above = MemoryContextAlloc(dp_derive_memory(run), sizeof(DpGroup *) * Max(list_length(chain), 1));
 	foreach(lc, chain)
 		state->above[state->nabove++] = dp_derive_group(run, r->derivation, lfirst(lc));
