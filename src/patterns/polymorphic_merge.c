@@ -366,10 +366,9 @@ merge_read(Merge *m, const DpValue *key, bool latest, bool strict)
 		initStringInfo(&sql);
 		dp_source_sql_select(&sql, m->source, false);
 		appendStringInfoString(&sql, " WHERE ");
-		m->key_type = dp_source_sql_field(&sql, m->source, m->on);
-		appendStringInfoChar(&sql, ' ');
-		dp_sql_own_operator(&sql, "=");
-		appendStringInfoString(&sql, " $1 ORDER BY ");
+		m->key_type = dp_source_sql_require_field(&sql, m->source, m->on);
+		dp_sql_type_operator(&sql, m->key_type, BTEqualStrategyNumber);
+		appendStringInfoString(&sql, "$1 ORDER BY ");
 		for (i = 0; i < m->source->nkeys; i++)
 			appendStringInfo(&sql, "%ss.%s", i > 0 ? ", " : "", quote_identifier(m->source->keys[i]));
 		plan = dp_plan_make(decl, &plan_id, sql.data, 1, &m->key_type);

@@ -59,28 +59,6 @@ date_value(TimestampTz t, uint8 *buf)
 	return v;
 }
 
-/*
- * dp_source_sql_field() that raises UNDEFINED_COLUMN: rows of measurements have
- * columns and nothing inside them, and a column may have been renamed.
- */
-static Oid
-field_sql(StringInfo sql, Rollup *r, const DpPath *path)
-{
-	Oid			type = dp_source_sql_field(sql, r->source, path);
-
-	if (!OidIsValid(type))
-	{
-		StringInfoData text;
-
-		initStringInfo(&text);
-		dp_path_to_text(&text, path);
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("%s has no column \"%s\"", dp_relation_name(r->source->relid), text.data)));
-	}
-	return type;
-}
-
 int64
 dp_rollup_each(Rollup *r, SPIPlanPtr plan, ParamListInfo params, bool latest, DpSourceVisit visit, void *arg)
 {
@@ -162,32 +140,19 @@ read_rows(Rollup *r, DpAccumulation *g, const RollupKey *key)
 	initStringInfo(&sql);
 	dp_source_sql_select(&sql, r->source, r->need_key);
 	appendStringInfoString(&sql, " WHERE ");
-	types[0] = types[1] = field_sql(&sql, r, r->time);
-	if (r->source->doc_column != NULL)
-	{
-		appendStringInfoChar(&sql, ' ');
-		dp_sql_own_operator(&sql, ">=");
-		appendStringInfoString(&sql, " $1 AND ");
-		(void) dp_source_sql_field(&sql, r->source, r->time);
-		appendStringInfoChar(&sql, ' ');
-		dp_sql_own_operator(&sql, "<");
-		appendStringInfoString(&sql, " $2");
-	}
-	else
-	{
-		dp_sql_type_operator(&sql, types[0], BTGreaterEqualStrategyNumber);
-		appendStringInfoString(&sql, "$1 AND ");
-		(void) dp_source_sql_field(&sql, r->source, r->time);
-		dp_sql_type_operator(&sql, types[0], BTLessStrategyNumber);
-		appendStringInfoString(&sql, "$2");
-	}
+	types[0] = types[1] = dp_source_sql_require_field(&sql, r->source, r->time);
+	dp_sql_type_operator(&sql, types[0], BTGreaterEqualStrategyNumber);
+	appendStringInfoString(&sql, "$1 AND ");
+	(void) dp_source_sql_field(&sql, r->source, r->time);
+	dp_sql_type_operator(&sql, types[0], BTLessStrategyNumber);
+	appendStringInfoString(&sql, "$2");
 	dp_iter_init_value(&iter, &key->group);
 	for (i = 0; i < r->ngroups && dp_iter_next_value(&iter, &value); i++)
 	{
 		bool		is_null = value.type == DP_TYPE_NULL;
 
 		appendStringInfoString(&sql, is_null ? " AND (" : " AND ");
-		types[i + 2] = field_sql(&sql, r, r->groups[i]);
+		types[i + 2] = dp_source_sql_require_field(&sql, r->source, r->groups[i]);
 		if (is_null)
 		{
 			/* what is missing belongs here, too */
@@ -195,12 +160,8 @@ read_rows(Rollup *r, DpAccumulation *g, const RollupKey *key)
 			(void) dp_source_sql_field(&sql, r->source, r->groups[i]);
 			nulls = true;
 		}
-		appendStringInfoChar(&sql, ' ');
-		if (r->source->doc_column != NULL)
-			dp_sql_own_operator(&sql, "=");
-		else
-			dp_sql_type_operator(&sql, types[i + 2], BTEqualStrategyNumber);
-		appendStringInfo(&sql, " $%d%s", i + 3, is_null ? ")" : "");
+		dp_sql_type_operator(&sql, types[i + 2], BTEqualStrategyNumber);
+		appendStringInfo(&sql, "$%d%s", i + 3, is_null ? ")" : "");
 		dp_source_param(params, i + 2, types[i + 2], &value);
 	}
 	dp_source_param(params, 0, types[0], &since);
@@ -331,13 +292,9 @@ dp_rollup_read_node(Rollup *r, DpAccumulation *g, const DpValue *node)
 	initStringInfo(&sql);
 	dp_source_sql_select(&sql, r->source, r->need_key);
 	appendStringInfoString(&sql, " WHERE ");
-	type = field_sql(&sql, r, r->groups[0]);
-	appendStringInfoChar(&sql, ' ');
-	if (r->source->doc_column != NULL)
-		dp_sql_own_operator(&sql, "=");
-	else
-		appendStringInfoChar(&sql, '=');
-	appendStringInfoString(&sql, " $1");
+	type = dp_source_sql_require_field(&sql, r->source, r->groups[0]);
+	dp_sql_type_operator(&sql, type, BTEqualStrategyNumber);
+	appendStringInfoString(&sql, "$1");
 	if (plan == NULL)
 		plan = dp_plan_make(decl, &r->plan_node, sql.data, 1, &type);
 	dp_source_param(params, 0, type, node);
@@ -491,9 +448,9 @@ dp_rollup_verify(PG_FUNCTION_ARGS)
 
 	initStringInfo(&sql);
 	if (r->time != NULL)
-		(void) field_sql(&sql, r, r->time);
+		(void) dp_source_sql_require_field(&sql, r->source, r->time);
 	for (i = 0; i < r->ngroups; i++)
-		(void) field_sql(&sql, r, r->groups[i]);
+		(void) dp_source_sql_require_field(&sql, r->source, r->groups[i]);
 	PG_RETURN_VOID();
 }
 

@@ -195,6 +195,24 @@ dp_source_sql_field(StringInfo sql, const DpSource *source, const DpPath *path)
 	return type;
 }
 
+Oid
+dp_source_sql_require_field(StringInfo sql, const DpSource *source, const DpPath *path)
+{
+	Oid			type = dp_source_sql_field(sql, source, path);
+
+	if (!OidIsValid(type))
+	{
+		StringInfoData text;
+
+		initStringInfo(&text);
+		dp_path_to_text(&text, path);
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("%s has no column \"%s\"", dp_relation_name(source->relid), text.data)));
+	}
+	return type;
+}
+
 ParamListInfo
 dp_source_params(int n)
 {

@@ -56,6 +56,12 @@ extern void dp_source_sql_select(StringInfo sql, const DpSource *source, bool wi
 extern Oid	dp_source_sql_field(StringInfo sql, const DpSource *source, const DpPath *path);
 
 /*
+ * The same; raises UNDEFINED_COLUMN instead: rows of measurements have columns
+ * and nothing inside them, and a column may have been renamed.
+ */
+extern Oid	dp_source_sql_require_field(StringInfo sql, const DpSource *source, const DpPath *path);
+
+/*
  * Runs such a statement inside SPI_connect(), and calls visit for each row that
  * it gives, in a memory context that is reset after each.  It returns false
  * when no more rows are wanted.  key is NULL without with_key.  latest: with

@@ -166,6 +166,13 @@ is "$(grep ERROR "$DP_WORK/paths")" '' 'somebody fills a schema with names of ou
 root 'DROP SCHEMA s CASCADE; CREATE SCHEMA s AUTHORIZATION dp_owner'
 sed "s/'s.' || c/pg_catalog.concat('s.', c)/" "$DP_WORK/declare.sql" >"$DP_WORK/hijack.sql"
 cat "$DP_WORK/write.sql" - >>"$DP_WORK/hijack.sql" <<'SQL'
+SELECT public.bucket_create('s.meter', 'sensor text, ts timestamptz, x int', group_by => '{sensor}', time_field => 'ts', span => '1 hour');
+SELECT public.computed_enable('s.movies', 's.meter', 'sensor', '{most: {$max: "$x"}}', name => 'meter');
+SELECT public.rollup_enable('s.meter', name => 'by_hour', time_field => 'ts', levels => '{hour}', group_by => '{sensor}', fields => '{most: {$max: "$x"}}');
+SELECT public.rollup_enable('s.meter', name => 'by_place', tree => 's.categories', group_by => '{sensor}', fields => '{most: {$max: "$x"}}');
+INSERT INTO s.meter VALUES ('m', '2023-01-01', 1), ('m', '2023-01-01', 3), ('c', '2023-01-01', 4), ('c', '2023-01-01', 6);
+DELETE FROM s.meter WHERE x OPERATOR(pg_catalog.>) 4;
+DELETE FROM s.meter WHERE x OPERATOR(pg_catalog.=) 3;
 UPDATE s.screenings SET doc = public.bson_set(doc, 'i'::text, 3);
 UPDATE s.customers SET doc = public.bson_set(doc, 'name'::text, 'x'::text);
 SELECT public.computed_refresh('s.made'), public.reference_refresh('s.items'), public.subset_refresh('s.products'), public.approximation_sync('s.votes');
@@ -180,7 +187,7 @@ SELECT doc FROM s.movies_seen_view;
 UPDATE s.films_whole SET doc = public.bson_set(doc, 'specs'::text, 'x'::text);
 UPDATE s.categories SET doc = public.bson_set(doc, 'parent'::text, 'none'::text) WHERE false;
 SELECT 'violation', v FROM public.pattern_check() v;
-SELECT public.pattern_repair('s.movies', 'shown'), public.pattern_repair('s.made'), public.pattern_repair('s.products'), public.pattern_repair('s.films'), public.pattern_repair('s.orders'), public.pattern_repair('s.items'), public.pattern_repair('s.votes'), public.pattern_repair('s.screenings'), public.pattern_repair('s.sales');
+SELECT public.pattern_repair('s.movies', 'shown'), public.pattern_repair('s.made'), public.pattern_repair('s.products'), public.pattern_repair('s.films'), public.pattern_repair('s.orders'), public.pattern_repair('s.items'), public.pattern_repair('s.votes'), public.pattern_repair('s.screenings'), public.pattern_repair('s.sales'), public.pattern_repair('s.movies', 'meter'), public.pattern_repair('s.meter', 'by_hour'), public.pattern_repair('s.meter', 'by_place');
 CALL public.pattern_build('s.movies', 'shown');
 CALL public.pattern_build('s.made');
 CALL public.pattern_build('s.products');
