@@ -121,7 +121,14 @@ computed_open(DpDerivation *d)
 	d->create_missing = dp_decl_bool(decl, "create_missing", false);
 	d->deferred = mode != NULL && strcmp(mode, "deferred") == 0;
 	d->state = c;
-	dp_computed_read_source(c);
+	c->id_path = dp_path_parse("_id", 3);
+	c->plan_ids = palloc0(dp_accumulators_count(c->acc) + 2);
+	if (!OidIsValid(d->source))
+		return;
+	c->source = dp_source_open(d->source, dp_decl_text(decl, "source_doc_column"));
+	d->source_column = c->source->doc_column;
+	if (c->need_key)
+		dp_source_require_key(c->source);
 }
 
 /* The group's totals, made when they are first needed. */
@@ -161,7 +168,7 @@ row_key(Computed *c, const DpSourceRow *row, uint32 *len)
 	*len = 0;
 	if (!c->need_key)
 		return NULL;
-	return dp_computed_row_key(c, row->slot, len);
+	return dp_source_row_key(c->source, row->slot, len);
 }
 
 /* A row of the source came or went. */

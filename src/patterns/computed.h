@@ -9,6 +9,7 @@
 #include "patterns/accumulate.h"
 #include "patterns/derive.h"
 #include "patterns/queue.h"
+#include "patterns/source.h"
 
 /* How a declaration is carried out; in its memory. */
 typedef struct Computed
@@ -21,20 +22,8 @@ typedef struct Computed
 	bool		need_key;		/* rows must come with their keys */
 	bool		on_read;		/* nothing is kept: a view computes */
 
-	/* the source */
-	bool		has_document;	/* a column of type bson; else its rows are the documents */
-	char	   *doc_column;
-	char	   *link_column;	/* of a source without documents */
-	Oid			link_type;
-	int			nkeys;			/* columns of its primary key; 0: none */
-	char	  **keys;
-	Oid		   *key_types;
-
-	/* where the key's columns are in the rows that were seen last */
-	Oid			seen_type;
-	AttrNumber	seen[INDEX_MAX_KEYS];
-	StringInfo	key;			/* the last row's key as bytes */
-
+	DpSource   *source;			/* NULL: it is missing */
+	Oid			link_type;		/* of what on_field leads to, once a group has been read */
 	char	   *plan_ids;		/* addresses that name the statements: all rows, then a search for each field */
 } Computed;
 
@@ -49,12 +38,6 @@ extern DpAccumulators *dp_computed_compile(struct varlena *options);
 extern bool dp_computed_row_counts(Computed *c, const DpSourceRow *row, DpValue *link);
 
 /* computed_scan.c */
-
-/* Fills in what is known of the source. */
-extern void dp_computed_read_source(Computed *c);
-
-/* The key of a row as bytes that are ordered as rows are, until the next call. */
-extern const char *dp_computed_row_key(Computed *c, TupleTableSlot *slot, uint32 *len);
 
 /*
  * Takes all rows of the group in, after a reset; with the latest snapshot or
