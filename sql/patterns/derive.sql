@@ -231,6 +231,22 @@ END
 $$;
 COMMENT ON FUNCTION _derive_staleness(regclass) IS 'how many keys and entries a queue has and when the oldest was put there; reads the queue';
 
+-- A queue is about to be dropped, and what it held has been applied: but only what the transaction sees. The tables are locked.
+CREATE FUNCTION _derive_require_seen(queue regclass) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  seen text;
+BEGIN
+  EXECUTE format('SELECT count(*) FROM %s', queue) INTO seen;
+  IF @extschema@._polymorphic_latest(format('SELECT count(*) FROM %s', queue)) <> seen THEN
+    RAISE EXCEPTION 'could not serialize access due to concurrent update' USING ERRCODE = 'serialization_failure',
+      DETAIL = format('Entries were added to %s since the transaction took its snapshot.', queue), HINT = 'The transaction might succeed if retried.';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _derive_require_seen(regclass) IS
+  'error 40001 if a queue, all of which has been applied, still holds entries that the transaction''s snapshot does not show; reads the queue';
+
 -- The end of a declaration ------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION _derive_drop(rel regclass, pattern text, name text) RETURNS void

@@ -423,6 +423,7 @@ BEGIN
     o := @extschema@.bson_set(o, 'second_pair', @extschema@._derive_create_queue(rel, 'reference', name));
   ELSIF @extschema@.bson_get_text(o, 'refresh') = 'immediate' AND @extschema@.bson_exists(o, 'second_pair') THEN
     PERFORM @extschema@.reference_refresh(rel, name);
+    PERFORM @extschema@._derive_require_seen(p.queue) WHERE p.queue IS NOT NULL;
     o := @extschema@.bson_unset(o, 'second_pair');
   END IF;
   PERFORM @extschema@._reference_create_triggers(rel, p.source, o);
@@ -445,6 +446,7 @@ BEGIN
   -- copies that lag are brought up to date: nobody would know afterwards
   IF p.queue IS NOT NULL AND @extschema@.bson_get_text(how, 'keep_data') <> 'true' THEN
     done := @extschema@.reference_refresh(rel, name);
+    PERFORM @extschema@._derive_require_seen(p.queue);
   END IF;
   PERFORM @extschema@._derive_drop(rel, 'reference', name);
   RETURN done;
