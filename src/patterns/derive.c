@@ -3,8 +3,8 @@
  *		Derived data: which derivations there are, the groups of a run, and the
  *		locks of groups.
  *
- * derive_trigger.c feeds runs from statements, derive_write.c ends them by
- * writing the targets.
+ * derive_trigger.c feeds runs from statements, derive_anew.c those that compute
+ * anew; derive_write.c ends them by writing the targets.
  */
 #include "postgres.h"
 

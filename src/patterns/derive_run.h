@@ -1,7 +1,7 @@
 /*
  * derive_run.h
  *		What the parts of the engine of derived data share: derive.c,
- *		derive_trigger.c and derive_write.c.
+ *		derive_trigger.c, derive_anew.c and derive_write.c.
  */
 #ifndef DP_PATTERNS_DERIVE_RUN_H
 #define DP_PATTERNS_DERIVE_RUN_H
