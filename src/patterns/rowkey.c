@@ -24,6 +24,7 @@
 static Datum key_convert(DpDecl *decl, const DpKeyColumn *column, Datum value, Oid type);
 static bool value_convert(const DpValue *value, const DpKeyColumn *column, Datum *result, bool *isnull);
 static bool is_integer(Oid type);
+static bool is_one_value(DpDecl *decl, Oid type);
 static void key_wrong_type(DpDecl *decl, const DpKeyColumn *column, Oid type) pg_attribute_noreturn();
 
 void
@@ -58,7 +59,7 @@ dp_key_of_argument(DpDecl *decl, FunctionCallInfo fcinfo, int argno, DpKey *key)
 	value = PG_GETARG_DATUM(argno);
 	key->n = decl->nkeys;
 
-	if (type == RECORDOID || type_is_rowtype(type))
+	if ((type == RECORDOID || type_is_rowtype(type)) && !is_one_value(decl, type))
 	{
 		HeapTupleHeader header = DatumGetHeapTupleHeader(value);
 		TupleDesc	desc = lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(header),
@@ -291,6 +292,13 @@ is_integer(Oid type)
 	Oid			base = getBaseType(type);
 
 	return base == INT2OID || base == INT4OID || base == INT8OID;
+}
+
+/* Whether a row of the type is the value of the key's only column, not a row of the key's columns. */
+static bool
+is_one_value(DpDecl *decl, Oid type)
+{
+	return decl->nkeys == 1 && getBaseType(type) == getBaseType(decl->keys[0].type);
 }
 
 /* Raises WRONG_OBJECT_TYPE. */

@@ -22,7 +22,8 @@ extern void dp_key_of_tuple(DpDecl *decl, HeapTuple tuple, TupleDesc desc, DpKey
 /*
  * The key that a SQL function was given as an argument of type "any": a plain
  * value, an untyped literal (read by the key column's type), or a row of as
- * many values as the key has columns.  Raises WRONG_OBJECT_TYPE if the type
+ * many values as the key has columns.  A row of the very type of the only
+ * column is a plain value.  Raises WRONG_OBJECT_TYPE if the type
  * does not fit and NULL_VALUE_NOT_ALLOWED for nulls.
  */
 extern void dp_key_of_argument(DpDecl *decl, FunctionCallInfo fcinfo, int argno, DpKey *key);
