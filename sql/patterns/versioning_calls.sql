@@ -46,7 +46,7 @@ COMMENT ON FUNCTION versioning_field_history(regclass, "any", text, text) IS
 CREATE FUNCTION versioning_revert(rel regclass, key "any", revision bigint, name text DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_versioning_revert' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION versioning_revert(regclass, "any", bigint, text) IS
-  'writes the document of an old revision again, as a new one, and returns its number; a document that is gone is inserted. Needs SELECT and UPDATE on the table, and INSERT for a document that is gone; locks the row; '
+  'writes the document of an old revision again, as a new one, and returns its number; a document that is gone is inserted. Needs SELECT and UPDATE on the table, and INSERT for a document that is gone; locks the row, or where it is gone what rewrites this history; '
   'errors 22023 when there is no such revision or it has no document, 42809 for a key of another type';
 
 CREATE FUNCTION versioning_purge(rel regclass, before timestamptz, name text DEFAULT NULL) RETURNS bigint
@@ -61,7 +61,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION versioning_purge(regclass, timestamptz, text) IS
-  'forgets revisions that were no longer valid at a time, and returns how many; what was valid then stays. Writers do not wait for it; reads all revisions; error 42501 unless the caller owns the table';
+  'forgets revisions that were no longer valid at a time, and returns how many; what was valid then stays. Waits for what else rewrites this history; writers do not wait for it, but for those with keep; reads all revisions; error 42501 unless the caller owns the table';
 
 CREATE FUNCTION _versioning_name(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -109,5 +109,5 @@ COMMENT ON FUNCTION _versioning_purge_run(regclass, text, text, text, text) IS '
 CREATE FUNCTION versioning_redact(rel regclass, key "any", path text, name text DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_versioning_redact' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION versioning_redact(regclass, "any", text, text) IS
-  'takes the value at a path out of a document and of all its revisions, and returns how many revisions had it; an element of an array becomes null. Locks the row and rewrites its revisions; '
+  'takes the value at a path out of a document and of all its revisions, and returns how many revisions had it; an element of an array becomes null. Waits for what else rewrites this history and for writers of the row, and locks both; rewrites its revisions; '
   'errors 22023 for the revision field, 42501 unless the caller owns the table';

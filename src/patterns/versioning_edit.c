@@ -3,6 +3,12 @@
  *		The document versioning pattern: functions that write an old document
  *		again, take something out of all revisions, check what is recorded and
  *		put it right.
+ *
+ * What rewrites revisions (redact, purge, repair) excludes whatever else does,
+ * and whoever brings a document back that has no row to be locked by: one could
+ * write again what another takes out.  Writers of documents are not concerned.
+ * They hold the row, or where a document comes, have a revision that is not
+ * committed: that is waited for.
  */
 #include "postgres.h"
 
@@ -12,6 +18,7 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -42,9 +49,14 @@ typedef struct Row
 	bool		lost;			/* what leads to the document before it is wrong */
 } Row;
 
+/* In the fourth field of advisory locks: 1 and 2 are PostgreSQL's own */
+#define LOCK_CLASS_HISTORY	(('d' << 8) | 'h')
+
+static void lock_rewriting(Versioning *v);
 static bool lock_row(Versioning *v, const DpKey *key, bool as_owner, struct varlena **doc);
 static void insert_document(Versioning *v, const DpKey *key, struct varlena *doc);
-static Row *read_rows(Versioning *v, const DpKey *key, Snapshot snapshot, int *n);
+static Row *read_rows(Versioning *v, const DpKey *key, Snapshot snapshot, int *n, TransactionId *writer);
+static Row *latest_rows(Versioning *v, const DpKey *key, const DpPath *without, struct varlena **live, int *n);
 static bool chain(Row *rows, int n, struct varlena *live, int *broken);
 static struct varlena *apply_if(struct varlena *delta, struct varlena *doc);
 static void write_payload(Versioning *v, const DpKey *key, int64 revision,
@@ -63,15 +75,26 @@ const DpPatternMethods dp_versioning_methods = {
 
 /* ---------------------------------------------------------------- statements */
 
+/* Keeps others from rewriting revisions until the transaction ends. */
+static void
+lock_rewriting(Versioning *v)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, v->revisions, 0, LOCK_CLASS_HISTORY);
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+}
+
 /*
  * Locks the row of a key; false if there is none.  *doc is its document, NULL
- * for a null.
+ * for a null.  As the owner it is the latest row, as the revisions are: what a
+ * transaction's snapshot does not show is there nevertheless.
  */
 static bool
 lock_row(Versioning *v, const DpKey *key, bool as_owner, struct varlena **doc)
 {
 	return dp_row_read(v->decl, as_owner ? &plan_lock_owner : &plan_lock, key, " FOR UPDATE",
-					   as_owner ? DP_RUN_AS_OWNER | DP_RUN_LOCK : DP_RUN_LOCK, doc);
+					   as_owner ? DP_RUN_AS_OWNER : DP_RUN_LOCK, doc);
 }
 
 /* Makes a row for a document that is gone, as the user. */
@@ -163,6 +186,7 @@ dp_versioning_revert(PG_FUNCTION_ARGS)
 	struct varlena *doc = NULL;
 	int64		revision;
 	bool		exists;
+	bool		shown;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(2))
 		ereport(ERROR,
@@ -175,10 +199,13 @@ dp_versioning_revert(PG_FUNCTION_ARGS)
 	dp_key_of_argument(v->decl, fcinfo, 1, &key);
 	SPI_connect();
 	exists = lock_row(v, &key, false, &live);
+	shown = exists || check_enable_rls(v->decl->target, InvalidOid, true) != RLS_ENABLED;
+	dp_versioning_require(v);
+	if (!exists && shown)
+		lock_rewriting(v);
 	PushActiveSnapshot(GetLatestSnapshot());
 	dp_revisions_open(&store, v, GetActiveSnapshot());
-	if ((!exists && check_enable_rls(v->decl->target, InvalidOid, true) == RLS_ENABLED) ||
-		!dp_revisions_find(&store, &key, revision, &r))
+	if (!shown || !dp_revisions_find(&store, &key, revision, &r))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("document %s of table %s has no revision " INT64_FORMAT,
@@ -234,10 +261,12 @@ dp_versioning_revert(PG_FUNCTION_ARGS)
 
 /*
  * All revisions of a key, in order, in the current context.  *n is their
- * number.
+ * number.  writer is NULL, or the snapshot one that shows what is not committed:
+ * then *writer is another transaction that is adding or changing some of them,
+ * or invalid.
  */
 static Row *
-read_rows(Versioning *v, const DpKey *key, Snapshot snapshot, int *n)
+read_rows(Versioning *v, const DpKey *key, Snapshot snapshot, int *n, TransactionId *writer)
 {
 	DpRevisionStore store;
 	DpRevision	r;
@@ -245,6 +274,8 @@ read_rows(Versioning *v, const DpKey *key, Snapshot snapshot, int *n)
 	Row		   *rows = palloc(cap * sizeof(Row));
 
 	*n = 0;
+	if (writer != NULL)
+		*writer = InvalidTransactionId;
 	dp_revisions_open(&store, v, snapshot);
 	dp_revisions_begin(&store, key, PG_INT64_MIN, PG_INT64_MAX);
 	while (dp_revisions_next(&store, &r))
@@ -252,6 +283,10 @@ read_rows(Versioning *v, const DpKey *key, Snapshot snapshot, int *n)
 		Row		   *row;
 
 		CHECK_FOR_INTERRUPTS();
+		if (writer != NULL && TransactionIdIsValid(snapshot->xmin))
+			*writer = snapshot->xmin;
+		else if (writer != NULL && TransactionIdIsValid(snapshot->xmax))
+			*writer = snapshot->xmax;
 		if (*n == cap)
 		{
 			cap *= 2;
@@ -268,6 +303,39 @@ read_rows(Versioning *v, const DpKey *key, Snapshot snapshot, int *n)
 	}
 	dp_revisions_close(&store);
 	return rows;
+}
+
+/*
+ * Locks the row of a key and reads its revisions as they are now, without those
+ * that others are about to commit or to take back: these are waited for.  *live
+ * is the document, NULL if there is none.  If it has something at the path
+ * "without" (or NULL), that is taken out of it.
+ */
+static Row *
+latest_rows(Versioning *v, const DpKey *key, const DpPath *without, struct varlena **live, int *n)
+{
+	for (;;)
+	{
+		struct varlena *doc = NULL;
+		SnapshotData latest;
+		TransactionId writer;
+		Row		   *rows;
+
+		if (lock_row(v, key, true, live) && *live != NULL && without != NULL)
+			doc = dp_document_unset(DP_DOC_DATA(*live), DP_DOC_SIZE(*live), without);
+		if (doc != NULL)
+		{
+			dp_row_write(v->decl, &plan_write, key, doc);
+			CommandCounterIncrement();
+			if (!lock_row(v, key, true, live) || *live == NULL)
+				dp_write_refused(v->decl, v->decl->target);
+		}
+		InitDirtySnapshot(latest);
+		rows = read_rows(v, key, &latest, n, &writer);
+		if (!TransactionIdIsValid(writer))
+			return rows;
+		XactLockTableWait(writer, NULL, NULL, XLTW_None);
+	}
 }
 
 /*
@@ -362,7 +430,6 @@ dp_versioning_redact(PG_FUNCTION_ARGS)
 	int			n;
 	int			broken;
 	int64		changed = 0;
-	SnapshotData latest;
 	DpActor		self;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(2))
@@ -385,20 +452,19 @@ dp_versioning_redact(PG_FUNCTION_ARGS)
 
 	dp_owner_begin(v->decl->owner, &self);
 	SPI_connect();
-	if (lock_row(v, &key, true, &live) && live != NULL)
-	{
-		without = dp_document_unset(DP_DOC_DATA(live), DP_DOC_SIZE(live), path);
-		if (without != NULL)
-		{
-			dp_row_write(v->decl, &plan_write, &key, without);
-			CommandCounterIncrement();
-			if (!lock_row(v, &key, true, &live) || live == NULL)
-				dp_write_refused(v->decl, v->decl->target);
-		}
-	}
-	InitDirtySnapshot(latest);
-	rows = read_rows(v, &key, &latest, &n);
+	lock_rewriting(v);
+	rows = latest_rows(v, &key, path, &live, &n);
 	(void) chain(rows, n, live, &broken);
+
+	/* what leads to no revision cannot be looked into, and may hold it, too */
+	for (int i = 0; i < n; i++)
+	{
+		if (!rows[i].lost &&
+			(i > 0 || (rows[i].previous == NULL && (rows[i].delta == NULL || VARSIZE_ANY_EXHDR(rows[i].delta) == 0))))
+			continue;
+		write_payload(v, &key, rows[i].revision, (struct varlena *) cstring_to_text(""), NULL);
+		rows[i].lost = false;
+	}
 
 	/* documents without it, then what leads from each to the one before */
 	for (int i = 0; i < n; i++)
@@ -450,7 +516,7 @@ dp_versioning_purge_run(PG_FUNCTION_ARGS)
 	dp_versioning_require(v);
 
 	/* two at a time would leave payloads that lead nowhere */
-	LockRelationOid(v->revisions, ShareUpdateExclusiveLock);
+	lock_rewriting(v);
 	SPI_connect();
 	for (int i = 0; i < 3; i++)
 	{
@@ -516,7 +582,7 @@ dp_versioning_check_key(PG_FUNCTION_ARGS)
 	shown = dp_key_to_value(decl, &key);
 	SPI_connect();
 	(void) dp_row_read(decl, &plan_read_owner, &key, "", DP_RUN_SNAPSHOT, &live);
-	rows = read_rows(v, &key, GetActiveSnapshot(), &n);
+	rows = read_rows(v, &key, GetActiveSnapshot(), &n, NULL);
 
 	if (n == 0)
 	{
@@ -619,12 +685,10 @@ method_settle(DpDecl *decl, const DpKey *key)
 	bool		has_number;
 	bool		written = false;
 	bool		unseen;
-	SnapshotData latest;
 
 	dp_versioning_require(v);
-	(void) lock_row(v, key, true, &live);
-	InitDirtySnapshot(latest);
-	rows = read_rows(v, key, &latest, &n);
+	lock_rewriting(v);
+	rows = latest_rows(v, key, NULL, &live, &n);
 	if (n == 0)
 	{
 		if (live == NULL)
@@ -653,7 +717,7 @@ method_settle(DpDecl *decl, const DpKey *key)
 	if (written)
 	{
 		CommandCounterIncrement();
-		rows = read_rows(v, key, &latest, &n);
+		rows = latest_rows(v, key, NULL, &live, &n);
 	}
 
 	/* does the newest revision lead down from the row as it is? */
