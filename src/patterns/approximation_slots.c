@@ -173,7 +173,7 @@ dp_approximation_slots_after(Approximation *a, TriggerData *trigdata)
 	DpKey		from;
 	DpAmount	sum;
 
-	if (!dp_moves_after(a->decl, trigdata, &from))
+	if (dp_moves_after(a->decl, trigdata, &from) == NULL)
 	{
 		dp_amount_set_int(&sum, 0, false);
 		dp_slots_take(slots_table(a), from.values, true, &sum);
@@ -338,7 +338,7 @@ moves_finish(Approximation *a)
 
 		/* a later statement, or a trigger, may have deleted the row */
 		SPI_connect();
-		if (counts[i] > 0 &&
+		if (counts[i] > 0 && !move->gone &&
 			run_key(a, &plan_exists, "SELECT 1 FROM ", "", &move->to, DP_RUN_AS_OWNER))
 			dp_slots_put(table, move->to.values, &sums[i].value);
 		SPI_finish();

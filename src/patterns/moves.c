@@ -15,10 +15,15 @@
 /* Of DpMove: those of this transaction, in its context */
 static List *moves = NIL;
 static int	first_announced = 0;	/* those before it are more than announced */
+static int	outermost = 0;		/* no move has been seen by triggers that are less deep */
 static bool callbacks_registered = false;
 
-static void move_note(DpDecl *decl, const DpKey *from, const DpKey *to, bool announced);
+static DpMove *move_note(DpDecl *decl, const DpKey *from, const DpKey *to, bool announced);
 static bool move_is_of(const DpMove *move, DpDecl *decl, int depth);
+static bool move_meets(const DpMove *move, DpDecl *decl, const DpKey *key);
+static DpMove *move_around(DpDecl *decl, const DpKey *key, int depth);
+static void moves_wait(DpDecl *decl, int depth);
+static void move_join(DpDecl *decl, List **joined, DpMove *move);
 static DpMove *move_happens(DpDecl *decl, const DpKey *from);
 static void moves_xact(XactEvent event, void *arg);
 static void moves_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
@@ -30,15 +35,13 @@ dp_moves_before(DpDecl *decl, TriggerData *trigdata)
 	DpKey		from;
 	DpKey		to;
 
-	if (!trigdata->tg_relation->rd_rel->relispartition)
-		return;
 	dp_key_of_tuple(decl, trigdata->tg_trigtuple, desc, &from);
 	dp_key_of_tuple(decl, trigdata->tg_newtuple, desc, &to);
 	if (!dp_key_identical(decl, &from, &to))
-		move_note(decl, &from, &to, true);
+		(void) move_note(decl, &from, &to, true);
 }
 
-bool
+DpMove *
 dp_moves_after(DpDecl *decl, TriggerData *trigdata, DpKey *from)
 {
 	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
@@ -53,7 +56,7 @@ dp_moves_after(DpDecl *decl, TriggerData *trigdata, DpKey *from)
 		/* other triggers may have changed what was announced */
 		dp_key_of_tuple(decl, trigdata->tg_newtuple, desc, &to);
 		if (move == NULL)
-			move_note(decl, from, &to, false);
+			move = move_note(decl, from, &to, false);
 		else
 		{
 			MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
@@ -61,9 +64,32 @@ dp_moves_after(DpDecl *decl, TriggerData *trigdata, DpKey *from)
 			dp_key_copy(decl, &to, &move->to);
 			MemoryContextSwitchTo(old);
 		}
-		return true;
 	}
-	return move != NULL;
+	else if (move == NULL && move_around(decl, from, dp_trigger_depth()) != NULL)
+	{
+		/* what lies under this key may not be this row's */
+		move = move_note(decl, from, from, false);
+		move->gone = true;
+	}
+	return move;
+}
+
+bool
+dp_moves_arriving(DpDecl *decl, const DpKey *key)
+{
+	int			n = list_length(moves);
+	int			depth = n > 0 ? dp_trigger_depth() : 0;
+	int			i;
+
+	/* it is usually the last one that has happened */
+	for (i = 0; i < n; i++)
+	{
+		DpMove	   *move = list_nth(moves, i < first_announced ? first_announced - 1 - i : i);
+
+		if (!move->gone && move_is_of(move, decl, depth) && dp_key_identical(decl, &move->to, key))
+			return true;
+	}
+	return false;
 }
 
 List *
@@ -77,6 +103,9 @@ dp_moves_take(DpDecl *decl)
 	if (moves == NIL)
 		return NIL;
 	depth = dp_trigger_depth();
+	if (depth > outermost)
+		moves_wait(decl, depth);
+	outermost = depth;
 	foreach(lc, moves)
 	{
 		DpMove	   *move = lfirst(lc);
@@ -87,9 +116,10 @@ dp_moves_take(DpDecl *decl)
 
 			others = lappend(others, move);
 			MemoryContextSwitchTo(old);
+			outermost = Min(outermost, move->depth);
 		}
 		else if (!move->announced)
-			mine = lappend(mine, move);
+			move_join(decl, &mine, move);
 	}
 	list_free(moves);
 	moves = others;
@@ -97,12 +127,98 @@ dp_moves_take(DpDecl *decl)
 	return mine;
 }
 
-/* Remember that the key of a row changes. */
+/*
+ * If one of the moves of the statement that ends concerns a row that the one
+ * around it has moved, or the key of one, then all of them wait for it.
+ */
 static void
+moves_wait(DpDecl *decl, int depth)
+{
+	int			around = 0;
+	ListCell   *lc;
+
+	foreach(lc, moves)
+	{
+		DpMove	   *move = lfirst(lc);
+
+		if (!move->announced && move_is_of(move, decl, depth) &&
+			(move_around(decl, &move->from, depth) != NULL || move_around(decl, &move->to, depth) != NULL))
+			break;
+	}
+	if (lc == NULL)
+		return;
+	foreach(lc, moves)
+	{
+		DpMove	   *move = lfirst(lc);
+
+		if (move_is_of(move, decl, 0) && move->depth < depth)
+			around = Max(around, move->depth);
+	}
+	foreach(lc, moves)
+	{
+		DpMove	   *move = lfirst(lc);
+
+		if (!move->announced && move_is_of(move, decl, depth))
+		{
+			move->waits = true;
+			move->depth = around;
+		}
+	}
+}
+
+/* A move by a statement around the one whose triggers are less deep, from or to a key; NULL if there is none. */
+static DpMove *
+move_around(DpDecl *decl, const DpKey *key, int depth)
+{
+	ListCell   *lc;
+
+	if (moves == NIL || depth <= outermost)
+		return NULL;
+	foreach(lc, moves)
+	{
+		DpMove	   *move = lfirst(lc);
+
+		if (move->depth < depth && move_is_of(move, decl, 0) && move_meets(move, decl, key))
+			return move;
+	}
+	return NULL;
+}
+
+static bool
+move_meets(const DpMove *move, DpDecl *decl, const DpKey *key)
+{
+	return dp_key_identical(decl, &move->from, key) || (!move->gone && dp_key_identical(decl, &move->to, key));
+}
+
+/*
+ * Add a move to the list; one that has waited goes on where an earlier one
+ * ended.  Rows were moved in this order, and at no time did two have one key.
+ */
+static void
+move_join(DpDecl *decl, List **joined, DpMove *move)
+{
+	int			i;
+
+	for (i = list_length(*joined) - 1; move->waits && i >= 0; i--)
+	{
+		DpMove	   *earlier = list_nth(*joined, i);
+
+		if (earlier->gone || !dp_key_identical(decl, &earlier->to, &move->from))
+			continue;
+		earlier->to = move->to;
+		earlier->gone = move->gone;
+		earlier->flags |= move->flags;
+		return;
+	}
+	*joined = lappend(*joined, move);
+}
+
+/* Remember that the key of a row changes. */
+static DpMove *
 move_note(DpDecl *decl, const DpKey *from, const DpKey *to, bool announced)
 {
 	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
-	DpMove	   *move = palloc(sizeof(DpMove));
+	DpMove	   *move = palloc0(sizeof(DpMove));
 
 	if (!callbacks_registered)
 	{
@@ -118,8 +234,10 @@ move_note(DpDecl *decl, const DpKey *from, const DpKey *to, bool announced)
 	move->nestlevel = GetCurrentTransactionNestLevel();
 	dp_key_copy(decl, from, &move->from);
 	dp_key_copy(decl, to, &move->to);
+	outermost = moves == NIL ? move->depth : Min(outermost, move->depth);
 	moves = lappend(moves, move);
 	MemoryContextSwitchTo(old);
+	return move;
 }
 
 /*
@@ -172,20 +290,26 @@ moves_xact(XactEvent event, void *arg)
 	}
 }
 
-/* What a subtransaction remembered is void when it is rolled back. */
+/* What a subtransaction remembered is void when it is rolled back, and its parent's when it is not. */
 static void
 moves_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
 {
+	int			level = GetCurrentTransactionNestLevel();
 	ListCell   *lc;
 
-	if (event != SUBXACT_EVENT_ABORT_SUB)
+	if (event != SUBXACT_EVENT_ABORT_SUB && event != SUBXACT_EVENT_COMMIT_SUB)
 		return;
 	foreach(lc, moves)
 	{
 		DpMove	   *move = lfirst(lc);
 
-		if (move->nestlevel >= GetCurrentTransactionNestLevel())
+		if (move->nestlevel < level)
+			continue;
+		if (event == SUBXACT_EVENT_COMMIT_SUB)
+			move->nestlevel = level - 1;
+		else
 			moves = foreach_delete_current(moves, lc);
 	}
-	first_announced = 0;
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		first_announced = 0;
 }

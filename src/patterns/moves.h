@@ -9,6 +9,11 @@
  * A row that goes to another partition is deleted and inserted.  So its new
  * key is announced when it is seen before the update; the deletion that follows
  * is then known to be none.  What was announced and did not happen is void.
+ *
+ * A trigger of the user's may change the key of such a row once more, or delete
+ * it, by a statement that ends before the one around it.  What lies aside is
+ * still under the row's first key then, so the second move waits for the
+ * statement around it, and both are joined.
  */
 #ifndef DP_PATTERNS_MOVES_H
 #define DP_PATTERNS_MOVES_H
@@ -24,24 +29,32 @@ typedef struct DpMove
 	char	   *pattern;		/* pattern */
 	char	   *name;			/* and name of the declaration */
 	bool		announced;		/* not more than that yet */
+	bool		waits;			/* its own statement has ended, the one around it has not */
+	bool		gone;			/* the row was deleted then */
+	int			flags;			/* of the pattern's own; those of joined moves are joined */
 	int			depth;			/* of the triggers that have seen it, one inside the other */
 	int			nestlevel;		/* of the transaction that has seen it */
 	DpKey		from;
 	DpKey		to;
 } DpMove;
 
-/* BEFORE UPDATE of a row: announces the new key of one in a partition. */
+/* BEFORE UPDATE of a row: announces its new key, if it has one. */
 extern void dp_moves_before(DpDecl *decl, TriggerData *trigdata);
 
 /*
- * AFTER DELETE of a row, or UPDATE that changes its key.  Returns whether the
- * row goes on under another key; else it is gone.  *from is its old key.
+ * AFTER DELETE of a row, or UPDATE that changes its key.  Returns the move if
+ * the row goes on under another key, or is gone and had moved; NULL if it is
+ * gone from where it was.  *from is its old key.
  */
-extern bool dp_moves_after(DpDecl *decl, TriggerData *trigdata, DpKey *from);
+extern DpMove *dp_moves_after(DpDecl *decl, TriggerData *trigdata, DpKey *from);
+
+/* AFTER INSERT of a row into a partition: whether it comes from another one. */
+extern bool dp_moves_arriving(DpDecl *decl, const DpKey *key);
 
 /*
  * AFTER the statement: takes out its moves that took place, a list of DpMove; NIL if there are none.
- * The list is in the current context, what is in it lives as long as the transaction.
+ * Where rows are gone, what lies aside is to be dropped.  The list is in the
+ * current context, what is in it lives as long as the transaction.
  */
 extern List *dp_moves_take(DpDecl *decl);
 

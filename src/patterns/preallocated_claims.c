@@ -580,7 +580,7 @@ dp_claims_after(Preallocated *p, TriggerData *trigdata)
 {
 	DpKey		from;
 
-	if (!dp_moves_after(p->decl, trigdata, &from))
+	if (dp_moves_after(p->decl, trigdata, &from) == NULL)
 	{
 		SPI_connect();
 		dp_run_marked(p->decl, claims_plan(p, &plan_drop, "DELETE FROM", "", "", 0, NULL), from.values, NULL,
@@ -711,7 +711,7 @@ moves_finish(Preallocated *p)
 		uint64		i;
 
 		/* a later statement, or a trigger, may have deleted the row */
-		if (rows->numvals == 0 || !dp_preallocated_row(p, &plan_exists, "1", "", &move->to, DP_RUN_AS_OWNER))
+		if (rows->numvals == 0 || move->gone || !dp_preallocated_row(p, &plan_exists, "1", "", &move->to, DP_RUN_AS_OWNER))
 			continue;
 		for (i = 0; i < rows->numvals; i++)
 		{

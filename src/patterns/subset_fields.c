@@ -30,7 +30,6 @@
 #include "storage/lmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -39,6 +38,7 @@
 #include "bson/catalog.h"
 #include "bson/edit.h"
 #include "bson/reader.h"
+#include "patterns/moves.h"
 #include "patterns/pattern.h"
 #include "patterns/row.h"
 #include "patterns/run.h"
@@ -54,29 +54,19 @@ typedef struct Cold
 	char	  **names;			/* the same as they are written */
 	char	   *pair;
 	Oid			side;			/* InvalidOid until it is found */
-	const void *collection;		/* of keys that have changed: see dp_collect() */
 } Cold;
 
-/* A document whose key has changed, while what lies aside is nowhere. */
-typedef struct Move
-{
-	DpKey		to;
-	bool		whole;			/* the document was written as a whole */
-	struct varlena *cold;		/* or NULL */
-} Move;
+/* Flag of a move: the document was written as a whole, so that what lay aside is void */
+#define MOVED_WHOLE	0x01
 
 static const char plan_lock, plan_write, plan_read, plan_read_visible, plan_put, plan_take, plan_drop, plan_orphans;
 
 static Cold *cold_of(DpDecl *decl);
 static Oid	side_of(Cold *c);
-static const void *collection_of(const char *name);
 static HeapTuple cold_before(Cold *c, TriggerData *trigdata);
 static void cold_after(Cold *c, TriggerData *trigdata);
 static void cold_statement(Cold *c, TriggerData *trigdata);
-static void collect_keys(Cold *c, const DpKey *from, const DpKey *to, bool whole);
-static bool collected_to(Cold *c, const DpKey *key);
-static void keys_append(Cold *c, DpBuilder *b, const char *name, const DpKey *key);
-static bool keys_read(Cold *c, const DpValue *value, const char *name, DpKey *key);
+static void cold_moves(Cold *c, TriggerData *trigdata, bool whole);
 static bool cold_present(const Cold *c, struct varlena *doc);
 static struct varlena *cold_extract(const Cold *c, struct varlena *doc, struct varlena **rest);
 static struct varlena *cold_join(const Cold *c, struct varlena *doc, struct varlena *cold);
@@ -167,29 +157,9 @@ cold_of(DpDecl *decl)
 		c->paths[c->n] = dp_path_parse(c->names[c->n], strlen(c->names[c->n]));
 		c->n++;
 	}
-	c->collection = collection_of(decl->name);
 	MemoryContextSwitchTo(old);
 	decl->state = c;
 	return c;
-}
-
-/* An address that stands for the name of a declaration as long as the backend lives. */
-static const void *
-collection_of(const char *name)
-{
-	static List *names = NIL;
-	MemoryContext old;
-	ListCell   *lc;
-
-	foreach(lc, names)
-	{
-		if (strcmp(lfirst(lc), name) == 0)
-			return lfirst(lc);
-	}
-	old = MemoryContextSwitchTo(TopMemoryContext);
-	names = lappend(names, pstrdup(name));
-	MemoryContextSwitchTo(old);
-	return llast(names);
 }
 
 /*
@@ -259,16 +229,7 @@ cold_before(Cold *c, TriggerData *trigdata)
 		value = PointerGetDatum(rest);
 		return heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
 	}
-	if (trigdata->tg_relation->rd_rel->relispartition)
-	{
-		DpKey		from;
-		DpKey		to;
-
-		dp_key_of_tuple(c->decl, trigdata->tg_trigtuple, desc, &from);
-		dp_key_of_tuple(c->decl, tuple, desc, &to);
-		if (!dp_key_identical(c->decl, &from, &to))
-			collect_keys(c, &from, &to, marked == DP_MARK_WHOLE || marked == DP_MARK_REPLACED);
-	}
+	dp_moves_before(c->decl, trigdata);
 	return tuple;
 }
 
@@ -290,7 +251,7 @@ cold_after(Cold *c, TriggerData *trigdata)
 	dp_key_of_tuple(c->decl, trigdata->tg_trigtuple, desc, &key);
 	if (TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
 	{
-		collect_keys(c, &key, NULL, false);
+		cold_moves(c, trigdata, is_whole);
 		return;
 	}
 	tuple = trigdata->tg_trigtuple;
@@ -302,11 +263,11 @@ cold_after(Cold *c, TriggerData *trigdata)
 		dp_key_of_tuple(c->decl, tuple, desc, &to);
 		if (!dp_key_identical(c->decl, &key, &to))
 		{
-			collect_keys(c, &key, &to, is_whole);
+			cold_moves(c, trigdata, is_whole);
 			return;
 		}
 	}
-	else if (trigdata->tg_relation->rd_rel->relispartition && collected_to(c, &key))
+	else if (trigdata->tg_relation->rd_rel->relispartition && dp_moves_arriving(c->decl, &key))
 		return;
 
 	doc = row_document(c, tuple, desc);
@@ -346,10 +307,10 @@ cold_after(Cold *c, TriggerData *trigdata)
 static void
 cold_statement(Cold *c, TriggerData *trigdata)
 {
-	List	   *collected;
-	List	   *moves = NIL;
-	List	   *gone = NIL;
+	List	   *moves;
+	List	   *cold = NIL;
 	ListCell   *lc;
+	ListCell   *lc2;
 
 	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
 	{
@@ -383,140 +344,58 @@ cold_statement(Cold *c, TriggerData *trigdata)
 		return;
 	}
 
-	collected = dp_collected(c->decl->target, c->collection);
-	if (collected == NIL)
+	moves = dp_moves_take(c->decl);
+	if (moves == NIL)
 		return;
 	SPI_connect();
-	foreach(lc, collected)
-	{
-		DpValue		value = dp_value_of_varlena(lfirst(lc));
-		DpKey	   *from = palloc(sizeof(DpKey));
-		Move	   *move = palloc0(sizeof(Move));
-
-		CHECK_FOR_INTERRUPTS();
-		(void) keys_read(c, &value, "f", from);
-		if (!keys_read(c, &value, "t", &move->to))
-		{
-			gone = lappend(gone, from);
-			continue;
-		}
-		move->whole = dp_document_find(value.data, value.len, "w", 1, &value);
-		move->cold = side_take(c, from);
-		moves = lappend(moves, move);
-	}
 	foreach(lc, moves)
 	{
-		Move	   *move = lfirst(lc);
-
-		if (move->cold != NULL && !move->whole)
-			side_put(c, &move->to, move->cold);
-		(void) cold_settle(c, &move->to);
-	}
-	foreach(lc, gone)
-	{
-		/* a row that has only gone to another partition is there */
-		bool		is_null;
-
 		CHECK_FOR_INTERRUPTS();
-		if (row_lock(c, lfirst(lc), &is_null) == NULL || is_null)
-			side_drop(c, lfirst(lc));
+		cold = lappend(cold, side_take(c, &((DpMove *) lfirst(lc))->from));
+	}
+	forboth(lc, moves, lc2, cold)
+	{
+		DpMove	   *move = lfirst(lc);
+		struct varlena *taken = lfirst(lc2);
+
+		if (move->gone)
+			continue;
+		if (taken != NULL && !(move->flags & MOVED_WHOLE))
+		{
+			/* a trigger may have written other fields under the new key already */
+			struct varlena *newer = side_read(c, &move->to, true);
+
+			if (newer != NULL)
+				taken = dp_document_merge(DP_DOC_DATA(taken), DP_DOC_SIZE(taken), DP_DOC_DATA(newer), DP_DOC_SIZE(newer));
+			side_put(c, &move->to, taken);
+		}
+		(void) cold_settle(c, &move->to);
 	}
 	SPI_finish();
 }
 
 /*
- * Remember, until the end of the statement, that a document has another key, or
- * that it has gone (to is NULL).  Keys are noted by their own bytes: not all
- * are the same again after they have been a value.
+ * A row has another key, or is gone: what lies aside follows at the end of the
+ * statement, or goes at once.  A trigger may have inserted a row of the same
+ * key again, which has what lies there.
  */
 static void
-collect_keys(Cold *c, const DpKey *from, const DpKey *to, bool whole)
+cold_moves(Cold *c, TriggerData *trigdata, bool whole)
 {
-	DpBuilder	b;
-	struct varlena *value;
+	DpKey		from;
+	DpMove	   *move = dp_moves_after(c->decl, trigdata, &from);
+	bool		is_null;
 
-	dp_builder_init_value(&b, 0);
-	dp_builder_begin_document(&b);
-	keys_append(c, &b, "f", from);
-	if (to != NULL)
-		keys_append(c, &b, "t", to);
-	if (whole)
-		dp_builder_append_bool(&b, "w", 1, true);
-	dp_builder_end(&b);
-	value = dp_builder_finish_value(&b, DP_TYPE_DOCUMENT);
-	dp_collect(c->decl->target, c->collection, value);
-	pfree(value);
-}
-
-/* Whether a document is about to get this key: its insertion into a partition is the end of an update. */
-static bool
-collected_to(Cold *c, const DpKey *key)
-{
-	List	   *collected = dp_collected(c->decl->target, c->collection);
-	bool		found = false;
-	ListCell   *lc;
-
-	foreach(lc, collected)
+	if (move != NULL)
 	{
-		DpValue		value = dp_value_of_varlena(lfirst(lc));
-		DpKey		to;
-
-		if (keys_read(c, &value, "t", &to) && dp_key_identical(c->decl, &to, key))
-			found = true;
-		dp_collect(c->decl->target, c->collection, lfirst(lc));
+		if (whole)
+			move->flags |= MOVED_WHOLE;
+		return;
 	}
-	return found;
-}
-
-/* The key as a field with the bytes of its columns. */
-static void
-keys_append(Cold *c, DpBuilder *b, const char *name, const DpKey *key)
-{
-	Size		size = 0;
-	char	   *bytes;
-	char	   *p;
-	int			i;
-
-	for (i = 0; i < key->n; i++)
-	{
-		int16		len;
-		bool		byval;
-
-		get_typlenbyval(c->decl->keys[i].type, &len, &byval);
-		size += datumEstimateSpace(key->values[i], false, byval, len);
-	}
-	p = bytes = palloc(size);
-	for (i = 0; i < key->n; i++)
-	{
-		int16		len;
-		bool		byval;
-
-		get_typlenbyval(c->decl->keys[i].type, &len, &byval);
-		datumSerialize(key->values[i], false, byval, len, &p);
-	}
-	dp_builder_append_binary(b, name, strlen(name), DP_BINARY_GENERIC, bytes, p - bytes);
-	pfree(bytes);
-}
-
-/* Reads what keys_append() wrote; false if it is not there. */
-static bool
-keys_read(Cold *c, const DpValue *value, const char *name, DpKey *key)
-{
-	DpValue		bytes;
-	char	   *p;
-	int			i;
-
-	if (!dp_document_find(value->data, value->len, name, strlen(name), &bytes))
-		return false;
-	p = (char *) bytes.data + 5;	/* length and subtype */
-	key->n = c->decl->nkeys;
-	for (i = 0; i < key->n; i++)
-	{
-		bool		isnull;
-
-		key->values[i] = datumRestore(&p, &isnull);
-	}
-	return true;
+	SPI_connect();
+	if (dp_moves_arriving(c->decl, &from) || row_lock(c, &from, &is_null) == NULL || is_null)
+		side_drop(c, &from);
+	SPI_finish();
 }
 
 /* Whether the document has any of the fields. */

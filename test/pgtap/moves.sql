@@ -1,0 +1,67 @@
+-- Rows whose keys change, and change again by users' triggers before the statement has ended: what patterns keep of a row aside goes
+-- where the row goes, however often it moves, and to no other row.
+SET client_min_messages = warning;
+CREATE SCHEMA moving;
+SET search_path = moving, public;
+SELECT plan(39);
+
+-- A table with all that lies aside, and four rows; row n has n in every part of it.
+CREATE FUNCTION make(partitioned boolean, events text, body text) RETURNS void LANGUAGE plpgsql AS $f$
+BEGIN
+  DROP TABLE IF EXISTS t CASCADE;
+  EXECUTE 'CREATE TABLE t (id int PRIMARY KEY, doc bson)' || CASE WHEN partitioned THEN ' PARTITION BY LIST (id)' ELSE '' END;
+  IF partitioned THEN
+    FOR i IN 1..9 LOOP
+      EXECUTE format('CREATE TABLE t_%s PARTITION OF t FOR VALUES IN (%1$s)', i);
+    END LOOP;
+  END IF;
+  PERFORM subset_fields_enable('t', cold => '{cold}', name => 'cold'), approximation_enable('t', 'views', slots => 2),
+    preallocated_enable('t', 'seats', preallocated_pool(2));
+  INSERT INTO t SELECT i, bson_build('n', i, 'list', bson_array(i, 2, 3, 4, 5), 'cold', i) FROM generate_series(1, 4) i;
+  PERFORM approximation_add('t', i, i, name => 'views'), preallocated_claim('t', i, '{2}', holder => 'row ' || i, name => 'seats') FROM generate_series(1, 4) i;
+  EXECUTE 'CREATE OR REPLACE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ' || body || ' RETURN NEW; END $$';
+  IF events <> '' THEN
+    EXECUTE format('CREATE TRIGGER %s ON t FOR EACH ROW EXECUTE FUNCTION again()', events);
+  END IF;
+END $f$;
+
+-- What the rows are afterwards, as id=n, in the order of ids; what is wrong follows.
+CREATE FUNCTION state() RETURNS text LANGUAGE plpgsql AS $f$
+BEGIN
+  RETURN (SELECT string_agg(CASE WHEN bson_unset(w.doc, 'also') = bson_build('n', w.doc -> 'n', 'list', bson_array(w.doc -> 'n', 2, 3, 4, 5), 'seats', bson_array(0, 'row ' || (w.doc ->> 'n')),
+                                                   'cold', w.doc -> 'n', 'views', w.doc -> 'n') THEN format('%s=%s', w.id, w.doc ->> 'n') ELSE w.id || ': ' || w.doc END, ' ' ORDER BY w.id) FROM t_whole w)
+      || coalesce((SELECT string_agg(c::text, ' ') FROM pattern_check() c), '');
+END $f$;
+
+CREATE FUNCTION moved(partitioned boolean, events text, body text, statement text) RETURNS text LANGUAGE plpgsql AS $f$
+BEGIN
+  PERFORM make(partitioned, events, body);
+  EXECUTE statement;
+  RETURN state();
+END $f$;
+
+SELECT is(moved(p, event || ' AFTER INSERT OR UPDATE', body, statement), expected, format('%s%s, trigger %s', what, CASE WHEN p THEN ', between partitions' ELSE '' END, event))
+FROM (VALUES
+  ('on to another key', 'IF NEW.id = 5 THEN UPDATE moving.t SET id = 6 WHERE id = 5; END IF;', 'UPDATE t SET id = 5 WHERE id = 1', '2=2 3=3 4=4 6=1'),
+  ('back', 'IF NEW.id = 5 THEN UPDATE moving.t SET id = 1 WHERE id = 5; END IF;', 'UPDATE t SET id = 5 WHERE id = 1', '1=1 2=2 3=3 4=4'),
+  ('two change places', 'IF NEW.id = 5 THEN UPDATE moving.t SET id = 1 WHERE id = 2; UPDATE moving.t SET id = 2 WHERE id = 5; END IF;', 'UPDATE t SET id = 5 WHERE id = 1', '1=2 2=1 3=3 4=4'),
+  ('in a row of moves', 'IF NEW.id = 1 THEN UPDATE moving.t SET id = 9 WHERE id = 1; END IF;', 'UPDATE t SET id = CASE id WHEN 1 THEN 7 ELSE id - 1 END', '2=3 3=4 7=1 9=2'),
+  ('gone in a row of moves', 'IF NEW.id = 1 THEN DELETE FROM moving.t WHERE id = 1; END IF;', 'UPDATE t SET id = CASE id WHEN 1 THEN 7 ELSE id - 1 END', '2=3 3=4 7=1'),
+  ('one inside the other', 'IF NEW.id BETWEEN 5 AND 7 THEN UPDATE moving.t SET id = NEW.id + 1 WHERE id = NEW.id; END IF;', 'UPDATE t SET id = 5 WHERE id = 1', '2=2 3=3 4=4 8=1'),
+  ('in subtransactions', 'IF NEW.id = 5 THEN BEGIN UPDATE moving.t SET id = 6 WHERE id = 5; RAISE unique_violation; EXCEPTION WHEN unique_violation THEN NULL; END;
+     BEGIN UPDATE moving.t SET id = 7 WHERE id = 5; EXCEPTION WHEN unique_violation THEN NULL; END;
+     BEGIN UPDATE moving.t SET id = 8 WHERE id = 7; RAISE unique_violation; EXCEPTION WHEN unique_violation THEN NULL; END; END IF;', 'UPDATE t SET id = 5 WHERE id = 1', '2=2 3=3 4=4 7=1'),
+  ('with another document', 'IF NEW.id = 5 THEN UPDATE moving.t SET id = 6, doc = bson_set(doc, ''also'', true) WHERE id = 5; END IF;', 'UPDATE t SET id = 5 WHERE id = 1', '2=2 3=3 4=4 6=1')
+) AS c (what, body, statement, expected) CROSS JOIN unnest('{aa,zzzz}'::text[]) AS event CROSS JOIN unnest('{f,t}'::boolean[]) AS p;
+
+SELECT is(moved(p, 'aa BEFORE UPDATE', 'IF NEW.id = 1 THEN UPDATE moving.t SET id = 9 WHERE id = 7; END IF;', 'UPDATE t SET id = CASE id WHEN 1 THEN 7 ELSE id - 1 END'), '1=2 2=3 3=4 9=1', 'before the next row is updated')
+  FROM unnest('{f,t}'::boolean[]) AS p;
+SELECT is(moved(p, 'aa BEFORE UPDATE', 'NEW.id := NEW.id + 4;', 'UPDATE t SET id = 2 WHERE id = 1'), '2=2 3=3 4=4 6=1', 'to a key that a trigger chooses') FROM unnest('{f,t}'::boolean[]) AS p;
+SELECT is(moved(p, 'aa AFTER INSERT OR UPDATE', 'IF NEW.id = 1 THEN UPDATE moving.t SET id = 9 WHERE id = 1; END IF;',
+                'MERGE INTO t USING (VALUES (1, 5), (2, 1), (3, NULL), (4, 3)) v (a, b) ON v.a = t.id WHEN MATCHED AND b IS NULL THEN DELETE WHEN MATCHED THEN UPDATE SET id = v.b'),
+          '3=4 5=1 9=2', 'by MERGE, which deletes, too') FROM unnest('{f,t}'::boolean[]) AS p;
+SELECT is(moved(false, 'aa AFTER UPDATE', 'IF NEW.id = 5 THEN UPDATE moving.t SET id = 6 WHERE id = 5; END IF;', $$INSERT INTO t VALUES (1, '{}') ON CONFLICT (id) DO UPDATE SET id = 5$$),
+          '2=2 3=3 4=4 6=1', 'by INSERT .. ON CONFLICT DO UPDATE');
+
+DROP SCHEMA moving CASCADE;
+SELECT * FROM finish();
