@@ -20,15 +20,17 @@ static bool callbacks_registered = false;
 
 static DpMove *move_note(DpDecl *decl, const DpKey *from, const DpKey *to, bool announced);
 static bool move_is_of(const DpMove *move, DpDecl *decl, int depth);
+static bool move_arrives(const DpMove *move, DpDecl *decl, const DpKey *key, int depth);
 static bool move_meets(const DpMove *move, DpDecl *decl, const DpKey *key);
 static DpMove *move_around(DpDecl *decl, const DpKey *key, int depth);
 static void moves_wait(DpDecl *decl, int depth);
+static DpMove *move_wait(DpDecl *decl, const DpKey *key, const DpMove *around);
 static void move_join(DpDecl *decl, List **joined, DpMove *move);
 static DpMove *move_happens(DpDecl *decl, const DpKey *from);
 static void moves_xact(XactEvent event, void *arg);
 static void moves_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
 
-void
+DpMove *
 dp_moves_before(DpDecl *decl, TriggerData *trigdata)
 {
 	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
@@ -37,8 +39,7 @@ dp_moves_before(DpDecl *decl, TriggerData *trigdata)
 
 	dp_key_of_tuple(decl, trigdata->tg_trigtuple, desc, &from);
 	dp_key_of_tuple(decl, trigdata->tg_newtuple, desc, &to);
-	if (!dp_key_identical(decl, &from, &to))
-		(void) move_note(decl, &from, &to, true);
+	return dp_key_identical(decl, &from, &to) ? NULL : move_note(decl, &from, &to, true);
 }
 
 DpMove *
@@ -65,13 +66,57 @@ dp_moves_after(DpDecl *decl, TriggerData *trigdata, DpKey *from)
 			MemoryContextSwitchTo(old);
 		}
 	}
-	else if (move == NULL && move_around(decl, from, dp_trigger_depth()) != NULL)
+	else if (move == NULL)
 	{
+		DpMove	   *around = move_around(decl, from, dp_trigger_depth());
+
 		/* what lies under this key may not be this row's */
-		move = move_note(decl, from, from, false);
-		move->gone = true;
+		if (around != NULL)
+		{
+			move = move_wait(decl, from, around);
+			move->gone = true;
+		}
 	}
 	return move;
+}
+
+void
+dp_moves_origin(DpDecl *decl, const DpKey *key, DpKey *origin)
+{
+	int			depth;
+	int			i;
+
+	*origin = *key;
+	if (moves == NIL || (depth = dp_trigger_depth()) <= outermost)
+		return;
+	for (i = list_length(moves) - 1; i >= 0; i--)
+	{
+		DpMove	   *move = list_nth(moves, i);
+
+		if (move->depth < depth && !move->gone && move_is_of(move, decl, 0) && dp_key_identical(decl, &move->to, origin))
+			*origin = move->from;
+	}
+}
+
+DpMove *
+dp_moves_stay(DpDecl *decl, const DpKey *key)
+{
+	DpMove	   *around;
+	ListCell   *lc;
+
+	if (moves == NIL)
+		return NULL;
+	around = move_around(decl, key, dp_trigger_depth());
+	if (around != NULL)
+		return move_wait(decl, key, around);
+	foreach(lc, moves)
+	{
+		DpMove	   *move = lfirst(lc);
+
+		if (move_is_of(move, decl, 0) && dp_key_identical(decl, &move->from, key))
+			return move_note(decl, key, key, false);
+	}
+	return NULL;
 }
 
 bool
@@ -81,12 +126,11 @@ dp_moves_arriving(DpDecl *decl, const DpKey *key)
 	int			depth = n > 0 ? dp_trigger_depth() : 0;
 	int			i;
 
-	/* it is usually the last one that has happened */
+	/* it is usually the last one that was announced, or the last one that has happened */
 	for (i = 0; i < n; i++)
 	{
-		DpMove	   *move = list_nth(moves, i < first_announced ? first_announced - 1 - i : i);
-
-		if (!move->gone && move_is_of(move, decl, depth) && dp_key_identical(decl, &move->to, key))
+		if (move_arrives(list_nth(moves, n - 1 - i), decl, key, depth) ||
+			(i < first_announced && move_arrives(list_nth(moves, first_announced - 1 - i), decl, key, depth)))
 			return true;
 	}
 	return false;
@@ -185,6 +229,12 @@ move_around(DpDecl *decl, const DpKey *key, int depth)
 }
 
 static bool
+move_arrives(const DpMove *move, DpDecl *decl, const DpKey *key, int depth)
+{
+	return !move->gone && move_is_of(move, decl, depth) && dp_key_identical(decl, &move->to, key);
+}
+
+static bool
 move_meets(const DpMove *move, DpDecl *decl, const DpKey *key)
 {
 	return dp_key_identical(decl, &move->from, key) || (!move->gone && dp_key_identical(decl, &move->to, key));
@@ -211,6 +261,18 @@ move_join(DpDecl *decl, List **joined, DpMove *move)
 		return;
 	}
 	*joined = lappend(*joined, move);
+}
+
+/* A move from a key to itself that waits for another one. */
+static DpMove *
+move_wait(DpDecl *decl, const DpKey *key, const DpMove *around)
+{
+	int			depth = around->depth;
+	DpMove	   *move = move_note(decl, key, key, false);
+
+	move->waits = true;
+	move->depth = depth;
+	return move;
 }
 
 /* Remember that the key of a row changes. */

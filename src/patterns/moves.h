@@ -38,8 +38,8 @@ typedef struct DpMove
 	DpKey		to;
 } DpMove;
 
-/* BEFORE UPDATE of a row: announces its new key, if it has one. */
-extern void dp_moves_before(DpDecl *decl, TriggerData *trigdata);
+/* BEFORE UPDATE of a row: announces its new key, if it has one; else returns NULL. */
+extern DpMove *dp_moves_before(DpDecl *decl, TriggerData *trigdata);
 
 /*
  * AFTER DELETE of a row, or UPDATE that changes its key.  Returns the move if
@@ -48,7 +48,17 @@ extern void dp_moves_before(DpDecl *decl, TriggerData *trigdata);
  */
 extern DpMove *dp_moves_after(DpDecl *decl, TriggerData *trigdata, DpKey *from);
 
-/* AFTER INSERT of a row into a partition: whether it comes from another one. */
+/* The key under which lies what the row has that a statement around this one gave the key; mostly the same. */
+extern void dp_moves_origin(DpDecl *decl, const DpKey *key, DpKey *origin);
+
+/*
+ * AFTER INSERT or UPDATE of a row with this key: if what lies under it may be
+ * another row's yet, or the row's own lies elsewhere, it becomes one more that
+ * moves, from the key to itself, and is returned; else NULL.
+ */
+extern DpMove *dp_moves_stay(DpDecl *decl, const DpKey *key);
+
+/* BEFORE or AFTER INSERT of a row into a partition: whether it comes from another one. */
 extern bool dp_moves_arriving(DpDecl *decl, const DpKey *key);
 
 /*

@@ -36,6 +36,7 @@
 #include "bson/catalog.h"
 #include "bson/compare.h"
 #include "bson/edit.h"
+#include "patterns/moves.h"
 #include "patterns/outlier.h"
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
@@ -307,26 +308,25 @@ outlier_before(Outlier *o, TriggerData *trigdata)
 		old = row_document(o, trigdata->tg_trigtuple, desc);
 	if (old != NULL && dp_outlier_flagged(o, old))
 	{
-		dp_key_of_tuple(o->decl, trigdata->tg_trigtuple, desc, &key);
-		if (dp_outlier_has_extras(o, old, &key))
-		{
-			if (trigdata->tg_relation->rd_rel->relispartition)
-			{
-				DpKey		to;
+		DpKey		origin;
 
-				dp_key_of_tuple(o->decl, tuple, desc, &to);
-				if (!dp_key_identical(o->decl, &key, &to))
-					dp_outlier_move_announce(o, &key, &to, array_grown(o, old, doc));
-			}
+		dp_key_of_tuple(o->decl, trigdata->tg_trigtuple, desc, &key);
+		dp_moves_origin(o->decl, &key, &origin);
+		if (dp_outlier_has_extras(o, old, &origin))
+		{
+			DpMove	   *move = dp_moves_before(o->decl, trigdata);
+
+			if (move != NULL && array_grown(o, old, doc))
+				move->flags |= DP_OUTLIER_GROWN;
 			if (field_unchanged(o, old, doc))
 				marked = dp_outlier_mark(o, doc, true, count_of(o, old));
 			goto done;			/* or elements move: that is done afterwards */
 		}
 	}
-	if (!is_update && dp_outlier_moving())
+	if (!is_update)
 	{
 		dp_key_of_tuple(o->decl, tuple, desc, &key);
-		if (dp_outlier_move_arriving(o, &key))
+		if (dp_moves_arriving(o->decl, &key))
 			return tuple;
 	}
 
@@ -401,7 +401,9 @@ outlier_after(Outlier *o, TriggerData *trigdata)
 	struct varlena *before = NULL;
 	struct varlena *after = NULL;
 	HeapTuple	tuple = NULL;
+	DpMove	   *move;
 	DpKey		key;
+	DpKey		origin;
 	DpValue		array;
 	bool		had_extras = false;
 
@@ -421,16 +423,18 @@ outlier_after(Outlier *o, TriggerData *trigdata)
 	if (before != NULL && dp_outlier_flagged(o, before))
 	{
 		dp_key_of_tuple(o->decl, trigdata->tg_trigtuple, desc, &key);
-		had_extras = dp_outlier_has_extras(o, before, &key);
+		dp_moves_origin(o->decl, &key, &origin);
+		had_extras = dp_outlier_has_extras(o, before, &origin);
 	}
 
 	if (after == NULL)
 	{
 		if (had_extras)
 		{
+			if (tuple == NULL && dp_moves_after(o->decl, trigdata, &key) != NULL)
+				return;
 			SPI_connect();
-			if (tuple != NULL || !dp_outlier_moving() || !dp_outlier_move_leaving(o, &key))
-				dp_outlier_drop(o, &key);
+			dp_outlier_drop(o, &origin);
 			SPI_finish();
 		}
 		return;
@@ -442,6 +446,8 @@ outlier_after(Outlier *o, TriggerData *trigdata)
 	{
 		/* the array is all there is */
 		dp_key_of_tuple(o->decl, tuple, desc, &key);
+		if (dp_moves_stay(o->decl, &key) != NULL)
+			return;
 		SPI_connect();
 		dp_outlier_settle(o, &key, false);
 		SPI_finish();
@@ -455,16 +461,15 @@ outlier_after(Outlier *o, TriggerData *trigdata)
 		dp_key_of_tuple(o->decl, tuple, desc, &to);
 		if (!dp_key_identical(o->decl, &key, &to))
 		{
-			SPI_connect();
-			dp_outlier_move_start(o, &key, &to, array_grown(o, before, after));
-			SPI_finish();
+			move = dp_moves_after(o->decl, trigdata, &key);
+			move->flags = array_grown(o, before, after) ? DP_OUTLIER_GROWN : 0;
 			return;
 		}
 	}
-	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event) && dp_outlier_moving())
+	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
 	{
 		dp_key_of_tuple(o->decl, tuple, desc, &key);
-		if (dp_outlier_move_arriving(o, &key))
+		if (dp_moves_arriving(o->decl, &key))
 			return;
 	}
 
@@ -477,7 +482,11 @@ outlier_after(Outlier *o, TriggerData *trigdata)
 			return;
 	}
 	dp_key_of_tuple(o->decl, tuple, desc, &key);
-	outlier_changed(o, had_extras ? before : NULL, after, &key);
+	move = dp_moves_stay(o->decl, &key);
+	if (move == NULL)
+		outlier_changed(o, had_extras ? before : NULL, after, &key);
+	else if (had_extras && array_grown(o, before, after))
+		move->flags |= DP_OUTLIER_GROWN;
 }
 
 /*
@@ -570,12 +579,14 @@ outlier_replaced(Outlier *o, TriggerData *trigdata, TupleDesc desc)
 	{
 		DpDecl	   *decl = lfirst(lc);
 		DpKey		key;
+		DpKey		origin;
 
 		if (strcmp(decl->pattern, o->decl->pattern) != 0 ||
 			dp_marked(decl->target, decl->name) != DP_MARK_WHOLE)
 			continue;
 		dp_key_of_tuple(decl, trigdata->tg_trigtuple, desc, &key);
-		dp_outlier_drop(dp_outlier(decl), &key);
+		dp_moves_origin(decl, &key, &origin);
+		dp_outlier_drop(dp_outlier(decl), &origin);
 		dp_mark_change(decl->target, decl->name, DP_MARK_REPLACED);
 	}
 	SPI_finish();

@@ -119,11 +119,9 @@ extern void dp_outlier_moved(Outlier *o, const DpKey *key, bool grown);
 
 /* outlier_move.c */
 
-extern void dp_outlier_move_announce(Outlier *o, const DpKey *from, const DpKey *to, bool grown);
-extern void dp_outlier_move_start(Outlier *o, const DpKey *from, const DpKey *to, bool grown);
-extern bool dp_outlier_move_leaving(Outlier *o, const DpKey *from);
-extern bool dp_outlier_move_arriving(Outlier *o, const DpKey *to);
-extern bool dp_outlier_moving(void);
+/* Flag of a move: elements were added behind those that stay */
+#define DP_OUTLIER_GROWN	0x01
+
 extern void dp_outlier_move_end(Outlier *o);
 
 /*

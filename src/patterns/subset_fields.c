@@ -56,8 +56,9 @@ typedef struct Cold
 	Oid			side;			/* InvalidOid until it is found */
 } Cold;
 
-/* Flag of a move: the document was written as a whole, so that what lay aside is void */
-#define MOVED_WHOLE	0x01
+/* Flags of a move */
+#define MOVED_WHOLE		0x01	/* the document was written as a whole, so that what lay aside is void */
+#define MOVED_WRITTEN	0x02	/* it was written while what lay aside had not arrived */
 
 static const char plan_lock, plan_write, plan_read, plan_read_visible, plan_put, plan_take, plan_drop, plan_orphans;
 
@@ -245,6 +246,7 @@ cold_after(Cold *c, TriggerData *trigdata)
 	struct varlena *doc;
 	HeapTuple	tuple;
 	DpKey		key;
+	DpMove	   *move;
 
 	if (marked == DP_MARK_INTERNAL)
 		return;
@@ -270,6 +272,12 @@ cold_after(Cold *c, TriggerData *trigdata)
 	else if (trigdata->tg_relation->rd_rel->relispartition && dp_moves_arriving(c->decl, &key))
 		return;
 
+	move = dp_moves_stay(c->decl, &key);
+	if (move != NULL)
+	{
+		move->flags |= is_whole ? MOVED_WHOLE : MOVED_WRITTEN;
+		return;
+	}
 	doc = row_document(c, tuple, desc);
 	SPI_connect();
 	if (doc == NULL)
@@ -361,15 +369,16 @@ cold_statement(Cold *c, TriggerData *trigdata)
 		if (move->gone)
 			continue;
 		if (taken != NULL && !(move->flags & MOVED_WHOLE))
-		{
-			/* a trigger may have written other fields under the new key already */
-			struct varlena *newer = side_read(c, &move->to, true);
-
-			if (newer != NULL)
-				taken = dp_document_merge(DP_DOC_DATA(taken), DP_DOC_SIZE(taken), DP_DOC_DATA(newer), DP_DOC_SIZE(newer));
 			side_put(c, &move->to, taken);
-		}
 		(void) cold_settle(c, &move->to);
+		if (move->flags & MOVED_WRITTEN)
+		{
+			bool		is_null;
+			struct varlena *doc = row_lock(c, &move->to, &is_null);
+
+			if (doc != NULL && !is_null)
+				cold_prune(c, doc, &move->to);
+		}
 	}
 	SPI_finish();
 }

@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 CREATE SCHEMA moving;
 SET search_path = moving, public;
-SELECT plan(39);
+SELECT plan(51);
 
 -- A table with all that lies aside, and four rows; row n has n in every part of it.
 CREATE FUNCTION make(partitioned boolean, events text, body text) RETURNS void LANGUAGE plpgsql AS $f$
@@ -15,7 +15,7 @@ BEGIN
       EXECUTE format('CREATE TABLE t_%s PARTITION OF t FOR VALUES IN (%1$s)', i);
     END LOOP;
   END IF;
-  PERFORM subset_fields_enable('t', cold => '{cold}', name => 'cold'), approximation_enable('t', 'views', slots => 2),
+  PERFORM outlier_enable('t', 'list', 2, chunk => 2), subset_fields_enable('t', cold => '{cold}', name => 'cold'), approximation_enable('t', 'views', slots => 2),
     preallocated_enable('t', 'seats', preallocated_pool(2));
   INSERT INTO t SELECT i, bson_build('n', i, 'list', bson_array(i, 2, 3, 4, 5), 'cold', i) FROM generate_series(1, 4) i;
   PERFORM approximation_add('t', i, i, name => 'views'), preallocated_claim('t', i, '{2}', holder => 'row ' || i, name => 'seats') FROM generate_series(1, 4) i;
@@ -62,6 +62,27 @@ SELECT is(moved(p, 'aa AFTER INSERT OR UPDATE', 'IF NEW.id = 1 THEN UPDATE movin
           '3=4 5=1 9=2', 'by MERGE, which deletes, too') FROM unnest('{f,t}'::boolean[]) AS p;
 SELECT is(moved(false, 'aa AFTER UPDATE', 'IF NEW.id = 5 THEN UPDATE moving.t SET id = 6 WHERE id = 5; END IF;', $$INSERT INTO t VALUES (1, '{}') ON CONFLICT (id) DO UPDATE SET id = 5$$),
           '2=2 3=3 4=4 6=1', 'by INSERT .. ON CONFLICT DO UPDATE');
+
+-- a row that gets a key from which another one has gone has its own
+SELECT is(moved(p, event || ' AFTER INSERT OR UPDATE', 'IF NEW.id = 5 THEN INSERT INTO moving.t VALUES (1, bson_build(''n'', 6, ''list'', bson_array(6, 2, 3, 4, 5), ''cold'', 6)); END IF;', 'UPDATE t SET id = 5 WHERE id = 1'),
+          '1: {"n": 6, "list": [6, 2, 3, 4, 5], "seats": [0, 0], "cold": 6} 2=2 3=3 4=4 5=1', 'a trigger inserts a row with the old key') FROM unnest('{f,t}'::boolean[]) AS p, unnest('{aa,zzzz}'::text[]) AS event;
+SELECT is(moved(p, event || ' AFTER INSERT OR UPDATE', 'IF NEW.id = 5 AND NOT bson_exists(NEW.doc, ''also'') THEN UPDATE moving.t SET doc = bson_update(doc, ''{$push: {list: 6}, $set: {also: true, cold: 6}}'') WHERE id = 5; END IF;', 'UPDATE t SET id = 5 WHERE id = 1'),
+          '2=2 3=3 4=4 5: {"n": 1, "list": [1, 2, 3, 4, 5, 6], "seats": [0, "row 1"], "also": true, "cold": 6, "views": 1}', 'a trigger writes what lies aside') FROM unnest('{f,t}'::boolean[]) AS p, unnest('{aa,zzzz}'::text[]) AS event;
+
+-- extras in a collection
+CREATE TABLE books (id int PRIMARY KEY, doc bson);
+SELECT is(collection_create('reviews')::text, 'reviews', 'a collection for extras');
+SELECT is(outlier_enable('books', 'list', 1, extras => 'reviews', on_field => 'book'), 'list', 'extras in a collection');
+INSERT INTO books SELECT i, bson_build('list', bson_array(bson_build('_id', i * 10), bson_build('_id', i * 10 + 1), bson_build('_id', i * 10 + 2))) FROM generate_series(1, 3) i;
+CREATE OR REPLACE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  IF NEW.id = 5 THEN UPDATE moving.books SET id = 1 WHERE id = 2; UPDATE moving.books SET id = 2 WHERE id = 5; END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER aa AFTER UPDATE ON books FOR EACH ROW EXECUTE FUNCTION again();
+UPDATE books SET id = 5 WHERE id = 1;
+SELECT results_eq('SELECT id, (doc -> ''list'')::text FROM books_whole ORDER BY id', $$VALUES (1, '[{"_id": 20}, {"_id": 21}, {"_id": 22}]'), (2, '[{"_id": 10}, {"_id": 11}, {"_id": 12}]'), (3, '[{"_id": 30}, {"_id": 31}, {"_id": 32}]')$$,
+                  'two change places, with extras in a collection');
+SELECT is_empty('SELECT * FROM pattern_check()', 'and all is true');
 
 DROP SCHEMA moving CASCADE;
 SELECT * FROM finish();
