@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -20,6 +21,7 @@ static bool callbacks_registered = false;
 
 static DpMove *move_note(DpDecl *decl, const DpKey *from, const DpKey *to, bool announced);
 static bool move_is_of(const DpMove *move, DpDecl *decl, int depth);
+static int	move_depth(const DpMove *move);
 static bool move_arrives(const DpMove *move, DpDecl *decl, const DpKey *key, int depth);
 static bool move_meets(const DpMove *move, DpDecl *decl, const DpKey *key);
 static DpMove *move_around(DpDecl *decl, const DpKey *key, int depth);
@@ -93,7 +95,7 @@ dp_moves_origin(DpDecl *decl, const DpKey *key, DpKey *origin)
 	{
 		DpMove	   *move = list_nth(moves, i);
 
-		if (move->depth < depth && !move->gone && move_is_of(move, decl, 0) && dp_key_identical(decl, &move->to, origin))
+		if (move_depth(move) < depth && !move->gone && move_is_of(move, decl, 0) && dp_key_identical(decl, &move->to, origin))
 			*origin = move->from;
 	}
 }
@@ -154,13 +156,13 @@ dp_moves_take(DpDecl *decl)
 	{
 		DpMove	   *move = lfirst(lc);
 
-		if (!move_is_of(move, decl, depth))
+		if (!move_is_of(move, decl, depth) || (move->announced && move_depth(move) < depth))
 		{
 			MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
 
 			others = lappend(others, move);
 			MemoryContextSwitchTo(old);
-			outermost = Min(outermost, move->depth);
+			outermost = Min(outermost, move_depth(move));
 		}
 		else if (!move->announced)
 			move_join(decl, &mine, move);
@@ -195,8 +197,8 @@ moves_wait(DpDecl *decl, int depth)
 	{
 		DpMove	   *move = lfirst(lc);
 
-		if (move_is_of(move, decl, 0) && move->depth < depth)
-			around = Max(around, move->depth);
+		if (move_is_of(move, decl, 0) && move_depth(move) < depth)
+			around = Max(around, move_depth(move));
 	}
 	foreach(lc, moves)
 	{
@@ -222,7 +224,7 @@ move_around(DpDecl *decl, const DpKey *key, int depth)
 	{
 		DpMove	   *move = lfirst(lc);
 
-		if (move->depth < depth && move_is_of(move, decl, 0) && move_meets(move, decl, key))
+		if (move_depth(move) < depth && move_is_of(move, decl, 0) && move_meets(move, decl, key))
 			return move;
 	}
 	return NULL;
@@ -267,7 +269,7 @@ move_join(DpDecl *decl, List **joined, DpMove *move)
 static DpMove *
 move_wait(DpDecl *decl, const DpKey *key, const DpMove *around)
 {
-	int			depth = around->depth;
+	int			depth = move_depth(around);
 	DpMove	   *move = move_note(decl, key, key, false);
 
 	move->waits = true;
@@ -281,6 +283,8 @@ move_note(DpDecl *decl, const DpKey *from, const DpKey *to, bool announced)
 {
 	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
 	DpMove	   *move = palloc0(sizeof(DpMove));
+	Oid			user;
+	int			context;
 
 	if (!callbacks_registered)
 	{
@@ -292,11 +296,13 @@ move_note(DpDecl *decl, const DpKey *from, const DpKey *to, bool announced)
 	move->pattern = pstrdup(decl->pattern);
 	move->name = pstrdup(decl->name);
 	move->announced = announced;
+	GetUserIdAndSecContext(&user, &context);
+	move->by_key = (context & SECURITY_NOFORCE_RLS) != 0;
 	move->depth = dp_trigger_depth();
 	move->nestlevel = GetCurrentTransactionNestLevel();
 	dp_key_copy(decl, from, &move->from);
 	dp_key_copy(decl, to, &move->to);
-	outermost = moves == NIL ? move->depth : Min(outermost, move->depth);
+	outermost = moves == NIL ? move_depth(move) : Min(outermost, move_depth(move));
 	moves = lappend(moves, move);
 	MemoryContextSwitchTo(old);
 	return move;
@@ -313,6 +319,16 @@ move_is_of(const DpMove *move, DpDecl *decl, int depth)
 {
 	return move->depth >= depth && move->target == decl->target && strcmp(move->name, decl->name) == 0 &&
 		strcmp(move->pattern, decl->pattern) == 0;
+}
+
+/*
+ * How deep the statement is that a move belongs to.  What a foreign key's
+ * action announces happens in the statement around it.
+ */
+static int
+move_depth(const DpMove *move)
+{
+	return move->announced && move->by_key ? move->depth - 1 : move->depth;
 }
 
 /*
@@ -334,6 +350,7 @@ move_happens(DpDecl *decl, const DpKey *from)
 		if (!move->announced || !move_is_of(move, decl, depth) || !dp_key_identical(decl, &move->from, from))
 			continue;
 		move->announced = false;
+		move->depth = depth;
 		while (first_announced < n && !((DpMove *) list_nth(moves, first_announced))->announced)
 			first_announced++;
 		return move;

@@ -29,6 +29,7 @@ typedef struct DpMove
 	char	   *pattern;		/* pattern */
 	char	   *name;			/* and name of the declaration */
 	bool		announced;		/* not more than that yet */
+	bool		by_key;			/* by the action of a foreign key */
 	bool		waits;			/* its own statement has ended, the one around it has not */
 	bool		gone;			/* the row was deleted then */
 	int			flags;			/* of the pattern's own; those of joined moves are joined */

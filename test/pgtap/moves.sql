@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 CREATE SCHEMA moving;
 SET search_path = moving, public;
-SELECT plan(51);
+SELECT plan(59);
 
 -- A table with all that lies aside, and four rows; row n has n in every part of it.
 CREATE FUNCTION make(partitioned boolean, events text, body text) RETURNS void LANGUAGE plpgsql AS $f$
@@ -83,6 +83,18 @@ UPDATE books SET id = 5 WHERE id = 1;
 SELECT results_eq('SELECT id, (doc -> ''list'')::text FROM books_whole ORDER BY id', $$VALUES (1, '[{"_id": 20}, {"_id": 21}, {"_id": 22}]'), (2, '[{"_id": 10}, {"_id": 11}, {"_id": 12}]'), (3, '[{"_id": 30}, {"_id": 31}, {"_id": 32}]')$$,
                   'two change places, with extras in a collection');
 SELECT is_empty('SELECT * FROM pattern_check()', 'and all is true');
+
+-- a foreign key moves the rows, and a trigger writes in between
+\o /dev/null
+CREATE TABLE heads (id int PRIMARY KEY);
+INSERT INTO heads VALUES (1), (2), (3), (4), (9);
+\o
+SELECT is(moved(p, event || ' AFTER INSERT OR UPDATE', body, 'ALTER TABLE t ADD FOREIGN KEY (id) REFERENCES moving.heads ON UPDATE CASCADE; UPDATE moving.heads SET id = id + 4 WHERE id < 4; UPDATE moving.heads SET id = id - 4 WHERE id BETWEEN 5 AND 7;'),
+          expected, format('a foreign key, and %s, trigger %s', what, event))
+FROM (VALUES
+  ('another write', 'IF NEW.id = 5 AND NOT bson_exists(NEW.doc, ''also'') THEN UPDATE moving.t SET doc = bson_set(doc, ''also'', true) WHERE id IN (5, 6); END IF;', '1=1 2=2 3=3 4=4'),
+  ('another move', 'IF NEW.id = 5 THEN UPDATE moving.t SET id = 9 WHERE id = 5; END IF;', '2=2 3=3 4=4 9=1')
+) AS c (what, body, expected) CROSS JOIN unnest('{aa,zzzz}'::text[]) AS event CROSS JOIN unnest('{f,t}'::boolean[]) AS p;
 
 DROP SCHEMA moving CASCADE;
 SELECT * FROM finish();
