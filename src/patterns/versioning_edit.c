@@ -61,6 +61,7 @@ static bool chain(Row *rows, int n, struct varlena *live, int *broken);
 static struct varlena *apply_if(struct varlena *delta, struct varlena *doc);
 static void write_payload(Versioning *v, const DpKey *key, int64 revision,
 						  struct varlena *delta, struct varlena *previous);
+static bool leads_to(const DpPath *path, const DpPath *inner);
 static void complain(ReturnSetInfo *set, struct varlena *key, const char *what, const char *expected, char *found);
 
 static bool method_is_split(DpDecl *decl, struct varlena *stored);
@@ -410,6 +411,21 @@ apply_if(struct varlena *delta, struct varlena *doc)
 
 /* ---------------------------------------------------------------- redact */
 
+/* Whether what is at a path is what is at the other one, or holds it. */
+static bool
+leads_to(const DpPath *path, const DpPath *inner)
+{
+	if (path->nsteps > inner->nsteps)
+		return false;
+	for (int i = 0; i < path->nsteps; i++)
+	{
+		if (path->steps[i].namelen != inner->steps[i].namelen ||
+			memcmp(path->steps[i].name, inner->steps[i].name, path->steps[i].namelen) != 0)
+			return false;
+	}
+	return true;
+}
+
 /*
  * versioning_redact(rel, key, path, name) -> number of revisions that had it
  *
@@ -443,9 +459,7 @@ dp_versioning_redact(PG_FUNCTION_ARGS)
 	dp_key_of_argument(v->decl, fcinfo, 1, &key);
 	pathtext = PG_GETARG_TEXT_PP(2);
 	path = dp_path_parse(VARDATA_ANY(pathtext), VARSIZE_ANY_EXHDR(pathtext));
-	if (path->nsteps == 0 ||
-		(path->nsteps <= v->field->nsteps &&
-		 strncmp(path->steps[0].name, v->field->steps[0].name, Max(path->steps[0].namelen, v->field->steps[0].namelen) + 1) == 0))
+	if (leads_to(path, v->field))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("the revision of a document cannot be taken out of its history")));
