@@ -217,6 +217,16 @@ extern DpVersionFound dp_revisions_document(DpRevisionStore *s, const DpKey *key
 extern bool dp_revisions_at(DpRevisionStore *s, const DpKey *key, int64 newest_number, TimestampTz at, DpRevision *r,
 						   TimestampTz *since, bool *has_since, TimestampTz *until, bool *has_until, bool *newest);
 
+/* ---------------------------------------------------------------- versioning_calls.c */
+
+/*
+ * The number from which on revisions of a document are shown to the user who
+ * sees its row, inside SPI_connect().  A document that was there before under
+ * the same key is gone: those see it for whom no row security holds.  flags are
+ * those of dp_run().
+ */
+extern int64 dp_versioning_first_shown(Versioning *v, const DpKey *key, int flags);
+
 /* ---------------------------------------------------------------- versioning.c */
 
 /*

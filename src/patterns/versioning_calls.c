@@ -38,7 +38,7 @@
 #include "patterns/sqlgen.h"
 #include "patterns/versioning.h"
 
-static const char plan_read;
+static const char plan_read, plan_first;
 
 /* A document's history, as a function that users call reads it */
 typedef struct History
@@ -46,6 +46,7 @@ typedef struct History
 	Versioning *v;
 	DpKey		key;
 	bool		visible;
+	int64		first;			/* revisions from here on */
 	struct varlena *live;		/* NULL: there is no such row */
 	DpRevisionStore store;
 } History;
@@ -92,7 +93,10 @@ history_begin(History *h, FunctionCallInfo fcinfo, int name)
 	dp_key_of_argument(decl, fcinfo, 1, &h->key);
 	SPI_connect();
 	h->visible = dp_row_read(decl, &plan_read, &h->key, "", DP_RUN_SNAPSHOT, &h->live);
-	if (!h->visible)
+	h->first = PG_INT64_MIN;
+	if (h->visible)
+		h->first = dp_versioning_first_shown(h->v, &h->key, DP_RUN_SNAPSHOT);
+	else
 		h->visible = sees_all(decl->target);
 	dp_revisions_open(&h->store, h->v, GetActiveSnapshot());
 }
@@ -109,6 +113,37 @@ static bool
 sees_all(Oid relid)
 {
 	return check_enable_rls(relid, InvalidOid, true) != RLS_ENABLED;
+}
+
+int64
+dp_versioning_first_shown(Versioning *v, const DpKey *key, int flags)
+{
+	DpDecl	   *decl = v->decl;
+	SPIPlanPtr	plan;
+	Datum		last;
+	bool		isnull;
+
+	if (sees_all(decl->target))
+		return PG_INT64_MIN;
+	dp_versioning_require(v);
+	plan = dp_plan(decl, &plan_first);
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[INDEX_MAX_KEYS];
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "SELECT pg_catalog.max(revision) FROM ");
+		dp_sql_table(&sql, v->revisions);
+		appendStringInfoString(&sql, " WHERE ");
+		dp_sql_side_key_match(&sql, decl, 1);
+		appendStringInfoString(&sql, " AND operation OPERATOR(pg_catalog.=) 'd'");
+		dp_sql_key_types(decl, types);
+		plan = dp_plan_make(decl, &plan_first, sql.data, decl->nkeys, types);
+	}
+	(void) dp_run(decl, plan, (Datum *) key->values, NULL, flags | DP_RUN_AS_OWNER, 1, SPI_OK_SELECT);
+	last = dp_result(0, 1, &isnull);
+	return isnull ? PG_INT64_MIN : DatumGetInt64(last) + 1;
 }
 
 /* Raises INSUFFICIENT_PRIVILEGE unless the user may read keys and documents. */
@@ -139,7 +174,7 @@ history_document(History *h, int64 revision)
 	DpRevision	r;
 	struct varlena *doc;
 
-	if (!h->visible || !dp_revisions_find(&h->store, &h->key, revision, &r))
+	if (!h->visible || revision < h->first || !dp_revisions_find(&h->store, &h->key, revision, &r))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("document %s of table %s has no revision " INT64_FORMAT,
@@ -194,7 +229,7 @@ dp_versioning_revisions(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	history_begin(&h, fcinfo, 2);
-	dp_revisions_begin(&h.store, &h.key, PG_INT64_MIN, PG_INT64_MAX);
+	dp_revisions_begin(&h.store, &h.key, h.first, PG_INT64_MAX);
 	while (h.visible && dp_revisions_next(&h.store, &r))
 	{
 		TimestampTz since = 0;
@@ -257,8 +292,8 @@ dp_versioning_as_of_one(PG_FUNCTION_ARGS)
 	bool		has_since;
 	bool		has_until;
 	bool		newest;
-	bool		visible = true;
 	int64		number = 0;
+	int64		first = PG_INT64_MIN;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (PG_ARGISNULL(1) || PG_ARGISNULL(3))
@@ -271,17 +306,17 @@ dp_versioning_as_of_one(PG_FUNCTION_ARGS)
 		History		h;
 
 		history_begin(&h, fcinfo, 4);
-		visible = h.visible;
+		first = h.first;
 		history_end(&h);
+		if (!h.visible)
+			return (Datum) 0;
 	}
-	if (!visible)
-		return (Datum) 0;
 
 	dp_revisions_open(&store, v, GetActiveSnapshot());
 	if (live != NULL)
 		(void) dp_versioning_number(v, live, &number);
 	if (dp_revisions_at(&store, &key, number, PG_GETARG_TIMESTAMPTZ(3), &r, &since, &has_since, &until, &has_until, &newest) &&
-		r.operation != DP_VERSION_DELETE)
+		r.operation != DP_VERSION_DELETE && r.revision >= first)
 	{
 		Datum		values[4] = {0};
 		bool		nulls[4] = {false, !has_since, !has_until, false};
@@ -551,7 +586,7 @@ dp_versioning_field_history(PG_FUNCTION_ARGS)
 	pathtext = PG_GETARG_TEXT_PP(2);
 	path = dp_path_parse(VARDATA_ANY(pathtext), VARSIZE_ANY_EXHDR(pathtext));
 	history_begin(&h, fcinfo, 3);
-	dp_revisions_begin(&h.store, &h.key, PG_INT64_MIN, PG_INT64_MAX);
+	dp_revisions_begin(&h.store, &h.key, h.first, PG_INT64_MAX);
 	while (h.visible && dp_revisions_next(&h.store, &r))
 	{
 		int64	   *copy = palloc(3 * sizeof(int64));

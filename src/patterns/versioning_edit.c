@@ -206,6 +206,8 @@ dp_versioning_revert(PG_FUNCTION_ARGS)
 		lock_rewriting(v);
 	PushActiveSnapshot(GetLatestSnapshot());
 	dp_revisions_open(&store, v, GetActiveSnapshot());
+	if (exists && revision < dp_versioning_first_shown(v, &key, 0))
+		shown = false;
 	if (!shown || !dp_revisions_find(&store, &key, revision, &r))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
