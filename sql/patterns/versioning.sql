@@ -181,6 +181,10 @@ DECLARE
   p record;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
+  IF p.gone IS NULL THEN
+    RAISE EXCEPTION 'the history of table % is missing', p.base
+      USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'The view of the keys of documents that are gone was dropped.', HINT = 'pattern_repair() makes it anew.';
+  END IF;
   RETURN (SELECT format('SELECT %1$s, b.%2$I AS live FROM %3$s AS b WHERE b.%2$I IS NOT NULL UNION ALL SELECT %4$s, NULL::@extschema@.bson FROM %5$s AS g',
                         string_agg(format('b.%I AS %I', k, s), ', ' ORDER BY n), p.doc, p.base, string_agg(format('g.%I', s), ', ' ORDER BY n),
                         (SELECT format('%I.%I', ns.nspname, c.relname) FROM pg_class c JOIN pg_namespace ns ON ns.oid = c.relnamespace WHERE c.oid = p.gone))

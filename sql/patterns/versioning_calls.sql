@@ -35,13 +35,13 @@ COMMENT ON FUNCTION versioning_as_of(regclass, timestamptz, text) IS
 CREATE FUNCTION versioning_diff(rel regclass, key "any", a bigint, b bigint, name text DEFAULT NULL, OUT path text, OUT old bson_value, OUT new bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_versioning_diff' LANGUAGE C STABLE COST 100 ROWS 10;
 COMMENT ON FUNCTION versioning_diff(regclass, "any", bigint, bigint, text) IS
-  'the paths at which two revisions of a document differ, as bson_diff lists them, without that of the revision itself; a deletion is an empty document; needs SELECT on the table; errors as versioning_at';
+  'the paths at which two revisions of a document differ, as bson_diff lists them, without that of the revision itself; a deletion is an empty document; needs SELECT on the table; errors as versioning_at, and 22023 for a document to which nothing leads any more';
 
 CREATE FUNCTION versioning_field_history(rel regclass, key "any", path text, name text DEFAULT NULL,
                                          OUT revision bigint, OUT since timestamptz, OUT who text, OUT value bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_versioning_field_history' LANGUAGE C STABLE COST 1000 ROWS 10;
 COMMENT ON FUNCTION versioning_field_history(regclass, "any", text, text) IS
-  'a row for each revision that changed the value at a path: NULL where there is none; needs SELECT on the table; reads the whole history of the document; errors 22023 for a bad path, 42809 for a key of another type';
+  'a row for each revision that changed the value at a path: NULL where there is none; passes over documents to which nothing leads any more; needs SELECT on the table; reads the whole history of the document; errors 22023 for a bad path, 42809 for a key of another type';
 
 CREATE FUNCTION versioning_revert(rel regclass, key "any", revision bigint, name text DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_versioning_revert' LANGUAGE C VOLATILE;

@@ -184,6 +184,9 @@ extern void dp_revisions_add_change(Versioning *v, int64 change, TimestampTz sin
 /* The change that this transaction's revisions belong to. */
 extern int64 dp_versioning_change(Versioning *v);
 
+/* Whether this transaction is still to stamp a change, and for whom. */
+extern bool dp_versioning_pending(Versioning *v, int64 change, Oid *who);
+
 /*
  * A document was changed whose newest revision until then was of that change:
  * the stamp has to be later than its stamp.  Costs nothing unless the clock

@@ -18,6 +18,7 @@
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "nodes/makefuncs.h"
 #include "nodes/supportnodes.h"
 #include "utils/acl.h"
@@ -61,7 +62,8 @@ typedef struct DiffRows
 static Versioning *versioning_argument(FunctionCallInfo fcinfo, int rel, int name);
 static void history_begin(History *h, FunctionCallInfo fcinfo, int name);
 static void history_end(History *h);
-static struct varlena *history_document(History *h, int64 revision);
+static struct varlena *history_document(History *h, int64 revision, bool known);
+static bool made_by(History *h, int64 change, TimestampTz *since, text **who, FullTransactionId *transaction);
 static bool sees_all(Oid relid);
 static void require_select(Versioning *v);
 static bool store_difference(const DpPath *path, const DpValue *before, const DpValue *after, void *arg);
@@ -75,6 +77,7 @@ versioning_argument(FunctionCallInfo fcinfo, int rel, int name)
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("the table must not be null")));
+	LockRelationOid(PG_GETARG_OID(rel), AccessShareLock);	/* so that the declaration stays as it is */
 	return dp_versioning(dp_decl_find(PG_GETARG_OID(rel), "versioning",
 									  PG_ARGISNULL(name) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(name))));
 }
@@ -166,10 +169,11 @@ require_select(Versioning *v)
 
 /*
  * The document of a revision; NULL for a deletion and where it is not known.
- * Raises INVALID_PARAMETER_VALUE if there is no such revision.
+ * Raises INVALID_PARAMETER_VALUE if there is no such revision, or it is to be
+ * known and is not.
  */
 static struct varlena *
-history_document(History *h, int64 revision)
+history_document(History *h, int64 revision, bool known)
 {
 	DpRevision	r;
 	struct varlena *doc;
@@ -179,10 +183,46 @@ history_document(History *h, int64 revision)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("document %s of table %s has no revision " INT64_FORMAT,
 						dp_key_to_text(h->v->decl, &h->key), dp_relation_name(h->v->decl->target), revision)));
-	if (r.operation == DP_VERSION_DELETE ||
-		dp_revisions_document(&h->store, &h->key, revision, h->live, &doc) != DP_VERSION_FOUND)
+	if (r.operation == DP_VERSION_DELETE)
 		return NULL;
-	return doc;
+	if (dp_revisions_document(&h->store, &h->key, revision, h->live, &doc) == DP_VERSION_FOUND)
+		return doc;
+	if (known)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the document in revision " INT64_FORMAT " of document %s of table %s is not known",
+						revision, dp_key_to_text(h->v->decl, &h->key), dp_relation_name(h->v->decl->target)),
+				 errdetail("Nothing leads to it any more.")));
+	return NULL;
+}
+
+/*
+ * Since when what a change wrote is valid, by whom and in which transaction it
+ * was made.  False if that time is not known: this transaction has not
+ * committed, or the change is not recorded; then *who may be NULL, and
+ * *transaction (if wanted) invalid.
+ */
+static bool
+made_by(History *h, int64 change, TimestampTz *since, text **who, FullTransactionId *transaction)
+{
+	Oid			user;
+
+	*since = 0;
+	*who = NULL;
+	if (transaction != NULL)
+		*transaction = InvalidFullTransactionId;
+	if (dp_revisions_since(&h->store, change, since, who, transaction))
+		return true;
+	if (dp_versioning_pending(h->v, change, &user))
+	{
+		char	   *name = GetUserNameFromId(user, true);
+
+		if (name != NULL)
+			*who = cstring_to_text(name);
+		if (transaction != NULL)
+			*transaction = GetTopFullTransactionIdIfAny();
+	}
+	return false;
 }
 
 /*
@@ -199,7 +239,7 @@ dp_versioning_at(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(2))
 		PG_RETURN_NULL();
 	history_begin(&h, fcinfo, 3);
-	doc = history_document(&h, PG_GETARG_INT64(2));
+	doc = history_document(&h, PG_GETARG_INT64(2), false);
 	if (doc != NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(caller);
@@ -232,10 +272,10 @@ dp_versioning_revisions(PG_FUNCTION_ARGS)
 	dp_revisions_begin(&h.store, &h.key, h.first, PG_INT64_MAX);
 	while (h.visible && dp_revisions_next(&h.store, &r))
 	{
-		TimestampTz since = 0;
-		text	   *who = NULL;
-		FullTransactionId transaction = InvalidFullTransactionId;
-		bool		stamped = dp_revisions_since(&h.store, r.change, &since, &who, &transaction);
+		TimestampTz since;
+		text	   *who;
+		FullTransactionId transaction;
+		bool		stamped = made_by(&h, r.change, &since, &who, &transaction);
 
 		CHECK_FOR_INTERRUPTS();
 		if (any)
@@ -254,15 +294,7 @@ dp_versioning_revisions(PG_FUNCTION_ARGS)
 		values[4] = PointerGetDatum(who);
 		nulls[4] = who == NULL;
 		values[5] = FullTransactionIdGetDatum(transaction);
-		nulls[5] = !stamped;
-		if (!stamped)
-		{
-			/* our own: who and which are known */
-			values[4] = CStringGetTextDatum(GetUserNameFromId(GetUserId(), false));
-			nulls[4] = false;
-			values[5] = FullTransactionIdGetDatum(GetTopFullTransactionIdIfAny());
-			nulls[5] = !FullTransactionIdIsValid(GetTopFullTransactionIdIfAny());
-		}
+		nulls[5] = !FullTransactionIdIsValid(transaction);
 	}
 	if (any)
 	{
@@ -410,6 +442,7 @@ dp_versioning_as_of_support(PG_FUNCTION_ARGS)
 	name = lthird(call->args);
 	if (!IsA(rel, Const) || rel->constisnull || !IsA(name, Const))
 		PG_RETURN_POINTER(NULL);
+	LockRelationOid(DatumGetObjectId(rel->constvalue), AccessShareLock);	/* what it reads stays */
 	if (!SearchSysCacheExists1(RELOID, rel->constvalue))
 		PG_RETURN_POINTER(NULL);
 
@@ -428,7 +461,7 @@ dp_versioning_as_of_support(PG_FUNCTION_ARGS)
 	if (decl == NULL)
 		PG_RETURN_POINTER(NULL);
 	function = as_of_function(decl, call->funcid);
-	if (!OidIsValid(function))
+	if (!OidIsValid(function) || !dp_may_execute(function, GetUserId()))
 		PG_RETURN_POINTER(NULL);
 	own = makeFuncExpr(function, call->funcresulttype, list_make1(lsecond(call->args)),
 					   InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
@@ -521,8 +554,8 @@ dp_versioning_diff(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(2) || PG_ARGISNULL(3))
 		return (Datum) 0;
 	history_begin(&h, fcinfo, 4);
-	a = history_document(&h, PG_GETARG_INT64(2));
-	b = history_document(&h, PG_GETARG_INT64(3));
+	a = history_document(&h, PG_GETARG_INT64(2), true);
+	b = history_document(&h, PG_GETARG_INT64(3), true);
 	rows.v = h.v;
 	rows.set = (ReturnSetInfo *) fcinfo->resultinfo;
 	dp_diff_each(a ? DP_DOC_DATA(a) : nothing, a ? DP_DOC_SIZE(a) : sizeof(nothing),
@@ -562,7 +595,8 @@ store_difference(const DpPath *path, const DpValue *before, const DpValue *after
 /*
  * versioning_field_history(rel, key, path, name) -> setof (revision, since, who, value)
  *
- * A row for each revision that changed the value.
+ * A row for each revision that changed the value.  Documents that are not known
+ * are passed over.
  */
 DP_FUNCTION(dp_versioning_field_history);
 Datum
@@ -591,6 +625,7 @@ dp_versioning_field_history(PG_FUNCTION_ARGS)
 	{
 		int64	   *copy = palloc(3 * sizeof(int64));
 
+		CHECK_FOR_INTERRUPTS();
 		copy[0] = r.revision;
 		copy[1] = r.change;
 		copy[2] = r.operation;
@@ -604,25 +639,27 @@ dp_versioning_field_history(PG_FUNCTION_ARGS)
 		struct varlena *value = NULL;
 		DpValue		found;
 		bool		same;
+		bool		known = true;
 
 		CHECK_FOR_INTERRUPTS();
 		MemoryContextReset(context);
 		old = MemoryContextSwitchTo(context);
-		if (n[2] != DP_VERSION_DELETE &&
-			dp_revisions_document(&h.store, &h.key, n[0], h.live, &doc) == DP_VERSION_FOUND &&
+		if (n[2] != DP_VERSION_DELETE)
+			known = dp_revisions_document(&h.store, &h.key, n[0], h.live, &doc) == DP_VERSION_FOUND;
+		if (n[2] != DP_VERSION_DELETE && known &&
 			dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &found))
 			value = dp_value_to_varlena(&found);
 		MemoryContextSwitchTo(old);
 		same = any && (value == NULL) == (before == NULL) &&
 			(value == NULL || (VARSIZE_ANY(value) == VARSIZE_ANY(before) && memcmp(value, before, VARSIZE_ANY(value)) == 0));
-		if (!same && (any || value != NULL))
+		if (known && !same && (any || value != NULL))
 		{
 			Datum		values[4] = {0};
 			bool		nulls[4] = {false};
 			TimestampTz since;
-			text	   *who = NULL;
+			text	   *who;
 
-			nulls[1] = !dp_revisions_since(&h.store, n[1], &since, &who, NULL);
+			nulls[1] = !made_by(&h, n[1], &since, &who, NULL);
 			values[0] = Int64GetDatum(n[0]);
 			if (!nulls[1])
 				values[1] = TimestampTzGetDatum(since);

@@ -80,6 +80,24 @@ dp_versioning_later_than(Versioning *v, TimestampTz since)
 	c->floor = Max(c->floor, since);
 }
 
+bool
+dp_versioning_pending(Versioning *v, int64 change, Oid *who)
+{
+	ListCell   *lc;
+
+	foreach(lc, pending)
+	{
+		Change	   *c = lfirst(lc);
+
+		if (c->changes == v->changes && c->number == change)
+		{
+			*who = c->who;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* The change of a table and a user in this transaction, made when missing. */
 static Change *
 change_of(Versioning *v, Oid who)
