@@ -61,7 +61,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION versioning_purge(regclass, timestamptz, text) IS
-  'forgets revisions that were no longer valid at a time, and returns how many; what was valid then stays. Waits for what else rewrites this history; writers do not wait for it, but for those with keep; reads all revisions; error 42501 unless the caller owns the table';
+  'forgets revisions that were no longer valid at a time, and returns how many; what was valid then stays. Waits for what else rewrites this history; writers do not wait for it; reads all revisions; error 42501 unless the caller owns the table';
 
 CREATE FUNCTION _versioning_name(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$

@@ -745,7 +745,10 @@ correction_of(Versioning *v, const DpKey *key)
 	return NULL;
 }
 
-/* The oldest revisions go, where only some are kept. */
+/*
+ * The oldest revisions go, where only some are kept; those that stay because
+ * somebody rewrites revisions go with the next write.
+ */
 static void
 trim(Versioning *v, const DpKey *key, int64 revision)
 {
@@ -755,6 +758,8 @@ trim(Versioning *v, const DpKey *key, int64 revision)
 	StringInfoData sql;
 	int			n = v->decl->nkeys;
 
+	if (!dp_versioning_trim_begin(v))
+		return;
 	memcpy(values, key->values, n * sizeof(Datum));
 	values[n] = Int64GetDatum(revision - v->keep);
 	dp_sql_key_types(v->decl, types);
@@ -790,6 +795,7 @@ trim(Versioning *v, const DpKey *key, int64 revision)
 							 v->revisions, v->decl->name, DP_MARK_INTERNAL);
 	}
 	SPI_finish();
+	dp_versioning_trim_end(v);
 }
 
 /* ---------------------------------------------------------------- tables */

@@ -220,6 +220,15 @@ extern DpVersionFound dp_revisions_document(DpRevisionStore *s, const DpKey *key
 extern bool dp_revisions_at(DpRevisionStore *s, const DpKey *key, int64 newest_number, TimestampTz at, DpRevision *r,
 						   TimestampTz *since, bool *has_since, TimestampTz *until, bool *has_until, bool *newest);
 
+/* ---------------------------------------------------------------- versioning_edit.c */
+
+/*
+ * Whether a writer may delete revisions now: false while somebody rewrites
+ * some, who may wait for the writer.  Nobody begins to until the end.
+ */
+extern bool dp_versioning_trim_begin(Versioning *v);
+extern void dp_versioning_trim_end(Versioning *v);
+
 /* ---------------------------------------------------------------- versioning_calls.c */
 
 /*

@@ -8,7 +8,8 @@
  * and whoever brings a document back that has no row to be locked by: one could
  * write again what another takes out.  Writers of documents are not concerned.
  * They hold the row, or where a document comes, have a revision that is not
- * committed: that is waited for.
+ * committed: that is waited for.  Where only some revisions are kept, writers
+ * leave the oldest to the next write while somebody rewrites.
  */
 #include "postgres.h"
 
@@ -52,6 +53,7 @@ typedef struct Row
 /* In the fourth field of advisory locks: 1 and 2 are PostgreSQL's own */
 #define LOCK_CLASS_HISTORY	(('d' << 8) | 'h')
 
+static void history_tag(Versioning *v, LOCKTAG *tag);
 static void lock_rewriting(Versioning *v);
 static bool lock_row(Versioning *v, const DpKey *key, bool as_owner, struct varlena **doc);
 static void insert_document(Versioning *v, const DpKey *key, struct varlena *doc);
@@ -76,14 +78,39 @@ const DpPatternMethods dp_versioning_methods = {
 
 /* ---------------------------------------------------------------- statements */
 
+/* What is locked by those who rewrite revisions. */
+static void
+history_tag(Versioning *v, LOCKTAG *tag)
+{
+	SET_LOCKTAG_ADVISORY(*tag, MyDatabaseId, v->revisions, 0, LOCK_CLASS_HISTORY);
+}
+
 /* Keeps others from rewriting revisions until the transaction ends. */
 static void
 lock_rewriting(Versioning *v)
 {
 	LOCKTAG		tag;
 
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, v->revisions, 0, LOCK_CLASS_HISTORY);
+	history_tag(v, &tag);
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+}
+
+bool
+dp_versioning_trim_begin(Versioning *v)
+{
+	LOCKTAG		tag;
+
+	history_tag(v, &tag);
+	return LockAcquire(&tag, ShareLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+void
+dp_versioning_trim_end(Versioning *v)
+{
+	LOCKTAG		tag;
+
+	history_tag(v, &tag);
+	(void) LockRelease(&tag, ShareLock, false);
 }
 
 /*
