@@ -467,7 +467,8 @@ follow_partitions(Follow *f, bool disturbed_source)
 		return;
 	qsort_arg(partitions->images, partitions->n, sizeof(QueryImage), partition_compare, q);
 	follow_open(f);
-	if (one && partitions->n == 1 && !disturbed_source)
+	/* one that sees less than there is has to look at all of it */
+	if (one && partitions->n == 1 && !disturbed_source && !IsolationUsesXactSnapshot())
 	{
 		(void) dp_query_partition_add(q, f->w, &only);
 		return;

@@ -26,12 +26,23 @@
 /* How the names of guards of query tables begin */
 #define GUARD	"zz_docpatterns_90_query_table"
 
+/* A partition with a limit */
+typedef struct Partition
+{
+	QueryImage *now;			/* the first rows of the source */
+	QueryImage *then;			/* the rows of the table */
+	int			nnow;
+	int			nthen;
+} Partition;
+
 static bool is_guard(const Trigger *trigger);
 static bool source_image(QueryTable *q, const Datum *key, bool lock, QueryImage *image);
 static void image_of_row(const QueryTable *q, HeapTuple tuple, TupleDesc desc, QueryImage *image);
 static bool is_ours(const QueryTable *q, AttrNumber attnum);
 static SPIPlanPtr last_plan(QueryTable *q);
 static int	clustering_compare(QueryTable *q, const QueryImage *a, const QueryImage *b);
+static void partition_read(QueryTable *q, const QueryImage *image, int flags, MemoryContext context, Partition *p);
+static void partition_require_seen(QueryTable *q, const QueryImage *image, MemoryContext context);
 static SPIPlanPtr partition_plan(QueryTable *q, bool top);
 static void column_sql(StringInfo sql, const QueryTable *q, const QueryColumn *column);
 
@@ -372,15 +383,10 @@ dp_query_settle_partition(QueryTable *q, DpWriter *w, const Datum *key)
 int64
 dp_query_partition(QueryTable *q, DpWriter *w, const QueryImage *image)
 {
-	Datum		values[INDEX_MAX_KEYS];
 	MemoryContext context;
 	MemoryContext old;
-	QueryImage *now;
-	QueryImage *then;
-	int			nnow = 0;
-	int			nthen = 0;
+	Partition	p;
 	int64		written = 0;
-	SPIPlanPtr	plan;
 	int			i;
 	int			j;
 
@@ -388,14 +394,44 @@ dp_query_partition(QueryTable *q, DpWriter *w, const QueryImage *image)
 	dp_writer_refresh(w);
 	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns partition", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
+	SPI_connect();
+	partition_read(q, image, 0, context, &p);
+
+	/* what goes first, then what comes or changes */
+	for (i = j = 0; j < p.nthen; j++)
+	{
+		while (i < p.nnow && dp_query_compare(&p.now[i], &p.then[j], q) < 0)
+			i++;
+		if (i == p.nnow || dp_query_compare(&p.now[i], &p.then[j], q) != 0)
+			written += dp_query_remove(q, w, &p.then[j]) ? 1 : 0;
+	}
+	for (i = 0; i < p.nnow; i++)
+		written += dp_query_put(q, w, &p.now[i]) ? 1 : 0;
+	if (IsolationUsesXactSnapshot())
+		partition_require_seen(q, image, context);
+	SPI_finish();
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+	return written;
+}
+
+/*
+ * Reads a partition, inside SPI_connect(): the first rows of the source, and
+ * the rows of the table, both in the same order.
+ */
+static void
+partition_read(QueryTable *q, const QueryImage *image, int flags, MemoryContext context, Partition *p)
+{
+	Datum		values[INDEX_MAX_KEYS];
+	int			i;
+	int			j;
+
 	for (i = 0; i < q->npartition; i++)
 		values[i] = image->values[q->columns[i].attnum - 1];
-
-	SPI_connect();
-	plan = partition_plan(q, true);
-	(void) dp_run(q->decl, plan, values, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT);
+	(void) dp_run(q->decl, partition_plan(q, true), values, NULL, DP_RUN_AS_OWNER | flags, 0, SPI_OK_SELECT);
 	MemoryContextSwitchTo(context);
-	now = palloc(sizeof(QueryImage) * (SPI_processed + 1));
+	p->now = palloc(sizeof(QueryImage) * (SPI_processed + 1));
+	p->nnow = 0;
 	for (i = 0; i < (int) SPI_processed; i++)
 	{
 		bool		isnull;
@@ -407,33 +443,44 @@ dp_query_partition(QueryTable *q, DpWriter *w, const QueryImage *image)
 			key[j] = dp_result(i, 2 + j, &isnull);
 			key[j] = datumCopy(key[j], q->keys[j].byval, q->keys[j].len);
 		}
-		if (dp_query_image(q, doc, key, &now[nnow]))
-			nnow++;
+		if (dp_query_image(q, doc, key, &p->now[p->nnow]))
+			p->nnow++;
 	}
 	SPI_freetuptable(SPI_tuptable);
-	plan = partition_plan(q, false);
-	(void) dp_run(q->decl, plan, values, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT);
+	(void) dp_run(q->decl, partition_plan(q, false), values, NULL, DP_RUN_AS_OWNER | flags, 0, SPI_OK_SELECT);
 	MemoryContextSwitchTo(context);
-	then = palloc(sizeof(QueryImage) * (SPI_processed + 1));
-	for (i = 0; i < (int) SPI_processed; i++)
-		image_of_row(q, SPI_tuptable->vals[i], SPI_tuptable->tupdesc, &then[nthen++]);
+	p->then = palloc(sizeof(QueryImage) * (SPI_processed + 1));
+	p->nthen = SPI_processed;
+	for (i = 0; i < p->nthen; i++)
+		image_of_row(q, SPI_tuptable->vals[i], SPI_tuptable->tupdesc, &p->then[i]);
+	qsort_arg(p->now, p->nnow, sizeof(QueryImage), dp_query_compare, q);
+	qsort_arg(p->then, p->nthen, sizeof(QueryImage), dp_query_compare, q);
+}
 
-	/* both in one order: what goes first, then what comes or changes */
-	qsort_arg(now, nnow, sizeof(QueryImage), dp_query_compare, q);
-	qsort_arg(then, nthen, sizeof(QueryImage), dp_query_compare, q);
-	for (i = j = 0; j < nthen; j++)
-	{
-		while (i < nnow && dp_query_compare(&now[i], &then[j], q) < 0)
-			i++;
-		if (i == nnow || dp_query_compare(&now[i], &then[j], q) != 0)
-			written += dp_query_remove(q, w, &then[j]) ? 1 : 0;
-	}
-	for (i = 0; i < nnow; i++)
-		written += dp_query_put(q, w, &now[i]) ? 1 : 0;
-	SPI_finish();
-	MemoryContextSwitchTo(old);
-	MemoryContextDelete(context);
-	return written;
+/*
+ * From REPEATABLE READ on: raises T_R_SERIALIZATION_FAILURE if the transaction
+ * would see other rows in the partition than those that it sees in the source
+ * are to have.  What is committed is true in any case; but rows that others
+ * have added or taken away since the snapshot count for it, and show only
+ * afterwards.
+ */
+static void
+partition_require_seen(QueryTable *q, const QueryImage *image, MemoryContext context)
+{
+	Partition	p;
+	bool		same;
+	int			i;
+
+	partition_read(q, image, DP_RUN_TRANSACTION, context, &p);
+	same = p.nnow == p.nthen;
+	for (i = 0; same && i < p.nnow; i++)
+		same = dp_query_compare(&p.now[i], &p.then[i], q) == 0;
+	if (!same)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent update"),
+				 errdetail("A partition of query table %s has changed since this transaction began to read.", dp_relation_name(q->table)),
+				 errhint("Repeat the transaction.")));
 }
 
 /* The statements that read a partition: of the source its first rows, of the table all. */

@@ -195,8 +195,13 @@ execute(SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxro
 {
 	Snapshot	snapshot = InvalidSnapshot;
 	Snapshot	crosscheck = InvalidSnapshot;
-	bool		read_only = (flags & DP_RUN_SNAPSHOT) != 0;
+	bool		read_only = (flags & (DP_RUN_SNAPSHOT | DP_RUN_TRANSACTION)) != 0;
 
+	if (flags & DP_RUN_TRANSACTION)
+	{
+		CommandCounterIncrement();
+		snapshot = GetTransactionSnapshot();
+	}
 	if (!read_only && IsolationUsesXactSnapshot() && !(flags & DP_RUN_LOCK))
 	{
 		CommandCounterIncrement();

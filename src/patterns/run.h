@@ -14,6 +14,7 @@
 #define DP_RUN_AS_OWNER		0x01	/* as the owner of the table; else as the current user */
 #define DP_RUN_SNAPSHOT		0x02	/* reads what the calling statement sees; else the latest state */
 #define DP_RUN_LOCK			0x04	/* locks rows for a user: those that the transaction sees */
+#define DP_RUN_TRANSACTION	0x08	/* reads what the transaction's snapshot shows, and what it has written itself */
 
 /*
  * Returns the plan of a statement of the declaration, or NULL if it has to be

@@ -45,6 +45,7 @@ typedef struct Change
 } Change;
 
 static bool identity_find(DpSingle *s, DpWriter *w, const DpValue *identity, bool lock);
+static bool identity_shown(DpSingle *s, DpWriter *w, const DpValue *identity);
 static uint64 naming_run(DpSingle *s, const DpSingleGone *gone, int n, long most);
 static void naming_rows(DpSingle *s, const DpSingleGone *gone, int n, Naming *naming);
 static void row_change(DpSingle *s, DpWriter *w, const DpSingleGone *gone, int n, bool *again);
@@ -60,12 +61,20 @@ void
 dp_single_require(DpSingle *s, DpWriter *w, const DpValue *identity)
 {
 	DpSingleGone gone = {*identity, false, {NULL, 0, 0}};
+	bool		found = identity_find(s, w, identity, s->on_delete != DP_SINGLE_KEEP);
 
-	if (identity_find(s, w, identity, s->on_delete != DP_SINGLE_KEEP))
+	if (found && identity_shown(s, w, identity))
 		return;
 	/* a row that was not stored after all (ON CONFLICT) names nobody */
 	if (!s->missing_error || naming_run(s, &gone, 1, 1) == 0)
 		return;
+	if (found)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent update"),
+				 errdetail("The document of table %s that is named was written after this transaction began to read.",
+						   dp_relation_name(s->decl->target)),
+				 errhint("Repeat the transaction.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 			 s->key_field != NULL ?
@@ -120,6 +129,15 @@ identity_find(DpSingle *s, DpWriter *w, const DpValue *identity, bool lock)
 			dp_writer_refresh(w);
 	} while (again);
 	return false;
+}
+
+/* Whether the transaction sees that a row has the identity. */
+static bool
+identity_shown(DpSingle *s, DpWriter *w, const DpValue *identity)
+{
+	Datum		value = PointerGetDatum(dp_value_to_varlena(identity));
+
+	return dp_writer_shown(w, s->by_identity, &value);
 }
 
 /*

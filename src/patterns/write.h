@@ -125,6 +125,13 @@ extern bool dp_writer_find(DpWriter *w, DpLookup *lookup, const Datum *values);
 extern bool dp_writer_next(DpWriter *w);
 
 /*
+ * Whether the transaction's snapshot, and what it has written itself, shows a
+ * row with these values; before REPEATABLE READ there is no such snapshot, and
+ * it is always true.
+ */
+extern bool dp_writer_shown(DpWriter *w, DpLookup *lookup, const Datum *values);
+
+/*
  * Going through a table, or a partition of the writer's table, in the order in
  * which rows lie: those between two places.  The next row becomes current, and
  * may be locked and written before it goes on; what is written meanwhile is not

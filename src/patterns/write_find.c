@@ -92,6 +92,22 @@ dp_writer_next(DpWriter *w)
 	}
 }
 
+bool
+dp_writer_shown(DpWriter *w, DpLookup *lookup, const Datum *values)
+{
+	DpWriter   *reader;
+	bool		result;
+
+	if (!IsolationUsesXactSnapshot())
+		return true;
+	CommandCounterIncrement();
+	reader = dp_writer_open(RelationGetRelid(w->rel), w->column, 0, NULL);
+	reader->snapshot = RegisterSnapshot(GetTransactionSnapshot());
+	result = dp_writer_find(reader, lookup, values);
+	(void) dp_writer_close(reader);
+	return result;
+}
+
 /*
  * Begin to go through a table.  The snapshot is the statement's own, which shows
  * nothing of what it writes.
