@@ -33,9 +33,10 @@ status=$?
 # A test's own SQL can be in the log too, so a report is known by how its line begins.
 report='^(TRAP: |.*: runtime error: |==[0-9]+==ERROR: AddressSanitizer)'
 log=$(test/env/cluster.sh log)
-if grep -qE "$report" "$log"; then
-  echo "reports, from $log:"
-  grep -E -A 20 "$report" "$log" | head -n 200
+logs=("$log" "${log%/*}"/data*.standby.log)
+if grep -qsE "$report" "${logs[@]}"; then
+  echo "reports, from ${log%/*}:"
+  grep -hsE -A 20 "$report" "${logs[@]}" | head -n 200
   exit 1
 fi
 echo "the sanitizers and assertions reported nothing"

@@ -185,7 +185,7 @@ standby() {
   echo "port = 55$version" >>"$data.standby/postgresql.conf"
   : >"$data.standby.log"
   [ "$(id -u)" != 0 ] || chown postgres: "$data.standby.log"
-  as_postgres "$private/pg_ctl" -D "$data.standby" -l "$data.standby.log" -w -t 120 start >/dev/null ||
+  as_postgres env ${SERVER_ENV:-} "$private/pg_ctl" -D "$data.standby" -l "$data.standby.log" -w -t 120 start >/dev/null ||
     { tail -n 20 "$data.standby.log" >&2; return 1; }
   echo "55$version"
 }
