@@ -1,7 +1,7 @@
 #!/bin/bash
-# Runs the suites on other releases of Debian, each in a chroot of its own.
+# Runs the suites on other releases of Debian and Ubuntu, each in a chroot of its own.
 #
-#   matrix.sh               trixie (PostgreSQL 17) and sid (PostgreSQL 18)
+#   matrix.sh               noble (Ubuntu's, with PostgreSQL 16), trixie (17) and sid (18)
 #   matrix.sh RELEASE...    these; "bare" is bookworm with nothing but git and make, thrown away afterwards, where a fresh
 #                           clone runs the two commands of the README: make demo and make test; "bare-trixie" is the same
 #                           with trixie
@@ -11,14 +11,14 @@
 #                           in a chroot that has nothing else; there CREATE EXTENSION is tried
 #
 # Chroots are made by debootstrap under CHROOTS (default build/matrix) and kept, with what was installed in them. MIRROR is
-# the archive (default: the one that apt uses here). SUITE chooses suites. Needs root and the right to mount: everything runs
+# Debian's archive (default: the one that apt uses here), UBUNTU_MIRROR Ubuntu's. SUITE chooses suites. Needs root and the right to mount: everything runs
 # in mount and process namespaces of its own, so nothing stays mounted and nothing stays running.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 top=$PWD
 chroots=${CHROOTS:-$top/build/matrix}
 releases=("$@")
-[ $# -gt 0 ] || releases=(trixie sid)
+[ $# -gt 0 ] || releases=(noble trixie sid)
 [ "$(id -u)" = 0 ] || { echo "docpatterns: chroots can be made by root only" >&2; exit 1; }
 unshare -m -p -f --propagation private true || { echo "docpatterns: no namespaces can be made here" >&2; exit 1; }
 PATH=$PATH:/usr/sbin
@@ -31,15 +31,32 @@ mirror() {
   echo "${url:-http://deb.debian.org/debian}" | tr -d ' '
 }
 
+# Puts the keys of Ubuntu's archive into a file. They are in a package of its own, which is known by its checksum.
+ubuntu_keys() {  # ubuntu_keys ARCHIVE FILE
+  local dir status=1
+  dir=$(mktemp -d) || return 1
+  wget -q -O "$dir/keyring.deb" "$1/pool/main/u/ubuntu-keyring/ubuntu-keyring_2023.11.28.1_all.deb" &&
+    echo "36de43b15853ccae0028e9a767613770c704833f82586f28eb262f0311adb8a8  $dir/keyring.deb" | sha256sum -c --quiet &&
+    dpkg -x "$dir/keyring.deb" "$dir" && cp "$dir/usr/share/keyrings/ubuntu-archive-keyring.gpg" "$2" && status=0
+  rm -rf "$dir"
+  return $status
+}
+
 # Makes the chroot of a release when it is not there.
 bootstrap() {  # bootstrap RELEASE DIRECTORY [OPTION...]
-  local release=$1 root=$2
+  local release=$1 root=$2 archive=${MIRROR:-$(mirror)} script=
   shift 2
   [ ! -e "$root/etc/debian_version" ] || return 0
+  if [ "$release" = noble ]; then
+    archive=${UBUNTU_MIRROR:-http://archive.ubuntu.com/ubuntu} script=gutsy  # what all of its releases are made by
+    ubuntu_keys "$archive" "$root.gpg" || return 1
+    set -- "$@" --components=main,universe --keyring="$root.gpg"
+  fi
   rm -rf "$root.part"
   mkdir -p "$root.part"
-  echo "making a chroot of $release from ${MIRROR:-$(mirror)}"
-  debootstrap --variant=minbase "$@" "$release" "$root.part" "${MIRROR:-$(mirror)}" >"$root.log" 2>&1 ||
+  echo "making a chroot of $release from $archive"
+  # shellcheck disable=SC2086
+  debootstrap --variant=minbase "$@" "$release" "$root.part" "$archive" $script >"$root.log" 2>&1 ||
     { tail -n 5 "$root.log" >&2; return 1; }
   mv "$root.part" "$root"
 }
@@ -66,7 +83,7 @@ try_release() {
   local root=$chroots/$1
   bootstrap "$1" "$root" || return 1
   copy_source "$root"
-  inside "$root" 900 "cd /srv/docpatterns
+  inside "$root" 3000 "cd /srv/docpatterns
     # a mirror of sid that stands still for some weeks is good enough
     echo 'Acquire::Check-Valid-Until \"false\";' >/etc/apt/apt.conf.d/90matrix
     { apt-get -qq update && apt-get -qq -y install make; } >/dev/null 2>&1
@@ -84,7 +101,7 @@ try_pg_upgrade() {
   bootstrap trixie "$root" || return 1
   copy_source "$root"
   echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ${MIRROR:-$(mirror)} bookworm main" >"$root/srv/bookworm.list"
-  inside "$root" 1500 "export COPT='${COPT:-}'"'
+  inside "$root" 3000 "export COPT='${COPT:-}'"'
     cd /srv/docpatterns
     { apt-get -qq update && apt-get -qq -y install make; } >/dev/null 2>&1
     test/env/packages.sh test || exit 1
@@ -115,7 +132,7 @@ try_bare() {  # try_bare RELEASE CHROOT
   rm -rf "$root"
   cp -a "$chroots/$2" "$root"
   git clone -q --bare "$top" "$root/srv/origin.git" || return 1
-  inside "$root" 1500 '
+  inside "$root" 3000 '
     echo "installed at first: $(dpkg-query -W | wc -l) packages, of PostgreSQL: $(dpkg-query -W 2>/dev/null | grep -ci postgres)"
     git clone -q /srv/origin.git /root/docpatterns && cd /root/docpatterns || exit 1
     time=$(date +%s)
@@ -142,7 +159,7 @@ try_package() {  # try_package RELEASE CHROOT
   rm -rf "$root" "$chroots/$2.packages"
   cp -a "$chroots/$2" "$root"
   cp "$top/build/docpatterns-$version.tar.gz" "$root/srv/"
-  inside "$root" 1500 "export DEB_BUILD_OPTIONS='${DEB_BUILD_OPTIONS:-}' DEBIAN_FRONTEND=noninteractive"'
+  inside "$root" 3000 "export DEB_BUILD_OPTIONS='${DEB_BUILD_OPTIONS:-}' DEBIAN_FRONTEND=noninteractive"'
     cd /srv && tar -xzf docpatterns-*.tar.gz && cd docpatterns-*/ || exit 1
     { apt-get -qq update && apt-get -qq -y install --no-install-recommends build-essential debhelper fakeroot postgresql-server-dev-all libbson-dev pkg-config; } >/srv/install.log 2>&1 ||
       { tail -n 5 /srv/install.log; exit 1; }
