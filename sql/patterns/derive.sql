@@ -262,6 +262,10 @@ BEGIN
   SELECT d.options, g.tgname INTO options, main FROM @extschema@._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid
     WHERE d.pattern = _derive_drop.pattern AND d.name = _derive_drop.name;
   IF main IS NULL THEN
+    IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = _derive_drop.pattern AND d.name = _derive_drop.name) THEN
+      RAISE EXCEPTION 'could not serialize access due to concurrent update' USING ERRCODE = 'serialization_failure',
+        DETAIL = format('The %s pattern "%s" was declared since the transaction took its snapshot.', pattern, name), HINT = 'The transaction might succeed if retried.';
+    END IF;
     RETURN;
   END IF;
   pairs := array_remove(ARRAY[@extschema@.bson_get_text(options, 'pair'), @extschema@.bson_get_text(options, 'second_pair')], NULL);
