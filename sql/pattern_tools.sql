@@ -32,6 +32,11 @@ END
 $$;
 COMMENT ON FUNCTION _pattern_nonempty(regclass) IS 'whether a table has rows';
 
+-- For what is asked with the table locked, by the verbs.
+CREATE FUNCTION _pattern_latest(query text) RETURNS text
+  AS 'MODULE_PATHNAME', 'dp_pattern_latest' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION _pattern_latest(text) IS 'the value that a query gives, read with the latest snapshot at every isolation level; runs with the rights of the caller';
+
 -- What a declaration says of the rows that it finds: it leaves them to pattern_build().
 CREATE FUNCTION _pattern_notice_rows(rel regclass, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

@@ -238,7 +238,7 @@ DECLARE
   seen text;
 BEGIN
   EXECUTE format('SELECT count(*) FROM %s', queue) INTO seen;
-  IF @extschema@._polymorphic_latest(format('SELECT count(*) FROM %s', queue)) <> seen THEN
+  IF @extschema@._pattern_latest(format('SELECT count(*) FROM %s', queue)) <> seen THEN
     RAISE EXCEPTION 'could not serialize access due to concurrent update' USING ERRCODE = 'serialization_failure',
       DETAIL = format('Entries were added to %s since the transaction took its snapshot.', queue), HINT = 'The transaction might succeed if retried.';
   END IF;

@@ -271,10 +271,6 @@ END
 $$;
 COMMENT ON FUNCTION _polymorphic_variant_alter(regclass, text, bson) IS 'pattern_alter of a variant';
 
-CREATE FUNCTION _polymorphic_latest(query text) RETURNS text
-  AS 'MODULE_PATHNAME', 'dp_polymorphic_latest' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION _polymorphic_latest(text) IS 'the value that a query gives, read with the latest snapshot at every isolation level; runs with the rights of the caller';
-
 CREATE FUNCTION _polymorphic_variant_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -288,7 +284,7 @@ BEGIN
   -- with unknown: error nobody could write them any more
   IF @extschema@.bson_get_text(m.options, 'unknown') = 'error' AND @extschema@.bson_get_text(how, 'keep_data') IS DISTINCT FROM 'true' THEN
     -- those too that others have written since the transaction's snapshot, before the table was locked
-    keys := @extschema@._polymorphic_latest(format('SELECT array_agg(q.key::text) FROM (SELECT %s AS key FROM %s AS t WHERE EXISTS (SELECT FROM @extschema@._polymorphic_elements(t.%I, %L::text) AS e (place, doc) WHERE %s) LIMIT 21) AS q',
+    keys := @extschema@._pattern_latest(format('SELECT array_agg(q.key::text) FROM (SELECT %s AS key FROM %s AS t WHERE EXISTS (SELECT FROM @extschema@._polymorphic_elements(t.%I, %L::text) AS e (place, doc) WHERE %s) LIMIT 21) AS q',
                    m.key_value, m.base, m.doc, m.by_path, @extschema@._polymorphic_predicate('e.doc', m.field_path, o.options OPERATOR(@extschema@.->) 'value'::text)))::text[];
     IF keys IS NOT NULL THEN
       RAISE EXCEPTION 'table % has documents of variant "%"', m.base, o.variant

@@ -28,6 +28,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/tuplestore.h"
 
@@ -425,4 +426,42 @@ dp_pattern_forget(PG_FUNCTION_ARGS)
 	(void) deleteDependencyRecordsForSpecific(RelationRelationId, PG_GETARG_OID(0), DEPENDENCY_NORMAL,
 											  RelationRelationId, PG_GETARG_OID(1));
 	PG_RETURN_VOID();
+}
+
+/*
+ * _pattern_latest(query) -> text: the only value that a query gives, with
+ * the latest snapshot at every isolation level.  For what is asked with the
+ * table locked, by the verbs that run as its owner.
+ */
+DP_FUNCTION(dp_pattern_latest);
+Datum
+dp_pattern_latest(PG_FUNCTION_ARGS)
+{
+	char	   *query = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	MemoryContext caller = CurrentMemoryContext;
+	SPIPlanPtr	plan;
+	char	   *value = NULL;
+	text	   *result = NULL;
+
+	SPI_connect();
+	plan = SPI_prepare(query, 0, NULL);
+	if (plan == NULL)
+		elog(ERROR, "SPI_prepare returned %s", SPI_result_code_string(SPI_result));
+	if (SPI_execute_snapshot(plan, NULL, NULL, GetLatestSnapshot(), InvalidSnapshot, true, false, 1) != SPI_OK_SELECT)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a query is expected")));
+	if (SPI_processed == 1)
+		value = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+	if (value != NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(caller);
+
+		result = cstring_to_text(value);
+		MemoryContextSwitchTo(old);
+	}
+	SPI_finish();
+	if (result == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_TEXT_P(result);
 }

@@ -10,7 +10,6 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
@@ -329,44 +328,6 @@ dp_polymorphic_path_list(PG_FUNCTION_ARGS)
 		values[n++] = CStringGetTextDatum(path.data);
 	}
 	PG_RETURN_ARRAYTYPE_P(construct_array(values, n, TEXTOID, -1, false, TYPALIGN_INT));
-}
-
-/*
- * _polymorphic_latest(query) -> text: the only value that a query gives, with
- * the latest snapshot at every isolation level.  For what is asked with the
- * table locked, by the verbs that run as its owner.
- */
-DP_FUNCTION(dp_polymorphic_latest);
-Datum
-dp_polymorphic_latest(PG_FUNCTION_ARGS)
-{
-	char	   *query = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	MemoryContext caller = CurrentMemoryContext;
-	SPIPlanPtr	plan;
-	char	   *value = NULL;
-	text	   *result = NULL;
-
-	SPI_connect();
-	plan = SPI_prepare(query, 0, NULL);
-	if (plan == NULL)
-		elog(ERROR, "SPI_prepare returned %s", SPI_result_code_string(SPI_result));
-	if (SPI_execute_snapshot(plan, NULL, NULL, GetLatestSnapshot(), InvalidSnapshot, true, false, 1) != SPI_OK_SELECT)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("a query is expected")));
-	if (SPI_processed == 1)
-		value = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
-	if (value != NULL)
-	{
-		MemoryContext old = MemoryContextSwitchTo(caller);
-
-		result = cstring_to_text(value);
-		MemoryContextSwitchTo(old);
-	}
-	SPI_finish();
-	if (result == NULL)
-		PG_RETURN_NULL();
-	PG_RETURN_TEXT_P(result);
 }
 
 /* ---------------------------------------------------------------- another variant */
