@@ -525,9 +525,14 @@ put_rules(DpBuilder *b, const Shape *shape, int enum_max)
 			dp_builder_append_null(b, NULL, 0);
 		dp_builder_end(b);
 	}
-	if (shape->types[DP_TYPE_DOCUMENT] && shape->nbelow <= MAP_FIELDS)
+
+	/*
+	 * A field takes two levels of a schema, and elements one, and a list of
+	 * types one more: of what is too deep for that nothing is said.
+	 */
+	if (shape->types[DP_TYPE_DOCUMENT] && shape->nbelow <= MAP_FIELDS && b->depth + 3 <= DP_MAX_DEPTH)
 		put_schema(b, shape, NULL, enum_max);
-	if (shape->items != NULL && shape->items->values > 0)
+	if (shape->items != NULL && shape->items->values > 0 && b->depth + 2 <= DP_MAX_DEPTH)
 	{
 		dp_builder_begin_document_field(b, "items", 5);
 		put_rules(b, shape->items, enum_max);

@@ -31,8 +31,11 @@ typedef struct SchemaWord
 } SchemaWord;
 
 static void names_of_schema(SchemaWord *name, const DpValue *schema, bool own);
+static void names_of_list(SchemaWord *name, const DpValue *list, bool own);
+static SchemaWord *name_add(SchemaWord *name, const char *s, uint32 len, bool own);
 static SchemaWord *name_below(SchemaWord *name, const char *s, uint32 len);
 static bool names_keep(const SchemaWord *from, PolyNames *into);
+static DpValue schema_itself(const DpValue *spec);
 static bool find_option(const DpValue *document, const char *name, uint8 type, DpValue *value);
 
 PolyNames *
@@ -40,69 +43,80 @@ dp_poly_foreign(const Poly *p, const PolyVariant *variant)
 {
 	SchemaWord		root = {0};
 	PolyNames  *result = palloc0(sizeof(PolyNames));
+	DpValue		schema;
 	int			i;
 
 	name_below(&root, p->field->steps[0].name, p->field->steps[0].namelen)->own = true;
 	if (p->parent == NULL)
 		name_below(&root, "_id", 3)->own = true;
-	if (p->common_spec.type == DP_TYPE_DOCUMENT)
-		names_of_schema(&root, &p->common_spec, true);
-	if (variant->schema_spec.type == DP_TYPE_DOCUMENT)
-		names_of_schema(&root, &variant->schema_spec, true);
+	schema = schema_itself(&p->common_spec);
+	if (schema.type == DP_TYPE_DOCUMENT)
+		names_of_schema(&root, &schema, true);
+	schema = schema_itself(&variant->schema_spec);
+	if (schema.type == DP_TYPE_DOCUMENT)
+		names_of_schema(&root, &schema, true);
 	for (i = 0; i < p->nvariants; i++)
 	{
 		const PolyVariant *other = &p->variants[i];
 
-		if (other != variant && other->schema_spec.type == DP_TYPE_DOCUMENT)
-			names_of_schema(&root, &other->schema_spec, false);
+		schema = schema_itself(&other->schema_spec);
+		if (other != variant && schema.type == DP_TYPE_DOCUMENT)
+			names_of_schema(&root, &schema, false);
 	}
 	return names_keep(&root, result) ? result : NULL;
 }
 
-/* Adds the names that a schema speaks of beneath one. */
+/*
+ * Adds the names that a schema speaks of beneath one.  What some documents
+ * have and others have not (anyOf, oneOf, dependencies) is spoken of too; what
+ * must not be (not) is not.
+ */
 static void
 names_of_schema(SchemaWord *name, const DpValue *schema, bool own)
 {
+	/* "items" too, where it tells of each position */
+	static const char *const lists[] = {"items", "allOf", "anyOf", "oneOf"};
 	DpValue		value;
 	DpIter		iter;
 	DpElement	property;
+	int			i;
 
 	check_stack_depth();
 	if (find_option(schema, "required", DP_TYPE_ARRAY, &value))
-	{
-		DpValue		field;
-
-		dp_iter_init_value(&iter, &value);
-		while (dp_iter_next_value(&iter, &field))
-		{
-			if (field.type == DP_TYPE_STRING)
-			{
-				SchemaWord	   *below = name_below(name, DP_STRING_DATA(&field), DP_STRING_LEN(&field));
-
-				below->own |= own;
-				below->other |= !own;
-			}
-		}
-	}
+		names_of_list(name, &value, own);
 	if (find_option(schema, "properties", DP_TYPE_DOCUMENT, &value))
 	{
 		dp_iter_init_value(&iter, &value);
 		while (dp_iter_next(&iter, &property))
 		{
-			SchemaWord	   *below = name_below(name, property.name, property.namelen);
+			SchemaWord *below = name_add(name, property.name, property.namelen, own);
 
-			below->own |= own;
-			below->other |= !own;
 			if (property.value.type == DP_TYPE_DOCUMENT)
 				names_of_schema(below, &property.value, own);
 		}
 	}
+	if (find_option(schema, "dependencies", DP_TYPE_DOCUMENT, &value))
+	{
+		dp_iter_init_value(&iter, &value);
+		while (dp_iter_next(&iter, &property))
+		{
+			name_add(name, property.name, property.namelen, own);
+			if (property.value.type == DP_TYPE_DOCUMENT)
+				names_of_schema(name, &property.value, own);
+			else
+				names_of_list(name, &property.value, own);
+		}
+	}
 	if (find_option(schema, "items", DP_TYPE_DOCUMENT, &value))
 		names_of_schema(name, &value, own);
-	if (find_option(schema, "allOf", DP_TYPE_ARRAY, &value))
+	if (find_option(schema, "additionalItems", DP_TYPE_DOCUMENT, &value))
+		names_of_schema(name, &value, own);
+	for (i = 0; i < lengthof(lists); i++)
 	{
 		DpValue		one;
 
+		if (!find_option(schema, lists[i], DP_TYPE_ARRAY, &value))
+			continue;
 		dp_iter_init_value(&iter, &value);
 		while (dp_iter_next_value(&iter, &one))
 		{
@@ -110,6 +124,34 @@ names_of_schema(SchemaWord *name, const DpValue *schema, bool own)
 				names_of_schema(name, &one, own);
 		}
 	}
+}
+
+/* Adds the names that an array has, beneath one. */
+static void
+names_of_list(SchemaWord *name, const DpValue *list, bool own)
+{
+	DpIter		iter;
+	DpValue		field;
+
+	if (list->type != DP_TYPE_ARRAY)
+		return;
+	dp_iter_init_value(&iter, list);
+	while (dp_iter_next_value(&iter, &field))
+	{
+		if (field.type == DP_TYPE_STRING)
+			name_add(name, DP_STRING_DATA(&field), DP_STRING_LEN(&field), own);
+	}
+}
+
+/* Adds a name beneath one, and returns it. */
+static SchemaWord *
+name_add(SchemaWord *name, const char *s, uint32 len, bool own)
+{
+	SchemaWord *below = name_below(name, s, len);
+
+	below->own |= own;
+	below->other |= !own;
+	return below;
 }
 
 /* The name beneath another one, made if it is new. */
@@ -163,6 +205,17 @@ names_keep(const SchemaWord *from, PolyNames *into)
 		into->nbelow++;
 	}
 	return into->nbelow > 0;
+}
+
+/* A schema; of a validator as MongoDB stores it, what $jsonSchema says. */
+static DpValue
+schema_itself(const DpValue *spec)
+{
+	DpValue		inner;
+
+	if (spec->type == DP_TYPE_DOCUMENT && dp_document_find(spec->data, spec->len, "$jsonSchema", strlen("$jsonSchema"), &inner))
+		return inner;
+	return *spec;
 }
 
 /* A keyword of a schema, if it is there with a value of that type. */
@@ -247,7 +300,9 @@ dp_polymorphic_columns(PG_FUNCTION_ARGS)
 		if (nulls[i])
 			continue;
 		schema = dp_value_of_document((struct varlena *) PG_DETOAST_DATUM_PACKED(values[i]));
-		fields_of_schema(&root, &schema, false);
+		schema = schema_itself(&schema);
+		if (schema.type == DP_TYPE_DOCUMENT)
+			fields_of_schema(&root, &schema, false);
 	}
 	c.result = (ReturnSetInfo *) fcinfo->resultinfo;
 	c.names = palloc(sizeof(char *) * DP_MAX_DEPTH);

@@ -2,7 +2,7 @@
 -- may do what, hostile names, other patterns on the table, and a seeded random run against bson_validate.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(170);
+SELECT plan(176);
 CREATE FUNCTION pg_temp.all_true(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 -- What a view's columns are.
 CREATE FUNCTION pg_temp.columns(rel regclass) RETURNS text LANGUAGE sql AS
@@ -113,6 +113,15 @@ SELECT throws_ok($$SELECT polymorphic_variant('e', 'three', indexes => '{a}')$$,
 SELECT results_eq($$SELECT variant, documents FROM polymorphic_variants('e')$$, $$VALUES ('one', 2::bigint), ('two', 2)$$, 'and their number');
 SELECT pg_temp.all_true('sub-documents');
 
+-- What some documents of a variant have, its schema names too; and a validator as MongoDB stores it names what its schema does
+SELECT collection_create('alt'); SELECT polymorphic_enable('alt', by => 'k', common => '{$jsonSchema: {properties: {c: {bsonType: "int"}}}}');
+SELECT polymorphic_variant('alt', 'a', closed => true, schema => '{anyOf: [{required: ["x"]}, {properties: {y: {bsonType: "int"}}}], oneOf: [{}], dependencies: {x: ["z"], v: {required: ["u"]}}, not: {required: ["n"]}, items: [{required: ["i"]}], additionalItems: {required: ["j"]}}'),
+       polymorphic_variant('alt', 'b', schema => '{$jsonSchema: {properties: {x: {}, y: {}, z: {}, v: {}, u: {}, n: {}, i: {}, j: {}, only_b: {bsonType: "int"}}}}');
+SELECT lives_ok($$INSERT INTO alt (doc) VALUES ('{k: "a", x: 1, y: 1, z: 1, v: 1, u: 1, i: 1, j: 1}')$$, 'closed: what the own schema names for some documents is its own');
+SELECT is(pg_temp.detail($$INSERT INTO alt (doc) VALUES ('{k: "a", x: 1, z: 1, only_b: 1}')$$), '23514 document is not valid for variant "a" of table public.alt: Field "only_b": rule "closed", expected no field of other variants, found int.', 'but not what $jsonSchema of another one names');
+SELECT is((SELECT array_agg(path ORDER BY path) FROM polymorphic_errors('alt', '{k: "a", n: 1, x: 1, z: 1}') WHERE rule = 'closed'), '{n}', 'nor what the own one forbids');
+SELECT is(pg_temp.columns('alt_b'), '_id bson_value, k text, c integer, x bson_value, y bson_value, z bson_value, v bson_value, u bson_value, n bson_value, i bson_value, j bson_value, only_b integer, doc bson', 'views have the columns of $jsonSchema');
+
 -- Indexes
 SELECT collection_create('i'); SELECT polymorphic_enable('i', by => 'k', unknown => 'accept');
 INSERT INTO i (doc) SELECT bson_build('_id', g, 'k', CASE WHEN g % 50 = 0 THEN 'rare' ELSE 'often' END, 'n', g, 'email', 'm' || g) FROM generate_series(1, 2000) g;
@@ -183,6 +192,14 @@ SELECT throws_ok($$SELECT * FROM polymorphic_infer('b')$$, '42704', NULL, 'no fi
 SELECT throws_ok($$SELECT * FROM polymorphic_infer('inf', '_id', enum_max => -1)$$, '22023', NULL, 'a negative number of strings');
 INSERT INTO b (doc) SELECT bson_build('_id', g) FROM generate_series(1, 201) g;
 SELECT throws_ok($$SELECT * FROM polymorphic_infer('b', '_id')$$, '54000', NULL, 'too many kinds');
+
+-- Schemas are twice as deep as documents
+SELECT collection_create('deep');
+INSERT INTO deep (doc) SELECT format('{"k": "%s", "d": %s1%s}', k, repeat(b, n / length(replace(b, '"a":', ''))), repeat(e, n / length(e)))::bson
+  FROM (VALUES ('documents', '{"a":', '}'), ('arrays', '[', ']'), ('both', '[{"a":', '}]')) AS v (k, b, e), generate_series(40, 98, 2) n;
+SELECT command FROM polymorphic_infer('deep', 'k') \gexec
+SELECT is((SELECT count(*) FROM pattern_list('deep')), 4::bigint, 'proposals for documents that are nested deeply');
+SELECT pg_temp.all_true('what is too deep for a schema is free');
 
 -- Hostile names
 CREATE SCHEMA "W eird"; CREATE TABLE "W eird"."T '"" t" ("k'ey" int, "key 2" text COLLATE "C", "d ""oc" bson, "Other" int, PRIMARY KEY ("k'ey", "key 2"));
