@@ -5,9 +5,9 @@
  * A BEFORE trigger of a statement makes a note of the event, or adds it to the
  * note that is there; an AFTER trigger takes its event off, and the one that
  * finds no other left hands out what all have collected.  The note is looked
- * for by the table and by how many triggers are running: an AFTER trigger runs
- * at the depth of its statement, or, where the statement was a foreign key's
- * (its triggers are those of the statement around it), further out.
+ * for by the table and by the statement: an AFTER trigger is called by the
+ * statement itself, or, where that was a foreign key's (its triggers are those
+ * of the statement around it), by the one around it.
  */
 #include "postgres.h"
 
@@ -56,7 +56,7 @@ typedef struct Note
 {
 	Oid			relid;
 	Oid			table;			/* the one above it that is no partition */
-	int			depth;
+	DpStatement statement;
 	int			nestlevel;
 	uint32		pending;		/* bits of events whose AFTER trigger has not come yet */
 	bool		truncated;
@@ -117,7 +117,7 @@ static int	notes_size = 0;
 static HTAB *feeds_table = NULL;
 static List *buried = NIL;		/* contexts of feeds that may be in use */
 
-static Note *note_find(Oid relid, int depth, uint32 event);
+static Note *note_find(Oid relid, const DpStatement *statement, uint32 event);
 static Note *note_begin(Oid relid);
 static void note_remove(Note *note);
 static void note_collect(Note *note, TriggerData *trigdata);
@@ -143,6 +143,7 @@ dp_changes_of_trigger(FunctionCallInfo fcinfo)
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
 	Oid			relid;
 	int			event;
+	DpStatement statement;
 	Note	   *note;
 	DpChanges  *changes;
 
@@ -152,24 +153,25 @@ dp_changes_of_trigger(FunctionCallInfo fcinfo)
 				 errmsg("changes of a source are told by triggers only")));
 	relid = RelationGetRelid(trigdata->tg_relation);
 	event = EVENT_OF(trigdata->tg_event);
+	statement = dp_statement_now();
 
 	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 	{
-		note = note_find(relid, dp_trigger_depth(), 0);
-		if (note == NULL || note->depth != dp_trigger_depth())
+		note = note_find(relid, &statement, 0);
+		if (note == NULL || note->statement.depth != statement.depth || note->statement.command != statement.command)
 			note = note_begin(relid);
 		note->pending |= 1 << event;
 		return NULL;
 	}
 	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 	{
-		note = note_find(relid, dp_trigger_depth(), 1 << event);
+		note = note_find(relid, &statement, 1 << event);
 		if (note != NULL && (!OidIsValid(note->collector) || note->collector == trigdata->tg_trigger->tgoid))
 			note_collect(note, trigdata);
 		return NULL;
 	}
 
-	note = note_find(relid, dp_trigger_depth(), 1 << event);
+	note = note_find(relid, &statement, 1 << event);
 	if (note == NULL)
 		return NULL;
 	note->pending &= ~(1 << event);
@@ -446,16 +448,16 @@ dp_changes_handle(DpChanges *changes)
 
 /*
  * The note that an event belongs to: the innermost of the table that expects
- * it (0: any) and was not made further out.
+ * it (0: any) and was made by the statement, or inside of it.
  */
 static Note *
-note_find(Oid relid, int depth, uint32 event)
+note_find(Oid relid, const DpStatement *statement, uint32 event)
 {
 	int			i;
 
 	for (i = nnotes - 1; i >= 0; i--)
 	{
-		if (notes[i].relid == relid && notes[i].depth >= depth &&
+		if (notes[i].relid == relid && dp_statement_noted(statement, &notes[i].statement) &&
 			(event == 0 || (notes[i].pending & event) != 0))
 			return &notes[i];
 	}
@@ -481,7 +483,7 @@ note_begin(Oid relid)
 	memset(note, 0, sizeof(Note));
 	note->relid = relid;
 	note->table = topmost(relid);
-	note->depth = dp_trigger_depth();
+	note->statement = dp_statement_now();
 	note->nestlevel = GetCurrentTransactionNestLevel();
 	nnotes++;
 	return note;

@@ -429,7 +429,7 @@ dp_collect(Oid relid, const void *id, struct varlena *value)
 	}
 	c->relid = relid;
 	c->id = id;
-	c->depth = dp_trigger_depth();
+	c->statement = dp_statement_now();
 	c->nestlevel = GetCurrentTransactionNestLevel();
 	c->value = palloc(VARSIZE_ANY(value));
 	memcpy(c->value, value, VARSIZE_ANY(value));
@@ -437,10 +437,6 @@ dp_collect(Oid relid, const void *id, struct varlena *value)
 	MemoryContextSwitchTo(old);
 }
 
-/*
- * The action of a foreign key collects deeper: BEFORE triggers are called for
- * it inside of the key's trigger, the others by the statement around it.
- */
 List *
 dp_collected(Oid relid, const void *id)
 {
@@ -448,14 +444,14 @@ dp_collected(Oid relid, const void *id)
 	List	   *distinct = NIL;
 	List	   *others = NIL;
 	struct varlena *last = NULL;
-	int			depth = collections != NIL ? dp_trigger_depth() : 0;
+	DpStatement statement = dp_statement_now();
 	ListCell   *lc;
 
 	foreach(lc, collections)
 	{
 		DpCollected *c = lfirst(lc);
 
-		if (c->relid == relid && c->id == id && c->depth >= depth)
+		if (c->relid == relid && c->id == id && dp_statement_noted(&statement, &c->statement))
 		{
 			struct varlena *copy = palloc(VARSIZE_ANY(c->value));
 
@@ -476,7 +472,7 @@ dp_collected(Oid relid, const void *id)
 	{
 		DpCollected *c = lfirst(lc);
 
-		if (c->relid == relid && c->id == id && c->depth >= depth)
+		if (c->relid == relid && c->id == id && dp_statement_noted(&statement, &c->statement))
 		{
 			pfree(c->value);
 			pfree(c);
@@ -504,6 +500,21 @@ int
 dp_trigger_depth(void)
 {
 	return DatumGetInt32(DirectFunctionCall1(pg_trigger_depth, (Datum) 0));
+}
+
+/*
+ * Triggers are called while their statement's snapshot is the active one, and
+ * each statement that runs inside of another has a later one.  Without any (a
+ * SELECT whose WITH writes has ended) the statement is the outermost.
+ */
+DpStatement
+dp_statement_now(void)
+{
+	DpStatement now;
+
+	now.depth = dp_trigger_depth();
+	now.command = ActiveSnapshotSet() ? GetActiveSnapshot()->curcid : FirstCommandId;
+	return now;
 }
 
 /* Free the plans of a declaration whose context goes away. */

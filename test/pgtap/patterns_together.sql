@@ -155,7 +155,7 @@ BEGIN
 END $$;
 \o
 \pset fieldsep '\n'
-SELECT plan(39);
+SELECT plan(43);
 SELECT is((SELECT count(*) FROM (SELECT DISTINCT a.place, b.place FROM lines CROSS JOIN unnest(mine) a CROSS JOIN unnest(mine) b WHERE a.place < b.place) pairs), 210::bigint, 'each pattern meets each other one');
 SELECT is((SELECT string_agg(what, E'\n') FROM (SELECT DISTINCT what FROM wrong WHERE wrong.round = lines.round LIMIT 12) w), NULL, names) FROM lines ORDER BY round;
 
@@ -213,6 +213,37 @@ UPDATE split SET id = id - 100 WHERE id < 103;
 \o
 SELECT is((SELECT string_agg((w.doc - 'revision' = b.doc - 'revision')::text, ',') FROM split_whole w JOIN before_moves b ON w.id = b.id), 'true,true', 'so does a statement while a trigger writes to another row');
 SELECT is_empty('SELECT * FROM pattern_check()', 'and all is true, too');
+
+-- a trigger's statement between a foreign key's action and the triggers after it
+\o /dev/null
+DROP TRIGGER also ON split;
+TRUNCATE before_moves;
+INSERT INTO before_moves SELECT id, doc - 'also' FROM split_whole WHERE id < 100;
+CREATE FUNCTION afterwards() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  IF pg_trigger_depth() = 1 THEN UPDATE together.split SET doc = bson_set(doc, 'also', true) WHERE id = 103; END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER afterwards AFTER DELETE ON split FOR EACH ROW EXECUTE FUNCTION afterwards();
+DELETE FROM heads WHERE id IN (101, 102);
+UPDATE heads SET id = id + 100 WHERE id < 100;
+\o
+SELECT is((SELECT string_agg((w.doc - 'revision' = b.doc - 'revision')::text, ',') FROM split_whole w JOIN before_moves b ON w.id = b.id + 100), 'true,true', 'what lies aside goes along where a trigger writes between a key''s action and its end');
+SELECT is_empty('SELECT * FROM pattern_check()', 'and all is true still');
+\o /dev/null
+CREATE TABLE summed (id int PRIMARY KEY, head int REFERENCES heads ON DELETE CASCADE, doc bson);
+SELECT collection_create('sums');
+SELECT computed_enable('sums', 'summed', on_field => 'group', fields => '{n: {$sum: 1}, s: {$sum: "$v"}}', create_missing => true);
+INSERT INTO heads VALUES (1), (2);
+INSERT INTO summed SELECT i, 1 + i % 2, bson_build('group', i % 3, 'v', i) FROM generate_series(1, 12) i;
+CREATE FUNCTION and_then() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  IF pg_trigger_depth() = 1 THEN UPDATE together.summed SET doc = bson_set(doc, 'v', 100) WHERE id = 12; END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER and_then AFTER DELETE ON summed FOR EACH ROW EXECUTE FUNCTION and_then();
+DELETE FROM heads WHERE id = 2;
+\o
+SELECT is((SELECT string_agg(doc::text, ' ' ORDER BY _id) FROM sums), '{"_id": 0, "n": 2, "s": 106} {"_id": 1, "n": 2, "s": 14} {"_id": 2, "n": 2, "s": 10}', 'what is derived follows the key''s deletion and the trigger''s update');
+SELECT is_empty('SELECT * FROM pattern_check()', 'and is right');
 
 -- a field that another pattern keeps is not given to a tree afterwards
 \o /dev/null
