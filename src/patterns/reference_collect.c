@@ -12,12 +12,12 @@
 #include "bson/compare.h"
 #include "bson/reader.h"
 #include "patterns/reference_collect.h"
-#include "patterns/run.h"
 
 static List *collecting = NIL;	/* in TopTransactionContext */
 static bool callbacks_registered = false;
 
 static DpRefCollecting *collecting_find(DpReference *ref, bool of_source);
+static void run_add_all(DpRefRun *run, const DpRefRun *more);
 static void collecting_xact(XactEvent event, void *arg);
 static void collecting_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
 
@@ -135,22 +135,59 @@ dp_ref_run_sort(DpRefRun *run)
 		run->buckets[run_bucket(run, &run->ids[i]->id, run->ids[i]->hash)] = i + 1;
 }
 
-/* What the declaration's triggers of this statement have begun, or NULL. */
+/*
+ * What the declaration's triggers of this statement have begun, or NULL.  Of a
+ * source, what foreign keys' actions inside of it have begun is added.
+ */
 static DpRefCollecting *
 collecting_find(DpReference *ref, bool of_source)
 {
-	int			depth = dp_trigger_depth();
+	DpStatement statement = dp_statement_now();
+	DpRefCollecting *found = NULL;
 	ListCell   *lc;
 
 	foreach(lc, collecting)
 	{
 		DpRefCollecting *c = lfirst(lc);
 
-		if (c->depth == depth && c->of_source == of_source && strcmp(c->pair, ref->pair) == 0 &&
-			c->nestlevel == GetCurrentTransactionNestLevel())
+		if (!(of_source ? dp_statement_noted(&statement, &c->statement) : c->statement.depth == statement.depth) ||
+			c->of_source != of_source || strcmp(c->pair, ref->pair) != 0 ||
+			c->nestlevel != GetCurrentTransactionNestLevel())
+			continue;
+		if (!of_source)
 			return c;
+		if (found == NULL)
+		{
+			found = c;
+			continue;
+		}
+		run_add_all(found->run, c->run);
+		dp_ref_run_free(c->run);
+		collecting = foreach_delete_current(collecting, lc);
 	}
-	return NULL;
+	return found;
+}
+
+/* What a source's rows have collected, added to another run. */
+static void
+run_add_all(DpRefRun *run, const DpRefRun *more)
+{
+	int			i;
+
+	for (i = 0; i < more->n; i++)
+	{
+		const DpRefId *from = more->ids[i];
+		DpRefId    *to = dp_ref_run_add(run, &from->id);
+
+		to->changed |= from->changed;
+		to->gone |= from->gone;
+		to->appeared |= from->appeared;
+		if (from->becomes != NULL && to->becomes == NULL)
+		{
+			to->becomes = MemoryContextAlloc(run->context, sizeof(DpValue));
+			*to->becomes = dp_ref_run_add(run, from->becomes)->id;
+		}
+	}
 }
 
 DpRefRun *
@@ -174,7 +211,7 @@ dp_ref_collecting(DpReference *ref, bool of_source)
 	c->target = ref->decl->target;
 	c->source = ref->source != NULL ? ref->source->relid : InvalidOid;
 	c->of_source = of_source;
-	c->depth = dp_trigger_depth();
+	c->statement = dp_statement_now();
 	c->nestlevel = GetCurrentTransactionNestLevel();
 	c->run = dp_ref_run_make();
 	collecting = lappend(collecting, c);
@@ -196,17 +233,17 @@ dp_ref_collected(DpReference *ref, bool of_source)
 DpRefRun *
 dp_ref_collected_beside(DpReference *ref, char **name)
 {
-	int			depth;
+	DpStatement statement;
 	ListCell   *lc;
 
 	if (collecting == NIL)
 		return NULL;
-	depth = dp_trigger_depth();
+	statement = dp_statement_now();
 	foreach(lc, collecting)
 	{
 		DpRefCollecting *c = lfirst(lc);
 
-		if (c->depth == depth && c->of_source && c->target == ref->decl->target && c->source == ref->source->relid &&
+		if (dp_statement_noted(&statement, &c->statement) && c->of_source && c->target == ref->decl->target && c->source == ref->source->relid &&
 			c->nestlevel == GetCurrentTransactionNestLevel())
 		{
 			*name = c->name;
@@ -234,7 +271,7 @@ dp_ref_collecting_of(Oid target)
 	{
 		DpRefCollecting *c = lfirst(lc);
 
-		if (!c->of_source && c->target == target && c->depth == depth && c->nestlevel == GetCurrentTransactionNestLevel())
+		if (!c->of_source && c->target == target && c->statement.depth == depth && c->nestlevel == GetCurrentTransactionNestLevel())
 			result = lappend(result, c);
 	}
 	return result;

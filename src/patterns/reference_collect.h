@@ -12,6 +12,7 @@
 #include "access/tupdesc.h"
 
 #include "patterns/reference.h"
+#include "patterns/run.h"
 
 /* A run that a statement's row triggers have begun */
 typedef struct DpRefCollecting
@@ -21,7 +22,7 @@ typedef struct DpRefCollecting
 	Oid			target;
 	Oid			source;
 	bool		of_source;
-	int			depth;
+	DpStatement statement;
 	int			nestlevel;
 	DpRefRun   *run;
 } DpRefCollecting;

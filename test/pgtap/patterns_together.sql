@@ -155,7 +155,7 @@ BEGIN
 END $$;
 \o
 \pset fieldsep '\n'
-SELECT plan(43);
+SELECT plan(45);
 SELECT is((SELECT count(*) FROM (SELECT DISTINCT a.place, b.place FROM lines CROSS JOIN unnest(mine) a CROSS JOIN unnest(mine) b WHERE a.place < b.place) pairs), 210::bigint, 'each pattern meets each other one');
 SELECT is((SELECT string_agg(what, E'\n') FROM (SELECT DISTINCT what FROM wrong WHERE wrong.round = lines.round LIMIT 12) w), NULL, names) FROM lines ORDER BY round;
 
@@ -244,6 +244,19 @@ DELETE FROM heads WHERE id = 2;
 \o
 SELECT is((SELECT string_agg(doc::text, ' ' ORDER BY _id) FROM sums), '{"_id": 0, "n": 2, "s": 106} {"_id": 1, "n": 2, "s": 14} {"_id": 2, "n": 2, "s": 10}', 'what is derived follows the key''s deletion and the trigger''s update');
 SELECT is_empty('SELECT * FROM pattern_check()', 'and is right');
+\o /dev/null
+CREATE TABLE named (id int PRIMARY KEY REFERENCES heads ON UPDATE CASCADE, doc bson) PARTITION BY RANGE (id);
+CREATE TABLE named_low PARTITION OF named FOR VALUES FROM (0) TO (100);
+CREATE TABLE named_high PARTITION OF named FOR VALUES FROM (100) TO (300);
+SELECT collection_create('naming');
+SELECT reference_enable('naming', field => 'ref', source => 'named', live => '{name}', on_delete => 'cascade');
+INSERT INTO heads VALUES (3), (4) ON CONFLICT DO NOTHING;
+INSERT INTO named VALUES (3, '{name: "c"}'), (4, '{name: "d"}');
+INSERT INTO naming (doc) VALUES ('{_id: 1, ref: {_id: 3}}'), ('{_id: 2, ref: {_id: 4}}');
+UPDATE heads SET id = id + 200 WHERE id IN (3, 4);
+\o
+SELECT is((SELECT string_agg(doc::text, ' ' ORDER BY _id) FROM naming), '{"_id": 1, "ref": {"_id": 203, "name": "c"}} {"_id": 2, "ref": {"_id": 204, "name": "d"}}', 'references follow sources that a key moves to another partition');
+SELECT is_empty('SELECT * FROM pattern_check()', 'and are right');
 
 -- a field that another pattern keeps is not given to a tree afterwards
 \o /dev/null
