@@ -49,6 +49,8 @@ static bool identity_shown(DpSingle *s, DpWriter *w, const DpValue *identity);
 static uint64 naming_run(DpSingle *s, const DpSingleGone *gone, int n, long most);
 static void naming_rows(DpSingle *s, const DpSingleGone *gone, int n, Naming *naming);
 static void row_change(DpSingle *s, DpWriter *w, const DpSingleGone *gone, int n, bool *again);
+static int	gone_compare(const void *a, const void *b);
+static const DpSingleGone *gone_search(const DpSingleGone *gone, int n, const DpValue *identity);
 static const DpSingleGone *gone_find(const DpSingle *s, const DpSingleGone *gone, int n, const DpValue *named);
 static bool follow(const DpValue *element, DpValue *replacement, void *arg);
 static DpValue key_moved(const DpSingle *s, const DpValue *identity, const DpSingleGone *gone);
@@ -265,6 +267,7 @@ dp_single_gone(DpSingle *s, DpSingleGone *gone, int n)
 			gone[kept++] = gone[i];
 	}
 
+	qsort(gone, kept, sizeof(DpSingleGone), gone_compare);
 	old = MemoryContextSwitchTo(context);
 	again = kept > 0;
 	while (again)
@@ -369,26 +372,51 @@ row_change(DpSingle *s, DpWriter *w, const DpSingleGone *gone, int n, bool *agai
 		*again = true;
 }
 
+/* Orders what is gone by identity, that which is wholly gone first. */
+static int
+gone_compare(const void *a, const void *b)
+{
+	const DpSingleGone *left = a;
+	const DpSingleGone *right = b;
+	int			cmp = dp_value_compare(&left->identity, &right->identity);
+
+	if (cmp == 0)
+		cmp = left->moved - right->moved;
+	return cmp != 0 || !left->moved ? cmp : dp_value_compare(&left->becomes, &right->becomes);
+}
+
+/* The first that has an identity, of what is ordered. */
+static const DpSingleGone *
+gone_search(const DpSingleGone *gone, int n, const DpValue *identity)
+{
+	int			low = 0;
+	int			high = n;
+
+	while (low < high)
+	{
+		int			middle = low + (high - low) / 2;
+
+		if (dp_value_compare(&gone[middle].identity, identity) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < n && dp_value_compare(&gone[low].identity, identity) == 0 ? &gone[low] : NULL;
+}
+
 /* What is gone of what a document names; of a key that it lies below, the nearest. */
 static const DpSingleGone *
 gone_find(const DpSingle *s, const DpSingleGone *gone, int n, const DpValue *named)
 {
 	const DpSingleGone *found = NULL;
-	int			i;
+	DpValue		above = *named;
 
-	for (i = 0; i < n; i++)
+	if (s->key_field == NULL)
+		return gone_search(gone, n, named);
+	while (found == NULL && --above.len > 4)
 	{
-		const DpValue *identity = &gone[i].identity;
-
-		if (s->key_field == NULL)
-		{
-			if (dp_value_compare(identity, named) == 0)
-				return &gone[i];
-		}
-		else if (named->len > identity->len && named->data[identity->len - 1] == 0 &&
-				 memcmp(DP_STRING_DATA(named), DP_STRING_DATA(identity), DP_STRING_LEN(identity)) == 0 &&
-				 (found == NULL || found->identity.len < identity->len))
-			found = &gone[i];
+		if (above.data[above.len - 1] == 0)
+			found = gone_search(gone, n, &above);
 	}
 	return found;
 }
