@@ -14,12 +14,13 @@ RANDOM=${SEED:-$(od -An -N2 -tu2 /dev/urandom | tr -d ' ')}
 unset SEED FILTER FUZZ KILLS STRESS_SECONDS
 logs=$PWD/build/soak.logs
 rm -rf "$logs" && mkdir -p "$logs" || exit 1
-summary=() failed=0 rounds=0 ending=
+summary=() failed=0 rounds=0 ending= job=
 parts=(fuzz stress crash hostile)
 [ $# = 0 ] || parts=("$@")
 
 finish() {
   trap - EXIT
+  [ -z "$job" ] || { kill "$job" 2>/dev/null; wait "$job" 2>/dev/null; }
   echo
   printf '%-10s %-8s %10s %8s  %s\n' part result seed seconds what
   for line in "${summary[@]}"; do echo "$line"; done
@@ -40,8 +41,9 @@ round() {  # round PART SECONDS WHAT COMMAND...
   log=$logs/$rounds.$part.log
   echo "== $part, seed $seed: $what"
   timeout -k 30 $((limit + 900)) env SEED="$seed" TIMEOUT=$((limit + 300)) "$@" >"$log" 2>&1 </dev/null &
-  wait $!
-  status=$?
+  job=$!
+  wait "$job"
+  status=$? job=
   if [ $status != 0 ]; then
     result=FAILED failed=$((failed + 1))
     grep -vE '^ok ' "$log" | tail -n 60
