@@ -536,7 +536,7 @@ COMMENT ON FUNCTION _outlier_disable(regclass, text, bson) IS 'pattern_disable o
 CREATE FUNCTION outlier_push(rel regclass, key "any", VARIADIC "values" "any") RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_outlier_push' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION outlier_push(regclass, "any", VARIADIC "any") IS
-  'appends values to the whole array of a document and returns how many were added. Locks the row; needs UPDATE on the table; the cost does not depend on the length of an array that is an outlier. '
+  'appends values to the whole array of a document and returns how many were added. Locks the row; needs SELECT and UPDATE on the table; the cost does not depend on the length of an array that is an outlier. '
   'Errors P0002 when there is no such document, 42809 for a key of another type';
 
 CREATE FUNCTION outlier_push_into(rel regclass, name text, key "any", VARIADIC "values" "any") RETURNS bigint
@@ -546,7 +546,7 @@ COMMENT ON FUNCTION outlier_push_into(regclass, text, "any", VARIADIC "any") IS 
 CREATE FUNCTION outlier_pull(rel regclass, key "any", value "any", name text DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_outlier_pull' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION outlier_pull(regclass, "any", "any", text) IS
-  'removes all elements that equal the value from the whole array and returns how many there were. Locks the row; needs UPDATE on the table; finds them by index; errors as outlier_push';
+  'removes all elements that equal the value from the whole array and returns how many there were. Locks the row; needs SELECT and UPDATE on the table; finds them by index; errors as outlier_push';
 
 CREATE FUNCTION outlier_contains(rel regclass, key "any", value "any", name text DEFAULT NULL) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_outlier_contains' LANGUAGE C STABLE;
