@@ -53,6 +53,7 @@ stress_run() {  # stress_run TAG SECONDS
     sleep 0.1
   done
   echo "# $1: $(stress_count 40P01 "$1") deadlocks, $(stress_count 40001 "$1") serialization failures; so far $(ask "SELECT xact_commit || ' transactions' FROM pg_stat_database WHERE datname = current_database()")"
+  [ "$1" != alone ] || [ "$(stress_count 40P01 alone)" = 0 ] || stress_deadlocks
   cat "$DP_WORK/errors.$1".* | grep -o 'ERROR:  .*' | sed 's/[0-9a-f]\{6,\}/N/g; s/[0-9][0-9]* of \(table\|relation\)/N of \1/' | cut -c 1-150 | sort | uniq -c | sort -rn | head -12 | sed 's/^/# /'
 }
 
@@ -75,6 +76,11 @@ stress_retry() {  # stress_retry SECONDS
   pgbench -n -c "$clients" -j 2 -T "$1" --max-tries=0 --random-seed="$seed" $files >"$DP_WORK/retried" 2>&1 </dev/null
   sed -n 's/^number of transactions actually processed: \(.*\)/# retried: \1 transactions/p;s/^\(number of transactions retried.*\|total number of retries.*\)/# \1/p' "$DP_WORK/retried" >&2
   grep -i 'error\|aborted\|fatal\|^number of failed transactions: [1-9]' "$DP_WORK/retried" | head -5
+}
+
+# Who waited for whom in the deadlocks that there were last, as the server's log says.
+stress_deadlocks() {
+  awk '/deadlock detected/ { n = 9 } n-- > 0' "$("$DP_TOP/test/env/cluster.sh" log)" | grep 'DETAIL:\|Process\|CONTEXT:' | cut -c 1-300 | tail -n 24 | sed 's/^/# /'
 }
 
 # How many errors of that SQLSTATE (or that begin with these letters) clients met.
