@@ -76,7 +76,7 @@ SELECT doc FROM votes_whole ORDER BY _id;
 SELECT g, ts, n, who FROM readings ORDER BY 1, 2, 3, 4;
 SELECT count(*), sum(n), min(ts) FROM readings WHERE g = 1 AND ts > timestamptz '2024-01-01 03:00';
 SELECT doc FROM readings_buckets ORDER BY doc::text COLLATE "C";
-SELECT bucket_stats('readings');
+SELECT buckets, packed, waiting, measurements_per_bucket FROM bucket_stats('readings');
 SELECT span FROM bucket_advise('readings', '{1 hour,1 day}') ORDER BY 1;
 SELECT outlier_count('tomes', 1), outlier_contains('tomes', 1, 5);
 SELECT outlier_page('tomes', 1, 0, 10);

@@ -134,7 +134,7 @@ storm_shapes() {
       if (w == 6) return "DELETE FROM movies WHERE _id = " 12 + r(28) ";"
       if (w == 7) return "PERFORM_OR_SELECT versioning_revert($$movies$$, " r(40) ", 1);"
       if (w == 8) return set("messages_whole", "body", "$${\"from\": \"n\", \"size\": " r(99) "}$$", "_id <= " r(8))
-      if (w == 9) return "INSERT INTO messages_whole (doc) SELECT bson_build($$_id$$, " new() ", $$body$$, repeat($$text $$, " r(3000) ")) FROM generate_series(1, 3) j;"
+      if (w == 9) return "INSERT INTO messages_whole (doc) SELECT bson_build($$_id$$, " new() ", $$body$$, $${\"from\": \"x\", \"size\": 5, \"text\": \"$$ || repeat($$text $$, " r(3000) ") || $$\"}$$) FROM generate_series(1, 3) j;"
       if (w == 10) return "DELETE FROM messages WHERE _id::int % 9 = " r(9) " AND _id > 8;"
       if (w == 11) return set("billing", "c", r(30), "_id = " r(6))
       if (w == 12) return set("crm", "x", r(30), "_id <= " r(6))

@@ -133,9 +133,10 @@ for form in $forms; do
 done
 wait
 
-# What is said of the extension, which is there already and belongs to somebody else, is PostgreSQL's.
+# What is said of the extension, which is there already and belongs to somebody else, is PostgreSQL's; so is that older releases
+# drop the indexes of partitions one by one.
 said() {
-  grep -v 'must be owner of extension docpatterns\|Command was: COMMENT ON EXTENSION docpatterns\|TOC entry .* COMMENT EXTENSION docpatterns\|errors ignored on restore\|^pg_restore: while \|^pg_restore: from TOC entry\|cannot drop inherited constraint\|_\(packed\|recent\)"\? because foreign table .* requires it\|You can drop foreign table\|Command was: DROP TABLE IF EXISTS .*_\(packed\|recent\)"\?;\|Command was: ALTER TABLE .* DROP CONSTRAINT\|^$' "$DP_WORK/$1.said" | head -5
+  grep -v 'must be owner of extension docpatterns\|Command was: COMMENT ON EXTENSION docpatterns\|TOC entry .* COMMENT EXTENSION docpatterns\|errors ignored on restore\|^pg_restore: while \|^pg_restore: from TOC entry\|cannot drop inherited constraint\|_\(packed\|recent\)"\? because foreign table .* requires it\|You can drop foreign table\|cannot drop index .* because index .* requires it\|You can drop index\|Command was: DROP INDEX\|Command was: DROP TABLE IF EXISTS .*_\(packed\|recent\)"\?;\|Command was: ALTER TABLE .* DROP CONSTRAINT\|^$' "$DP_WORK/$1.said" | head -5
 }
 name() {
   case $1 in
