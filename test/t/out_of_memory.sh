@@ -27,8 +27,9 @@ starving() {
 SELECT kv_create('warm');
 CREATE FUNCTION storm.starve(n int) RETURNS void LANGUAGE c AS :'library', 'starve';
 CREATE FUNCTION storm.starved() RETURNS bool LANGUAGE c AS :'library', 'starved';
--- One failure after the other, each caught; then how often the statement failed, and everything but "out of memory".
-CREATE FUNCTION storm.each(command text, OUT failures int, OUT others text) LANGUAGE plpgsql AS $$
+-- One failure after the other, each caught; then how often the statement failed, and everything but "out of memory", and but the
+-- error that the statement ends with anyway.
+CREATE FUNCTION storm.each(command text, anyway text, OUT failures int, OUT others text) LANGUAGE plpgsql AS $$
 DECLARE
   state text;
 BEGIN
@@ -41,7 +42,7 @@ BEGIN
     EXCEPTION WHEN OTHERS THEN state := SQLSTATE || ' ' || SQLERRM;
     END;
     IF NOT storm.starved() THEN
-      others := concat_ws('; ', others, state);
+      IF left(state, 5) IS DISTINCT FROM nullif(anyway, '') THEN others := concat_ws('; ', others, state); END IF;
       EXIT;
     END IF;
     failures := failures + 1;
@@ -53,9 +54,11 @@ SQL
 # Lines of SQL, each with each of its allocations failing, in a session of its own. Prints how often each failed, and what is not as
 # it should be. (PostgreSQL ends a session itself where a setting cannot be put back.)
 each_fails() {  # each_fails < STATEMENTS
+  local line anyway
   while IFS= read -r line; do
+    anyway=$(psql -XqAt -v VERBOSITY=sqlstate -c BEGIN -c "$line" -c ROLLBACK 2>&1 </dev/null | sed -n 's/^ERROR: *//p' | head -n 1)
     printf '%s\n' "$prelude" >"$DP_WORK/line.sql"
-    printf 'SELECT failures || $w$ failures of $w$ || left($w$%s$w$, 100), others FROM storm.each($w$%s$w$);\n' "$line" "$line" >>"$DP_WORK/line.sql"
+    printf 'SELECT failures || $w$ failures of $w$ || left($w$%s$w$, 100), others FROM storm.each($w$%s$w$, $w$%s$w$);\n' "$line" "$line" "$anyway" >>"$DP_WORK/line.sql"
     timeout 60 psql -XqAt -v VERBOSITY=verbose -f "$DP_WORK/line.sql" 2>&1 | grep -v '^[1tf]$' >"$DP_WORK/line.out"
     if grep -q 'LOCATION:  guc_' "$DP_WORK/line.out"; then echo '1 failures, which ended the session|'; else cat "$DP_WORK/line.out"; fi
   done
