@@ -249,7 +249,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pattern_alter(regclass, text, bson) IS
-  'changes options of a declaration: pattern_alter(''books'', ''buyers'', ''{threshold: 500}''). Locks the table against writers; error 22023 for an option that does not exist or cannot be changed';
+  'changes options of a declaration: pattern_alter(''books'', ''buyers'', ''{threshold: 500}''). Locks the table against writers; errors 22023 for an option that does not exist or cannot be changed, '
+  '40001 where the transaction''s snapshot is older than one of the table''s declarations';
 
 CREATE FUNCTION pattern_disable(rel regclass, name text DEFAULT NULL, keep_data boolean DEFAULT false) RETURNS bigint
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -258,7 +259,7 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION pattern_disable(regclass, text, boolean) IS
   'ends a declaration and puts its data back into plain documents (keep_data: leaves them where they are); returns the number of documents that were put back. '
-  'Locks the table; error 54000 with the keys of documents that would be too large';
+  'Locks the table; errors 54000 with the keys of documents that would be too large, 40001 as pattern_alter';
 
 CREATE FUNCTION _pattern_settle(rel regclass, name text, key record) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_pattern_settle' LANGUAGE C STRICT;

@@ -11,10 +11,13 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "commands/trigger.h"
@@ -25,6 +28,7 @@
 #include "replication/logicalworker.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -41,6 +45,7 @@
 static uint64 call_hook(Oid rel, const char *pattern, const char *verb, const char *name,
 						int nextra, Oid *types, Datum *values, bool read_only);
 static Oid	relation_owner(Oid relid);
+static void require_seen(Oid rel);
 static char *text_argument(FunctionCallInfo fcinfo, int n);
 
 static const DpPatternMethods *const methods[] = {
@@ -117,6 +122,41 @@ dp_pattern_check_one(PG_FUNCTION_ARGS)
 }
 
 /*
+ * Raises T_R_SERIALIZATION_FAILURE if one of the table's declarations is newer
+ * than the transaction's snapshot: queries on catalogs would go by the old one,
+ * and where both have been changed see two.
+ */
+static void
+require_seen(Oid rel)
+{
+	Relation	triggers;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (!IsolationUsesXactSnapshot())
+		return;
+	triggers = table_open(TriggerRelationId, AccessShareLock);
+	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(rel));
+	scan = systable_beginscan(triggers, TriggerRelidNameIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_trigger trigger = (Form_pg_trigger) GETSTRUCT(tuple);
+		TransactionId xmin = HeapTupleHeaderGetXmin(tuple->t_data);
+
+		if (strncmp(NameStr(trigger->tgname), "zz_docpatterns", strlen("zz_docpatterns")) == 0 &&
+			!TransactionIdIsCurrentTransactionId(xmin) && XidInMVCCSnapshot(xmin, GetTransactionSnapshot()))
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not serialize access due to concurrent update"),
+					 errdetail("A pattern of table %s has been declared or altered since this transaction began to read.", dp_relation_name(rel)),
+					 errhint("Repeat the transaction.")));
+	}
+	systable_endscan(scan);
+	table_close(triggers, AccessShareLock);
+}
+
+/*
  * _pattern_call(verb, rel, pattern, name, options bson) -> text
  *
  * Calls _<pattern>_<verb>(rel, name [, options]) as the table's owner.
@@ -151,6 +191,8 @@ dp_pattern_call(PG_FUNCTION_ARGS)
 	/* options are read, changed and written back: one does that at a time, in no writer's way */
 	if (strcmp(verb, "alter") == 0)
 		LockRelationOid(rel, ShareUpdateExclusiveLock);
+	if (strcmp(verb, "alter") == 0 || strcmp(verb, "disable") == 0)
+		require_seen(rel);
 
 	SPI_connect();
 	value = PG_ARGISNULL(4) ? (Datum) 0 : PG_GETARG_DATUM(4);
