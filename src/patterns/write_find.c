@@ -224,12 +224,12 @@ dp_writer_lock_wait(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait)
 		w->doc = NULL;
 	}
 	locked = table_tuple_lock(leaf->rel, &tid, dp_write_snapshot(w), leaf->found, GetCurrentCommandId(false),
-							  mode, wait, 0, &failure);
+							  mode, wait, TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS, &failure);
 	if (locked == TM_Updated && !ItemPointerIndicatesMovedPartitions(&failure.ctid) &&
 		!ItemPointerEquals(&failure.ctid, &tid))
 	{
 		locked = table_tuple_lock(leaf->rel, &tid, dp_write_snapshot(w), leaf->found, GetCurrentCommandId(false),
-								  mode, wait, TUPLE_LOCK_FLAG_FIND_LAST_VERSION, &failure);
+								  mode, wait, TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS | TUPLE_LOCK_FLAG_FIND_LAST_VERSION, &failure);
 		result = DP_LOCK_CHANGED;
 		w->stale = true;
 	}
