@@ -217,6 +217,9 @@ dp_writer_lock_wait(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait)
 	TM_FailureData failure;
 	TM_Result	locked;
 
+	/* KEY SHARE does not wait for an update that leaves the key alone, so what is being made of the row is locked with it */
+	uint8		flags = mode == LockTupleKeyShare ? TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS : 0;
+
 	dp_writer_may_write(w);
 	if (w->doc != NULL)
 	{
@@ -224,12 +227,12 @@ dp_writer_lock_wait(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait)
 		w->doc = NULL;
 	}
 	locked = table_tuple_lock(leaf->rel, &tid, dp_write_snapshot(w), leaf->found, GetCurrentCommandId(false),
-							  mode, wait, TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS, &failure);
+							  mode, wait, flags, &failure);
 	if (locked == TM_Updated && !ItemPointerIndicatesMovedPartitions(&failure.ctid) &&
 		!ItemPointerEquals(&failure.ctid, &tid))
 	{
 		locked = table_tuple_lock(leaf->rel, &tid, dp_write_snapshot(w), leaf->found, GetCurrentCommandId(false),
-								  mode, wait, TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS | TUPLE_LOCK_FLAG_FIND_LAST_VERSION, &failure);
+								  mode, wait, flags | TUPLE_LOCK_FLAG_FIND_LAST_VERSION, &failure);
 		result = DP_LOCK_CHANGED;
 		w->stale = true;
 	}
