@@ -17,5 +17,5 @@ ok() {  # ok NAME COMMAND...
 
 is() {  # is GOT EXPECTED NAME
   ok "$3" [ "$1" = "$2" ]
-  [ "$1" = "$2" ] || { printf '%s\n' "got:" "$1" "expected:" "$2" | cut -c 1-300 | head -n 40 | sed 's/^/#   /'; }
+  [ "$1" = "$2" ] || { printf '%s\n' "got:" "$1" "expected:" "$2" | cut -c 1-2000 | head -n 40 | sed 's/^/#   /'; }
 }
