@@ -71,6 +71,7 @@ struct DpChanges
 	Oid			table;
 	bool		wholly;
 	bool		emptied;
+	int			told_before;	/* while it is told: changes whose telling this one's is inside of */
 	MemoryContext collected;	/* to be deleted in the end, or NULL */
 	Event		events[EVENTS];
 	int			event;			/* that is being read */
@@ -93,6 +94,13 @@ struct DpChanges
 	TupleTableSlot *after_top;
 };
 
+/* Changes that are being told to those who handle them */
+typedef struct Telling
+{
+	Oid			table;
+	int			nestlevel;		/* of the transaction */
+} Telling;
+
 /* What feeds from a table */
 typedef struct FeedsEntry
 {
@@ -114,6 +122,9 @@ static const DpChangesHandler handlers[] = {
 static Note *notes = NULL;
 static int	nnotes = 0;
 static int	notes_size = 0;
+static Telling *tellings = NULL;	/* the innermost last */
+static int	ntellings = 0;
+static int	tellings_size = 0;
 static HTAB *feeds_table = NULL;
 static List *buried = NIL;		/* contexts of feeds that may be in use */
 
@@ -121,6 +132,7 @@ static Note *note_find(Oid relid, const DpStatement *statement, uint32 event);
 static Note *note_begin(Oid relid);
 static void note_remove(Note *note);
 static void note_collect(Note *note, TriggerData *trigdata);
+static void telling_begin(DpChanges *changes);
 static DpChanges *changes_make(Oid relid, Oid table);
 static void changes_open(DpChanges *changes);
 static bool changes_row(DpChanges *changes, Tuplestorestate *rows, int *pointer, bool first, TupleTableSlot *slot);
@@ -315,6 +327,19 @@ dp_changes_pending(Oid table)
 	return false;
 }
 
+bool
+dp_changes_inside(const DpChanges *changes)
+{
+	int			i;
+
+	for (i = 0; i < changes->told_before; i++)
+	{
+		if (tellings[i].table == changes->table)
+			return true;
+	}
+	return dp_changes_pending(changes->table);
+}
+
 /*
  * The document of a row.
  */
@@ -436,11 +461,13 @@ dp_changes_handle(DpChanges *changes)
 	int			i;
 
 	CommandCounterIncrement();
+	telling_begin(changes);
 	for (i = 0; handlers[i] != NULL; i++)
 	{
 		dp_changes_rewind(changes);
 		handlers[i] (changes);
 	}
+	ntellings = changes->told_before;
 	dp_changes_end(changes);
 	if (partition != NULL)
 		table_close(partition, NoLock);
@@ -533,6 +560,25 @@ note_collect(Note *note, TriggerData *trigdata)
 	}
 	CurrentResourceOwner = owner;
 	MemoryContextSwitchTo(old);
+}
+
+/* Changes are told from here on, inside of those that are being told already. */
+static void
+telling_begin(DpChanges *changes)
+{
+	callbacks();
+	if (ntellings == tellings_size)
+	{
+		int			size = tellings_size == 0 ? 8 : tellings_size * 2;
+
+		tellings = tellings == NULL ? MemoryContextAlloc(TopMemoryContext, size * sizeof(Telling)) :
+			repalloc(tellings, size * sizeof(Telling));
+		tellings_size = size;
+	}
+	changes->told_before = ntellings;
+	tellings[ntellings].table = changes->table;
+	tellings[ntellings].nestlevel = GetCurrentTransactionNestLevel();
+	ntellings++;
 }
 
 /* Changes of a relation, none yet. */
@@ -763,7 +809,7 @@ change_xact(XactEvent event, void *arg)
 
 	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE)
 		return;
-	nnotes = 0;
+	nnotes = ntellings = 0;
 	foreach(lc, buried)
 		MemoryContextDelete(lfirst(lc));
 	list_free(buried);
@@ -784,4 +830,6 @@ change_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId paren
 		if (notes[i].nestlevel >= level)
 			note_remove(&notes[i]);
 	}
+	while (ntellings > 0 && tellings[ntellings - 1].nestlevel >= level)
+		ntellings--;
 }

@@ -92,6 +92,14 @@ extern void dp_changes_end(DpChanges *changes);
 extern bool dp_changes_pending(Oid table);
 
 /*
+ * For those who handle changes: whether a statement on the same table is under
+ * way around the one that made these whose changes not everybody has heard of
+ * yet.  It is pending, or what others do to handle its changes made these: who
+ * comes late in the list hears of the inner statement first.
+ */
+extern bool dp_changes_inside(const DpChanges *changes);
+
+/*
  * The document of a row of dp_changes_table(): its column of type bson,
  * detoasted, an empty document for a null; for a table without one, and for a relation
  * of measurements, the row as a document.  column may be NULL where

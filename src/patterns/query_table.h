@@ -125,11 +125,15 @@ extern bool dp_query_put(const QueryTable *q, DpWriter *w, const QueryImage *ima
 /*
  * Bring what belongs to a row of the source in line, whatever it is now: the
  * first puts its image, the second takes the row of an older image away unless
- * it still belongs there.  lock: the row of the source is locked (FOR SHARE) first;
- * else this transaction has written it.  Return whether anything was written.
+ * it still belongs there.  The row of the source is locked (FOR SHARE) first;
+ * the first lets nobody else do the same until the transaction ends.  Return
+ * whether anything was written.
  */
-extern bool dp_query_settle(QueryTable *q, DpWriter *w, const Datum *key, bool lock);
-extern bool dp_query_settle_gone(QueryTable *q, DpWriter *w, const QueryImage *older, bool lock);
+extern bool dp_query_settle(QueryTable *q, DpWriter *w, const Datum *key);
+extern bool dp_query_settle_gone(QueryTable *q, DpWriter *w, const QueryImage *older);
+
+/* The image of a row of the source as it is now, which this transaction has written; false if there is none. */
+extern bool dp_query_source_image(QueryTable *q, const Datum *key, QueryImage *image);
 
 /* Brings the partition of an image in line, which is locked until the transaction ends.  Returns the number of rows written. */
 extern int64 dp_query_partition(QueryTable *q, DpWriter *w, const QueryImage *image);

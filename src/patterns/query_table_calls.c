@@ -221,7 +221,7 @@ query_table_settle(DpDecl *decl, const DpKey *key)
 	bool		written;
 
 	if (q->limit == 0)
-		written = dp_query_settle(q, w, key->values, true);
+		written = dp_query_settle(q, w, key->values);
 	else
 		written = dp_query_settle_partition(q, w, key->values) > 0;
 	(void) dp_writer_close(w);

@@ -9,19 +9,23 @@
  * each other instead of deadlocking.  Beyond BATCH bytes a statement is handled
  * piece by piece, the rows that come in a second pass.
  *
- * A statement inside of another one on the same source (a user's trigger) is
- * told first, although its rows may be versions that come after those of the
- * outer one.  Its rows are postponed then, and when the outermost statement has
- * ended all are handled by what the source has now, row by row.
+ * A statement inside of another one on the same source (a user's trigger, or a
+ * pattern that brings what it has copied up to date) is told first, although
+ * its rows may be versions that come after those of the outer one.  If a table
+ * shows the difference its rows are postponed, those of the outer one too, and
+ * in the end all are handled by what the source has now.  So are rows that one
+ * statement has written more than once, as foreign keys' actions may.
  */
 #include "postgres.h"
 
+#include "access/table.h"
 #include "access/xact.h"
 #include "commands/trigger.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 
 #include "patterns/change.h"
 #include "patterns/derive_run.h"
@@ -45,6 +49,7 @@ typedef struct Follow
 {
 	QueryTable *q;
 	DpChanges  *changes;
+	bool		inside;			/* the statement is inside of another one on the source */
 	DpWriter   *w;
 	MemoryContext outer;		/* of the writer */
 	MemoryContext context;		/* of rows; current while one is looked at */
@@ -53,28 +58,37 @@ typedef struct Follow
 	Rows		come;			/* rows that come */
 } Follow;
 
-/* A row of a statement inside of another one */
+/* A row of a statement inside of another one, or around it */
 typedef struct Postponed
 {
 	QueryTable *q;
+	SubTransactionId subxact;
 	bool		had;			/* it led to: */
 	QueryImage	image;
 	Datum		key[FLEXIBLE_ARRAY_MEMBER];
 } Postponed;
 
-static List *disturbed = NIL;	/* sources with statements inside of statements; in TopTransactionContext */
-static List *postponed = NIL;	/* their rows */
+static List *disturbed = NIL;	/* tables that statements inside of others concern; in TopTransactionContext */
+static List *postponed = NIL;	/* rows */
 static MemoryContext postponed_context = NULL;	/* below TopTransactionContext */
 
-static void table_follow(QueryTable *q, DpChanges *changes, bool disturbed_source);
+static void table_follow(QueryTable *q, DpChanges *changes, bool inside);
 static bool follow_next(Follow *f, DpChange *change);
 static void follow_open(Follow *f);
 static void follow_rows(Follow *f);
 static void follow_take(Follow *f, const DpChange *change, bool take_come);
 static void follow_write(Follow *f);
 static void follow_postpone(Follow *f);
-static void postponed_settle(Oid source);
-static void follow_partitions(Follow *f, bool disturbed_source);
+static void postpone(QueryTable *q, const QueryImage *image, const Datum *key);
+static bool postponed_settle(Oid source);
+static void postponed_write(QueryTable *q, List *rows);
+static void follow_now(Follow *f);
+static void rows_settle(QueryTable *q, DpWriter *w, Rows *then, const Datum *const *keys, int nkeys);
+static int	rows_sort(QueryTable *q, Rows *rows);
+static bool rows_repeat(QueryTable *q, const Rows *rows);
+static bool rows_meet(QueryTable *q, const Rows *a, const Rows *b);
+static bool has_foreign_keys(QueryTable *q);
+static void follow_partitions(Follow *f);
 static void image_copy(const QueryTable *q, const QueryImage *from, QueryImage *to);
 static void follow_empty(QueryTable *q);
 static void rows_add(Rows *rows, const QueryImage *image);
@@ -82,8 +96,10 @@ static bool change_images(Follow *f, const DpChange *change, QueryImage *before,
 						  QueryImage *after, bool *has_after);
 static bool same_row(QueryTable *q, const DpChange *change, struct varlena *before, struct varlena *after);
 static int	partition_compare(const void *a, const void *b, void *arg);
-static bool mark_disturbed(Oid source, bool pending);
+static void mark_disturbed(QueryTable *q);
+static void callbacks(void);
 static void query_xact(XactEvent event, void *arg);
+static void query_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
 
 /*
  * query_table_trigger(): the triggers on a source.
@@ -109,8 +125,7 @@ dp_query_table_changed(DpChanges *changes)
 {
 	Oid			source = dp_changes_table(changes);
 	List	   *tables = NIL;
-	bool		pending;
-	bool		is_disturbed;
+	bool		inside;
 	ListCell   *lc;
 
 	foreach(lc, dp_feeds(source))
@@ -128,27 +143,35 @@ dp_query_table_changed(DpChanges *changes)
 	}
 	if (tables == NIL)
 		return;
-	pending = dp_changes_pending(source);
-	is_disturbed = mark_disturbed(source, pending);
+	inside = dp_changes_inside(changes);
 	foreach(lc, tables)
 	{
 		dp_changes_rewind(changes);
-		table_follow(lfirst(lc), changes, is_disturbed);
+		table_follow(lfirst(lc), changes, inside);
+	}
+
+	/* again if triggers on the tables have written to the source */
+	while (!inside)
+	{
+		foreach(lc, tables)
+			disturbed = list_delete_oid(disturbed, ((QueryTable *) lfirst(lc))->table);
+		if (!postponed_settle(source))
+			break;
 	}
 	list_free(tables);
-	if (is_disturbed && !pending && postponed != NIL)
-		postponed_settle(source);
 }
 
 /* One table follows. */
 static void
-table_follow(QueryTable *q, DpChanges *changes, bool disturbed_source)
+table_follow(QueryTable *q, DpChanges *changes, bool inside)
 {
 	Follow		f = {0};
 	MemoryContext old;
 
 	if (dp_changes_wholly(changes))
 	{
+		if (inside)
+			mark_disturbed(q);
 		if (dp_changes_emptied(changes))
 			follow_empty(q);
 		else
@@ -157,12 +180,13 @@ table_follow(QueryTable *q, DpChanges *changes, bool disturbed_source)
 	}
 	f.q = q;
 	f.changes = changes;
+	f.inside = inside;
 	f.outer = CurrentMemoryContext;
 	f.context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns query table", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(f.context);
 	if (q->limit > 0)
-		follow_partitions(&f, disturbed_source);
-	else if (disturbed_source)
+		follow_partitions(&f);
+	else if (inside || list_member_oid(disturbed, q->table))
 		follow_postpone(&f);
 	else
 		follow_rows(&f);
@@ -205,6 +229,14 @@ follow_rows(Follow *f)
 		follow_take(f, &change, all);
 		if (MemoryContextMemAllocated(f->context, true) > BATCH)
 		{
+			if (all && has_foreign_keys(f->q))
+			{
+				/* a row may come again in another piece */
+				MemoryContextReset(f->context);
+				dp_changes_rewind(f->changes);
+				follow_postpone(f);
+				return;
+			}
 			/* what comes waits for all that goes */
 			all = false;
 			f->come.n = f->come.size = 0;
@@ -241,19 +273,7 @@ follow_take(Follow *f, const DpChange *change, bool take_come)
 		return;
 	if (had && has && dp_query_compare(&before, &after, q) == 0)
 	{
-		int			i;
-
-		for (i = 0; i < q->ncolumns + q->nkeys; i++)
-		{
-			const QueryColumn *column = i < q->ncolumns ? &q->columns[i] : &q->keys[i - q->ncolumns];
-			int			a = column->attnum - 1;
-
-			if (before.nulls[a] != after.nulls[a] ||
-				(!before.nulls[a] && !datum_image_eq(before.values[a], after.values[a], column->byval, column->len)))
-				break;
-		}
-		if (i < q->ncolumns + q->nkeys)
-			rows_add(&f->kept, &after);
+		rows_add(&f->kept, &after);
 		return;
 	}
 	if (had)
@@ -277,6 +297,14 @@ follow_write(Follow *f)
 		qsort_arg(f->kept.images, f->kept.n, sizeof(QueryImage), dp_query_compare, q);
 	if (f->come.n > 1)
 		qsort_arg(f->come.images, f->come.n, sizeof(QueryImage), dp_query_compare, q);
+
+	/* places of rows that were written more than once, or that have exchanged their keys */
+	if (rows_repeat(q, &f->kept) || rows_meet(q, &f->gone, &f->come) ||
+		rows_meet(q, &f->gone, &f->kept) || rows_meet(q, &f->kept, &f->come))
+	{
+		follow_now(f);
+		f->gone.n = f->kept.n = f->come.n = 0;
+	}
 	for (i = 0; i < f->gone.n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -308,48 +336,72 @@ follow_write(Follow *f)
 	MemoryContextReset(f->context);
 }
 
-/* The rows of a statement are to be looked at when the outermost one has ended. */
+/* What the rows of a statement lead to is looked at when the outermost one has ended. */
 static void
 follow_postpone(Follow *f)
 {
 	QueryTable *q = f->q;
 	DpChange	change;
 
-	if (postponed_context == NULL)
-		postponed_context = AllocSetContextCreate(TopTransactionContext, "docpatterns postponed", ALLOCSET_DEFAULT_SIZES);
 	while (follow_next(f, &change))
 	{
-		TupleTableSlot *slots[2] = {change.before, change.after};
-		MemoryContext old = MemoryContextSwitchTo(postponed_context);
-		int			i;
+		QueryImage	before;
+		QueryImage	after;
+		bool		had;
+		bool		has;
 
-		for (i = 0; i < 2; i++)
+		if (change_images(f, &change, &before, &had, &after, &has))
 		{
-			Postponed  *p;
-			int			j;
+			Datum		key[INDEX_MAX_KEYS];
 
-			if (slots[i] == NULL)
-				continue;
-			p = palloc0(sizeof(Postponed) + sizeof(Datum) * q->nkeys);
-			p->q = q;
-			dp_query_source_key(q, slots[i], p->key);
-			for (j = 0; j < q->nkeys; j++)
-				p->key[j] = datumCopy(p->key[j], q->keys[j].byval, q->keys[j].len);
-			p->had = dp_query_image(q, dp_source_document(slots[i], q->decl->doc_column), p->key, &p->image);
-			postponed = lappend(postponed, p);
+			if (f->inside)
+				mark_disturbed(q);
+			if (change.before != NULL)
+			{
+				dp_query_source_key(q, change.before, key);
+				postpone(q, had ? &before : NULL, key);
+			}
+			if (change.after != NULL)
+			{
+				dp_query_source_key(q, change.after, key);
+				postpone(q, has ? &after : NULL, key);
+			}
 		}
-		MemoryContextSwitchTo(old);
+		MemoryContextReset(f->context);
 	}
 }
 
-/* Rows by what the source has now: of each table first all go that are no longer, then all come. */
+/* A row of the source, and what it leads to or led to, if to anything. */
 static void
+postpone(QueryTable *q, const QueryImage *image, const Datum *key)
+{
+	MemoryContext old;
+	Postponed  *p;
+	int			i;
+
+	callbacks();
+	if (postponed_context == NULL)
+		postponed_context = AllocSetContextCreate(TopTransactionContext, "docpatterns postponed", ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(postponed_context);
+	p = palloc0(offsetof(Postponed, key) + sizeof(Datum) * q->nkeys);
+	p->q = q;
+	p->subxact = GetCurrentSubTransactionId();
+	p->had = image != NULL;
+	if (p->had)
+		image_copy(q, image, &p->image);
+	for (i = 0; i < q->nkeys; i++)
+		p->key[i] = datumCopy(key[i], q->keys[i].byval, q->keys[i].len);
+	postponed = lappend(postponed, p);
+	MemoryContextSwitchTo(old);
+}
+
+/* All rows that have been postponed, by what the source has now.  Returns false if there are none. */
+static bool
 postponed_settle(Oid source)
 {
 	List	   *list = NIL;
 	List	   *others = NIL;
 	MemoryContext context = postponed_context;
-	MemoryContext row = AllocSetContextCreate(CurrentMemoryContext, "docpatterns row", ALLOCSET_DEFAULT_SIZES);
 	ListCell   *lc;
 
 	/* those of other sources stay, however this ends; what is postponed meanwhile has a context of its own if none do */
@@ -367,51 +419,195 @@ postponed_settle(Oid source)
 			MemoryContextSwitchTo(old);
 		}
 	}
+	if (list == NIL)
+		return false;
 	postponed = others;
 	if (others == NIL)
 		postponed_context = NULL;
 	while (list != NIL)
 	{
 		QueryTable *q = ((Postponed *) linitial(list))->q;
-		DpWriter   *w = dp_query_writer(q);
+		List	   *rows = NIL;
 		List	   *rest = NIL;
-		int			pass;
 
-		for (pass = 0; pass < 2; pass++)
+		foreach(lc, list)
 		{
-			foreach(lc, list)
-			{
-				Postponed  *p = lfirst(lc);
-				MemoryContext old;
+			Postponed  *p = lfirst(lc);
 
-				CHECK_FOR_INTERRUPTS();
-				if (p->q != q)
-				{
-					if (pass == 0)
-						rest = lappend(rest, p);
-					continue;
-				}
-				old = MemoryContextSwitchTo(row);
-				dp_writer_refresh(w);
-				if (pass == 1)
-					(void) dp_query_settle(q, w, p->key, false);
-				else if (p->had)
-					(void) dp_query_settle_gone(q, w, &p->image, false);
-				MemoryContextSwitchTo(old);
-				MemoryContextReset(row);
-			}
+			if (p->q == q)
+				rows = lappend(rows, p);
+			else
+				rest = lappend(rest, p);
 		}
-		(void) dp_writer_close(w);
+		postponed_write(q, rows);
+		list_free(rows);
+		list_free(list);
 		list = rest;
 	}
-	MemoryContextDelete(row);
 	if (others == NIL)
 		MemoryContextDelete(context);
+	return true;
+}
+
+/* Those of one table. */
+static void
+postponed_write(QueryTable *q, List *rows)
+{
+	DpWriter   *w = dp_query_writer(q);
+	Rows		then = {0};
+	const Datum **keys = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Datum *) * list_length(rows));
+	int			n = 0;
+	ListCell   *lc;
+
+	foreach(lc, rows)
+	{
+		Postponed  *p = lfirst(lc);
+
+		if (p->had)
+			rows_add(&then, &p->image);
+		keys[n++] = p->key;
+	}
+	rows_settle(q, w, &then, keys, n);
+	(void) dp_writer_close(w);
+	if (then.images != NULL)
+		pfree(then.images);
+	pfree(keys);
+}
+
+/* What has been taken in, by what the source has now. */
+static void
+follow_now(Follow *f)
+{
+	const Rows *rows[3] = {&f->gone, &f->kept, &f->come};
+	const Datum **keys = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Datum *) * (f->gone.n + f->kept.n + f->come.n));
+	int			n = 0;
+	int			i;
+	int			j;
+	int			k;
+
+	for (i = 0; i < 3; i++)
+	{
+		for (j = 0; j < rows[i]->n; j++)
+		{
+			Datum	   *key = palloc(sizeof(Datum) * f->q->nkeys);
+
+			for (k = 0; k < f->q->nkeys; k++)
+				key[k] = rows[i]->images[j].values[f->q->keys[k].attnum - 1];
+			keys[n++] = key;
+		}
+	}
+	rows_settle(f->q, f->w, &f->gone, keys, n);
+}
+
+/*
+ * Rows of the source with these keys, which this transaction has written, by
+ * what they are now.  then: rows that may have to go.  First all go that are no
+ * longer, then all come or change, in the order of their places.
+ */
+static void
+rows_settle(QueryTable *q, DpWriter *w, Rows *then, const Datum *const *keys, int nkeys)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns settled", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	Rows		now = {0};
+	int			i;
+	int			j;
+
+	dp_writer_refresh(w);
+	for (i = 0; i < nkeys; i++)
+	{
+		QueryImage	image;
+
+		CHECK_FOR_INTERRUPTS();
+		if (dp_query_source_image(q, keys[i], &image))
+			rows_add(&now, &image);
+	}
+	then->n = rows_sort(q, then);
+	now.n = rows_sort(q, &now);
+	for (i = j = 0; j < then->n; j++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		while (i < now.n && dp_query_compare(&now.images[i], &then->images[j], q) < 0)
+			i++;
+		if (i == now.n || dp_query_compare(&now.images[i], &then->images[j], q) != 0)
+			(void) dp_query_remove(q, w, &then->images[j]);
+	}
+	for (i = 0; i < now.n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		(void) dp_query_put(q, w, &now.images[i]);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+}
+
+/* Puts rows in the order of their places, each once.  Returns how many there are. */
+static int
+rows_sort(QueryTable *q, Rows *rows)
+{
+	int			n = 0;
+	int			i;
+
+	if (rows->n < 2)
+		return rows->n;
+	qsort_arg(rows->images, rows->n, sizeof(QueryImage), dp_query_compare, q);
+	for (i = 1; i < rows->n; i++)
+	{
+		if (dp_query_compare(&rows->images[n], &rows->images[i], q) != 0)
+			rows->images[++n] = rows->images[i];
+	}
+	return n + 1;
+}
+
+/* Whether rows, in order, have a place twice. */
+static bool
+rows_repeat(QueryTable *q, const Rows *rows)
+{
+	int			i;
+
+	for (i = 1; i < rows->n; i++)
+	{
+		if (dp_query_compare(&rows->images[i - 1], &rows->images[i], q) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Whether rows and others, both in order, have a place together. */
+static bool
+rows_meet(QueryTable *q, const Rows *a, const Rows *b)
+{
+	int			i = 0;
+	int			j = 0;
+
+	while (i < a->n && j < b->n)
+	{
+		int			cmp = dp_query_compare(&a->images[i], &b->images[j], q);
+
+		if (cmp == 0)
+			return true;
+		if (cmp < 0)
+			i++;
+		else
+			j++;
+	}
+	return false;
+}
+
+/* Whether actions of foreign keys may write to the source. */
+static bool
+has_foreign_keys(QueryTable *q)
+{
+	Relation	rel = table_open(q->source, AccessShareLock);
+	bool		result = RelationGetFKeyList(rel) != NIL;
+
+	table_close(rel, AccessShareLock);
+	return result;
 }
 
 /* With a limit: all partitions that rows went from or came to, in the order of their locks. */
 static void
-follow_partitions(Follow *f, bool disturbed_source)
+follow_partitions(Follow *f)
 {
 	QueryTable *q = f->q;
 	DpChange	change;
@@ -465,10 +661,12 @@ follow_partitions(Follow *f, bool disturbed_source)
 	}
 	if (partitions->n == 0)
 		return;
+	if (f->inside)
+		mark_disturbed(q);
 	qsort_arg(partitions->images, partitions->n, sizeof(QueryImage), partition_compare, q);
 	follow_open(f);
 	/* one that sees less than there is has to look at all of it */
-	if (one && partitions->n == 1 && !disturbed_source && !IsolationUsesXactSnapshot())
+	if (one && partitions->n == 1 && !list_member_oid(disturbed, q->table) && !IsolationUsesXactSnapshot())
 	{
 		(void) dp_query_partition_add(q, f->w, &only);
 		return;
@@ -535,7 +733,7 @@ rows_add(Rows *rows, const QueryImage *image)
 	rows->images[rows->n++] = *image;
 }
 
-/* The images of a change.  Returns false if the row has not changed. */
+/* The images of a change.  Returns false if the table does not show it. */
 static bool
 change_images(Follow *f, const DpChange *change, QueryImage *before, bool *has_before,
 			  QueryImage *after, bool *has_after)
@@ -564,7 +762,20 @@ change_images(Follow *f, const DpChange *change, QueryImage *before, bool *has_b
 		else
 			*has_after = dp_query_image(q, new_doc, key, after);
 	}
-	return true;
+	if (!*has_before || !*has_after)
+		return *has_before || *has_after;
+	if (dp_query_compare(before, after, q) != 0)
+		return true;
+	for (i = 0; i < q->ncolumns + q->nkeys; i++)
+	{
+		const QueryColumn *column = i < q->ncolumns ? &q->columns[i] : &q->keys[i - q->ncolumns];
+		int			a = column->attnum - 1;
+
+		if (before->nulls[a] != after->nulls[a] ||
+			(!before->nulls[a] && !datum_image_eq(before->values[a], after->values[a], column->byval, column->len)))
+			return true;
+	}
+	return false;
 }
 
 /* Whether two versions of a row lead to the same: document and key are the same to the byte. */
@@ -614,31 +825,34 @@ partition_compare(const void *a, const void *b, void *arg)
 	return 0;
 }
 
-/* Whether statements on the source have been inside of others, until no other is under way. */
-static bool
-mark_disturbed(Oid source, bool pending)
+/* The statement that is told changes what the table shows, before those around it are told. */
+static void
+mark_disturbed(QueryTable *q)
 {
-	static bool registered = false;
-	bool		was = list_member_oid(disturbed, source);
 	MemoryContext old;
 
-	if (!pending && !was)
-		return false;
-	if (!registered)
-	{
-		RegisterXactCallback(query_xact, NULL);
-		registered = true;
-	}
+	if (list_member_oid(disturbed, q->table))
+		return;
+	callbacks();
 	old = MemoryContextSwitchTo(TopTransactionContext);
-	if (pending && !was)
-		disturbed = lappend_oid(disturbed, source);
-	else if (!pending)
-		disturbed = list_delete_oid(disturbed, source);
+	disturbed = lappend_oid(disturbed, q->table);
 	MemoryContextSwitchTo(old);
-	return true;
 }
 
-/* The list does not outlive its transaction. */
+/* Hear of the ends of transactions. */
+static void
+callbacks(void)
+{
+	static bool registered = false;
+
+	if (registered)
+		return;
+	RegisterXactCallback(query_xact, NULL);
+	RegisterSubXactCallback(query_subxact, NULL);
+	registered = true;
+}
+
+/* The lists do not outlive their transaction. */
 static void
 query_xact(XactEvent event, void *arg)
 {
@@ -646,5 +860,26 @@ query_xact(XactEvent event, void *arg)
 	{
 		disturbed = postponed = NIL;
 		postponed_context = NULL;
+	}
+}
+
+/* Rows that a subtransaction has written are not ours any more when it is rolled back, and nothing is known of them. */
+static void
+query_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
+{
+	ListCell   *lc;
+
+	if (event != SUBXACT_EVENT_ABORT_SUB && event != SUBXACT_EVENT_COMMIT_SUB)
+		return;
+	foreach(lc, postponed)
+	{
+		Postponed  *p = lfirst(lc);
+
+		if (p->subxact != mine)
+			continue;
+		if (event == SUBXACT_EVENT_COMMIT_SUB)
+			p->subxact = parent;
+		else
+			postponed = foreach_delete_current(postponed, lc);
 	}
 }

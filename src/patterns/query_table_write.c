@@ -143,15 +143,23 @@ is_ours(const QueryTable *q, AttrNumber attnum)
 /* ---------------------------------------------------------------- single rows */
 
 bool
-dp_query_settle(QueryTable *q, DpWriter *w, const Datum *key, bool lock)
+dp_query_source_image(QueryTable *q, const Datum *key, QueryImage *image)
 {
-	QueryImage	image;
-
-	return source_image(q, key, lock, &image) && dp_query_put(q, w, &image);
+	return source_image(q, key, false, image);
 }
 
 bool
-dp_query_settle_gone(QueryTable *q, DpWriter *w, const QueryImage *older, bool lock)
+dp_query_settle(QueryTable *q, DpWriter *w, const Datum *key)
+{
+	QueryImage	image;
+
+	/* two who build share the locks of rows, and would put the same in */
+	dp_derive_lock_group(q->group, 0, ExclusiveLock);
+	return source_image(q, key, true, &image) && dp_query_put(q, w, &image);
+}
+
+bool
+dp_query_settle_gone(QueryTable *q, DpWriter *w, const QueryImage *older)
 {
 	Datum		key[INDEX_MAX_KEYS];
 	QueryImage	image;
@@ -159,7 +167,7 @@ dp_query_settle_gone(QueryTable *q, DpWriter *w, const QueryImage *older, bool l
 
 	for (i = 0; i < q->nkeys; i++)
 		key[i] = older->values[q->keys[i].attnum - 1];
-	if (source_image(q, key, lock, &image) && dp_query_compare(&image, older, q) == 0)
+	if (source_image(q, key, true, &image) && dp_query_compare(&image, older, q) == 0)
 		return false;
 	return dp_query_remove(q, w, older);
 }
@@ -242,7 +250,7 @@ dp_query_sweep(QueryTable *q)
 			image_of_row(q, SPI_tuptable->vals[i], SPI_tuptable->tupdesc, &image);
 			if (q->limit > 0)
 				written += dp_query_partition(q, w, &image);
-			else if (dp_query_settle_gone(q, w, &image, true))
+			else if (dp_query_settle_gone(q, w, &image))
 				written++;
 			MemoryContextSwitchTo(old);
 			MemoryContextReset(row);

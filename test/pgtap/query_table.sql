@@ -2,7 +2,7 @@
 -- statements, who may write and read, and a seeded random run against plain SQL.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(91);
+SELECT plan(104);
 CREATE FUNCTION pg_temp.all_true(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 
 -- Signatures
@@ -152,6 +152,58 @@ UPDATE s SET doc = bson_set(doc, 'b', 23001 - (doc -> 'b')::int) WHERE _id > 100
 SELECT is((SELECT count(*) FROM q JOIN q2 USING (a, b)), 12003::bigint, 'all rows change places');
 DELETE FROM s WHERE _id > 2000;
 SELECT pg_temp.all_true('a long statement');
+
+-- A pattern that writes to the source while the statement is handled: what is counted in the table's own rows
+SELECT collection_create('o') \g /dev/null
+SELECT computed_enable('o', 'o', 'parent', '{children: {$count: {}}}'), query_table_create('o1', 'o', '{u}', '{d: 1}', '{children: 1, seen: 1}'),
+  query_table_create('o2', 'o', '{children}', '{d: 1}', '{seen: 1}'), query_table_create('o3', 'o', '{u}', '{children: -1}', limit_per_partition => 2) \g /dev/null
+INSERT INTO o (doc) VALUES ('{_id: 1, u: 1, d: 1}'), ('{_id: 2, u: 1, d: 2, parent: 1}'), ('{_id: 3, u: 2, d: 3, parent: 3}'), ('{_id: 4, u: 1, d: 4, parent: 1}');
+SELECT is((SELECT string_agg(concat_ws(':', source_key, children), ' ' ORDER BY source_key) FROM o1), '1:2 2:0 3:1 4:0', 'rows are counted in rows of the same statement');
+SELECT is((SELECT string_agg(concat_ws(':', source_key, children), ' ' ORDER BY source_key) FROM o2), '1:2 2:0 3:1 4:0', 'where the count is the place, too');
+UPDATE o SET doc = bson_set(bson_set(doc, 'parent', 4), 'u', 3);
+DELETE FROM o WHERE _id = 3;
+SELECT is((SELECT string_agg(concat_ws(':', u, source_key, children), ' ' ORDER BY source_key) FROM o1), '3:1:0 3:2:0 3:4:3', 'rows that move');
+SELECT pg_temp.all_true('a pattern that writes to the source');
+-- triggers on query tables write to the source, before the next table has followed
+CREATE FUNCTION react() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  UPDATE o SET doc = bson_set(bson_set(doc, 'seen', true), 'u', 9) WHERE _id = NEW.source_key AND NOT doc ? 'seen'; RETURN NEW; END $$;
+CREATE TRIGGER react AFTER INSERT OR UPDATE ON o1 FOR EACH ROW EXECUTE FUNCTION react();
+INSERT INTO o (doc) SELECT bson_build('_id', i, 'u', 1, 'd', i, 'parent', 1) FROM generate_series(5, 8) i;
+UPDATE o SET doc = bson_set(doc, 'd', (doc -> 'd')::int + 1) WHERE _id <= 4;
+DROP TRIGGER react ON o1;
+CREATE TRIGGER react BEFORE INSERT ON o2 FOR EACH ROW EXECUTE FUNCTION react();
+INSERT INTO o (doc) SELECT bson_build('_id', i, 'u', 1, 'd', i, 'parent', 1) FROM generate_series(9, 12) i;
+SELECT is((SELECT string_agg(concat_ws(':', source_key, d, seen), ' ' ORDER BY source_key) FROM o1 WHERE u = 9), '1:2:true 2:3:true 4:5:true 5:5:true 6:6:true 7:7:true 8:8:true 9:9:true 10:10:true 11:11:true 12:12:true', 'triggers on query tables');
+SELECT pg_temp.all_true('triggers on query tables');
+-- a statement inside of a statement that is rolled back
+CREATE FUNCTION in_vain() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  BEGIN UPDATE o SET doc = bson_set(doc, 'u', 5) WHERE NOT doc ? 'vain'; INSERT INTO o (doc) VALUES ('{_id: 13, u: 5, d: 5}'); RAISE division_by_zero; EXCEPTION WHEN division_by_zero THEN NULL; END;
+  BEGIN UPDATE o SET doc = bson_set(doc, 'u', 6) WHERE _id = 2; EXCEPTION WHEN division_by_zero THEN NULL; END; RETURN NULL; END $$;
+DROP TRIGGER react ON o2;
+CREATE TRIGGER in_vain AFTER UPDATE ON o FOR EACH ROW WHEN (NEW.doc ? 'vain') EXECUTE FUNCTION in_vain();
+UPDATE o SET doc = bson_set(bson_set(doc, 'u', 7), 'vain', true) WHERE _id = 1;
+SELECT is((SELECT string_agg(concat_ws(':', u, source_key), ' ' ORDER BY source_key) FROM o1 WHERE u <> 9), '7:1 6:2', 'a statement inside of another one is rolled back');
+SELECT pg_temp.all_true('a statement that is rolled back');
+DROP TABLE o CASCADE;
+DROP FUNCTION react, in_vain;
+
+-- Foreign keys' actions, which write to a row more than once in one statement
+CREATE TABLE p (id int PRIMARY KEY);
+CREATE TABLE f (a int REFERENCES p ON UPDATE CASCADE ON DELETE CASCADE, b int REFERENCES p ON UPDATE CASCADE, doc bson, PRIMARY KEY (a, b));
+SELECT query_table_create('f1', 'f', '{u}', fields => '{n: 1}'), query_table_create('f2', 'f', '{u}', limit_per_partition => 2) \g /dev/null
+INSERT INTO p SELECT generate_series(1, 5);
+INSERT INTO f VALUES (1, 2, '{u: 1, n: 1}'), (2, 3, '{u: 1, n: 2}'), (4, 4, '{u: 2, n: 3}'), (5, 4, '{u: 2, n: 4}');
+UPDATE p SET id = id + 100;
+SELECT is((SELECT string_agg(concat_ws(':', u, n, source_key1, source_key2), ' ' ORDER BY n) FROM f1), '1:1:101:102 1:2:102:103 2:3:104:104 2:4:105:104', 'both parts of keys change');
+MERGE INTO p USING p q ON p.id = q.id WHEN MATCHED AND p.id <> 105 THEN UPDATE SET id = p.id - 100 WHEN MATCHED THEN DELETE;
+SELECT is((SELECT string_agg(concat_ws(':', u, n, source_key1, source_key2), ' ' ORDER BY n) FROM f1), '1:1:1:2 1:2:2:3 2:3:4:4', 'rows that move and go');
+SELECT pg_temp.all_true('actions of foreign keys');
+INSERT INTO p SELECT generate_series(1001, 4000);
+INSERT INTO f SELECT i, i, bson_build('u', repeat('x', 1500), 'n', i) FROM generate_series(1001, 4000) i;
+UPDATE p SET id = id + 10000 WHERE id > 1000;
+SELECT is((SELECT concat_ws(':', count(*), min(source_key1), max(source_key2)) FROM f1 WHERE n > 1000), '3000:11001:14000', 'many of them');
+SELECT pg_temp.all_true('many actions of foreign keys');
+DROP TABLE f, p CASCADE;
 
 -- Who may do what
 CREATE ROLE query_table_owner; CREATE ROLE query_table_writer;
