@@ -387,9 +387,15 @@ dp_derive_lock_groups(DpGroup **groups, int n, LOCKMODE mode)
 }
 
 bool
+dp_derive_locks_few(int n)
+{
+	return group_locks + n <= MAX_GROUP_LOCKS;
+}
+
+bool
 dp_derive_lock_few(DpGroup **groups, int n)
 {
-	if (group_locks + n > MAX_GROUP_LOCKS)
+	if (!dp_derive_locks_few(n))
 		return false;
 	dp_derive_lock_groups(groups, n, NoLock);
 	return true;

@@ -27,12 +27,15 @@
  *	5.	Where there are several groups, they are locked before, and a single one
  *		is when it has no row, and looked for again: so a target row that is
  *		inserted at the same time misses nothing.  create() may later make the row.
+ *		Where only patterns write to the target, a group is locked if it has no row,
+ *		and in 6, in the place that its row would have there.
  *	6.	The rows are locked in order of (target's OID, primary key), in their
  *		latest version at every isolation level.  Writing the row is a lock, too:
  *		apply() is first tried on a row that is not locked (group->locked is
  *		false), and again on the row that is locked (FOR NO KEY UPDATE) if it says
  *		that it must be (group->need_lock), if it changes nothing, or if the row was
- *		changed in the meantime.  A row that has gone since it was found: as in 5.
+ *		changed in the meantime.  A row that has gone since it was found: as in 5,
+ *		again and again, because who deletes a row does not hold the group's lock.
  *	7.	apply() of all derivations that concern the row gives the new document,
  *		which is written once, and not at all if its bytes are the same.
  *

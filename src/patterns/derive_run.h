@@ -36,6 +36,9 @@ extern void dp_derive_lock_groups(DpGroup **groups, int n, LOCKMODE mode);
  */
 extern bool dp_derive_lock_few(DpGroup **groups, int n);
 
+/* Whether so many groups are few enough. */
+extern bool dp_derive_locks_few(int n);
+
 /* To be said before as many groups are locked one by one. */
 extern void dp_derive_lock_many(int n);
 

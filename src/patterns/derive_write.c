@@ -33,6 +33,7 @@ typedef struct TargetRow
 typedef struct KeyOrder
 {
 	int			n;
+	Oid			type[INDEX_MAX_KEYS];
 	bool		byval[INDEX_MAX_KEYS];
 	int16		len[INDEX_MAX_KEYS];
 	Oid			collation[INDEX_MAX_KEYS];
@@ -62,7 +63,9 @@ typedef struct TargetRows
 } TargetRows;
 
 static int64 target_write(DpDerive *run, DpGroup **groups, int n, DpRefWanted *wanted, int nwanted, bool forced);
+static TargetRow *target_row_room(TargetRows *rows);
 static void target_row_add(Target *t, TargetRows *rows, DpGroup *group, LockTupleMode lock);
+static bool target_missing_add(Target *t, TargetRows *rows, DpGroup *group);
 static void run_gather(DpDerive *run);
 static bool trigger_protects(const Trigger *trigger);
 static void target_single(Target *t, DpGroup *group);
@@ -71,6 +74,7 @@ static void target_missing(Target *t, DpGroup **groups, int n);
 static void group_rows(Target *t, DpGroup *group, TargetRows *rows);
 static bool waits_for_row(const Target *t, const DpGroup *group);
 static bool group_find(Target *t, DpGroup *group);
+static bool group_key(const DpGroup *group, DpKey *key);
 static void row_apply(Target *t, DpGroup **groups, int n, const DpRowRef *ref);
 static bool row_concerns(Target *t, DpGroup *group);
 static bool row_locked(Target *t, DpGroup **groups, int n, const DpRowRef *ref);
@@ -292,7 +296,9 @@ target_single(Target *t, DpGroup *group)
  *
  * Groups that are too many for locks of their own are found first; those that
  * have no row are locked, perhaps by the lock for all, and looked for again.
- * Where only patterns write, groups are locked in the end, if they have no row.
+ * Where only patterns write, a group is locked if it has no row, and in its
+ * row's place in the order: who waits for a key there, be it for the row or
+ * for the group, holds lesser keys only.
  */
 static void
 target_many(Target *t, DpGroup **groups, int n)
@@ -302,6 +308,7 @@ target_many(Target *t, DpGroup **groups, int n)
 	DpGroup   **lost = MemoryContextAllocHuge(t->run->context, sizeof(DpGroup *) * n);
 	int			nlocks = 0;
 	int			nlost = 0;
+	int			nmissing = 0;
 	int			i;
 
 	order_init(t);
@@ -319,8 +326,13 @@ target_many(Target *t, DpGroup **groups, int n)
 	for (i = 0; i < n; i++)
 	{
 		group_rows(t, groups[i], &rows);
-		if (!groups[i]->found && !groups[i]->derivation->guarded && waits_for_row(t, groups[i]) &&
-			(nlocks == 0 || groups[i]->derivation->methods->group_lock != NULL))
+		nmissing += !groups[i]->found && groups[i]->derivation->guarded;
+	}
+	for (i = 0; i < n; i++)
+	{
+		if (!groups[i]->found && waits_for_row(t, groups[i]) &&
+			(groups[i]->derivation->guarded ? !dp_derive_locks_few(nmissing) :
+			 nlocks == 0 || groups[i]->derivation->methods->group_lock != NULL))
 			lost[nlost++] = groups[i];
 	}
 	if (nlost > 0)
@@ -340,6 +352,12 @@ target_many(Target *t, DpGroup **groups, int n)
 			dp_writer_find(t->w, wanted->ref->source_key, key.values))
 			target_row_add(t, &rows, NULL, wanted->lock == DP_REF_LOCK ? LockTupleShare : LockTupleKeyShare);
 	}
+	nlost = 0;
+	for (i = 0; i < n; i++)
+	{
+		if (!groups[i]->found && groups[i]->derivation->create_missing && !target_missing_add(t, &rows, groups[i]))
+			lost[nlost++] = groups[i];
+	}
 	qsort_arg(rows.v, rows.n, sizeof(TargetRow), target_row_compare, &t->order);
 
 	for (i = 0; i < rows.n;)
@@ -349,6 +367,12 @@ target_many(Target *t, DpGroup **groups, int n)
 		int			k;
 
 		CHECK_FOR_INTERRUPTS();
+		if (!OidIsValid(first->ref.relid))
+		{
+			target_missing(t, &first->group, 1);
+			i++;
+			continue;
+		}
 		for (; i < rows.n && rows.v[i].ref.relid == first->ref.relid &&
 			 ItemPointerEquals(&rows.v[i].ref.tid, &first->ref.tid); i++)
 		{
@@ -367,15 +391,14 @@ target_many(Target *t, DpGroup **groups, int n)
 		for (k = 0; k < here; k++)
 		{
 			/* another row of the same key has the same place in the order */
-			if (concerned[k]->again && unique_row(concerned[k]) && !concerned[k]->derivation->guarded)
+			if (concerned[k]->again && unique_row(concerned[k]))
 				target_missing(t, &concerned[k], 1);
 		}
 	}
 
-	nlost = 0;
 	for (i = 0; i < n; i++)
 	{
-		if (groups[i]->again || (!groups[i]->found && groups[i]->derivation->create_missing))
+		if (groups[i]->again)
 			lost[nlost++] = groups[i];
 	}
 	if (nlost > 0)
@@ -410,6 +433,18 @@ waits_for_row(const Target *t, const DpGroup *group)
 	return !t->forced || group->derivation->create_missing;
 }
 
+/* Room for one more row. */
+static TargetRow *
+target_row_room(TargetRows *rows)
+{
+	if (rows->n == rows->cap)
+	{
+		rows->cap *= 2;
+		rows->v = repalloc_huge(rows->v, sizeof(TargetRow) * rows->cap);
+	}
+	return &rows->v[rows->n];
+}
+
 /* Adds the writer's current row. */
 static void
 target_row_add(Target *t, TargetRows *rows, DpGroup *group, LockTupleMode lock)
@@ -419,12 +454,7 @@ target_row_add(Target *t, TargetRows *rows, DpGroup *group, LockTupleMode lock)
 	DpKey		key;
 	int			i;
 
-	if (rows->n == rows->cap)
-	{
-		rows->cap *= 2;
-		rows->v = repalloc_huge(rows->v, sizeof(TargetRow) * rows->cap);
-	}
-	row = &rows->v[rows->n];
+	row = target_row_room(rows);
 	dp_writer_ref(t->w, &row->ref);
 	dp_writer_key(t->w, &key);
 	row->key.n = key.n;
@@ -437,9 +467,33 @@ target_row_add(Target *t, TargetRows *rows, DpGroup *group, LockTupleMode lock)
 }
 
 /*
+ * Adds the place of a row that a group does not have yet: a row without a
+ * table.  False if the group does not tell the row's primary key.
+ */
+static bool
+target_missing_add(Target *t, TargetRows *rows, DpGroup *group)
+{
+	MemoryContext old = MemoryContextSwitchTo(t->run->context);
+	TargetRow  *row = target_row_room(rows);
+	bool		result = unique_row(group) && group_key(group, &row->key) && row->key.n == t->order.n &&
+		(!group->derivation->methods->main_on_source || t->order.type[0] == dp_types()->bson_value);
+
+	if (result)
+	{
+		memset(&row->ref, 0, sizeof(DpRowRef));
+		row->group = group;
+		row->lock = LockTupleNoKeyExclusive;
+		row->seq = rows->n++;
+	}
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
+/*
  * Groups whose row was not found, or was deleted or given another key before it could
  * be locked; rows that are made are made here.  With the groups locked, whoever inserts such a row has either
- * committed, and it is found now, or will read the source when we have.
+ * committed, and it is found now, or will read the source when we have.  Who deletes one needs no such lock:
+ * a row may go once more between being found and being locked.
  */
 static void
 target_missing(Target *t, DpGroup **groups, int n)
@@ -468,26 +522,34 @@ target_missing(Target *t, DpGroup **groups, int n)
 		bool		more;
 		ListCell   *lc;
 
-		/* see what has been committed before the locks, and what was written for the group before */
-		dp_writer_refresh(t->w);
-
-		/* some of its rows may have been written above */
-		if (group->again && group->several)
-			group->recompute = true;
-		group->again = false;
-		for (more = group_find(t, group); more; more = !unique_row(group) && dp_writer_next(t->w))
+		do
 		{
-			DpRowRef   *ref = palloc(sizeof(DpRowRef));
+			/* see what has been committed before the locks, and what was written for the group before */
+			CHECK_FOR_INTERRUPTS();
+			dp_writer_refresh(t->w);
 
-			dp_writer_ref(t->w, ref);
-			refs = lappend(refs, ref);
-		}
-		group->several = list_length(refs) > 1;
-		foreach(lc, refs)
-		{
-			if (dp_writer_fetch(t->w, lfirst(lc)))
-				row_apply(t, &group, 1, lfirst(lc));
-		}
+			/* some of its rows may have been written above */
+			if (group->again && group->several)
+				group->recompute = true;
+			group->again = false;
+			list_free_deep(refs);
+			refs = NIL;
+			for (more = group_find(t, group); more; more = !unique_row(group) && dp_writer_next(t->w))
+			{
+				DpRowRef   *ref = palloc(sizeof(DpRowRef));
+
+				dp_writer_ref(t->w, ref);
+				refs = lappend(refs, ref);
+			}
+			group->several = list_length(refs) > 1;
+			foreach(lc, refs)
+			{
+				if (dp_writer_fetch(t->w, lfirst(lc)))
+					row_apply(t, &group, 1, lfirst(lc));
+				else
+					group->again = true;
+			}
+		} while (group->again);
 		if (refs == NIL && group->derivation->create_missing)
 		{
 			struct varlena *doc;
@@ -505,21 +567,26 @@ target_missing(Target *t, DpGroup **groups, int n)
 static bool
 group_find(Target *t, DpGroup *group)
 {
-	DpDerivation *d = group->derivation;
 	MemoryContext old = MemoryContextSwitchTo(t->row);
 	bool		found;
 
 	MemoryContextReset(t->row);
-	if (d->link == NULL && !d->methods->main_on_source)
-		found = dp_key_of_value(d->decl, &group->key, &t->sought) &&
-			dp_writer_find(t->w, d->lookup, t->sought.values);
-	else
-	{
-		t->sought.values[0] = PointerGetDatum(dp_value_to_varlena(&group->key));
-		found = dp_writer_find(t->w, d->lookup, t->sought.values);
-	}
+	found = group_key(group, &t->sought) && dp_writer_find(t->w, group->derivation->lookup, t->sought.values);
 	MemoryContextSwitchTo(old);
 	return found;
+}
+
+/* What a group's row is found by, in the current context; false if no row can have it. */
+static bool
+group_key(const DpGroup *group, DpKey *key)
+{
+	DpDerivation *d = group->derivation;
+
+	if (d->link == NULL && !d->methods->main_on_source)
+		return dp_key_of_value(d->decl, &group->key, key);
+	key->n = 1;
+	key->values[0] = PointerGetDatum(dp_value_to_varlena(&group->key));
+	return true;
 }
 
 /* Whether no other row can have the group's key. */
@@ -680,6 +747,7 @@ order_init(Target *t)
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), index->rd_index->indkey.values[i] - 1);
 		TypeCacheEntry *type = lookup_type_cache(att->atttypid, TYPECACHE_CMP_PROC_FINFO);
 
+		t->order.type[i] = att->atttypid;
 		t->order.byval[i] = att->attbyval;
 		t->order.len[i] = att->attlen;
 		t->order.collation[i] = att->attcollation;

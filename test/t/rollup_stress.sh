@@ -16,8 +16,6 @@ SELECT rollup_enable('s', name => 'spans', time_field => 'at', levels => '{"6 ho
          fields => '{n: {$count: {}}, sum: {$sum: "$x"}, dec: {$sum: "$d"}, best: {$max: "$i"}, last: {$last: "$i"}, mid: {$median: {input: "$i", method: "approximate"}}}'),
        rollup_enable('s', name => 'few', time_field => 'at', levels => '{month}', fields => '{low: {$min: "$i"}, n: {$count: {}}}', filter => '{i: {$gt: 50}}'),
        rollup_enable('s', name => 'nodes', tree => 'tree', group_by => '{node}', fields => '{n: {$count: {}}, sum: {$sum: "$i"}, best: {$max: "$i"}, low: {$min: "$i"}}');
--- rows that stay at first: a document that is deleted and made again while somebody waits for it has no place in the order of locks
-INSERT INTO s (doc) SELECT bson_build('_id', -i, 'at', timestamptz '2024-03-28 12:00Z' + (i / 3) * interval '2 hours', 'i', 60, 'x', 0.5::float8, 'd', 0.25, 'node', i % 18 + 1, 'shop', nullif(i % 3, 0)) FROM generate_series(1, 220) i;
 SQL
 
 work() {
@@ -52,7 +50,6 @@ work() {
     }'
 }
 stress_run alone $(((seconds + 1) / 2))
-ask 'DELETE FROM s WHERE _id < 0' >/dev/null
 stress_run mixed $(((seconds + 1) / 2))
 ask "SELECT format('# %s rows of %s, %s and %s documents', count(*), (SELECT last_value FROM ids), (SELECT count(*) FROM spans), (SELECT count(*) FROM nodes)) FROM s"
 
