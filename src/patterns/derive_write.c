@@ -160,6 +160,9 @@ dp_derive_end(DpDerive *run, bool forced)
 			i++;
 		while (w < nwanted && wanted[w].source == target)
 			w++;
+		/* what was derived again of rows of the target before may lie in this one */
+		if (written > 0)
+			CommandCounterIncrement();
 		written += target_write(run, groups + first, i - first, wanted + first_wanted, w - first_wanted, forced);
 	}
 	SPI_finish();

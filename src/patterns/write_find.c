@@ -249,6 +249,8 @@ dp_writer_lock_wait(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait)
 			/* by this command, whose writes are not seen yet */
 			CommandCounterIncrement();
 			/* fall through */
+		case TM_Invisible:
+			/* or by one before it that the snapshot does not show either; or its place was given away */
 		case TM_Updated:
 		case TM_Deleted:
 			w->stale = true;

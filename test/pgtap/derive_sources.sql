@@ -7,7 +7,7 @@ SET timezone = 'UTC';
 SET check_function_bodies = off;
 
 BEGIN;
-SELECT plan(73);
+SELECT plan(76);
 
 -- Whether the totals are what a plain query over the source says, and pattern_check agrees.
 CREATE FUNCTION pg_temp.wrong() RETURNS text LANGUAGE sql AS $$
@@ -312,6 +312,17 @@ UPDATE feeding SET doc = bson_set(doc, 'x', 5) WHERE id < 9;
 DELETE FROM feeding WHERE id > 38;
 SELECT is_empty($$SELECT * FROM pattern_check('parted')$$, 'derived fields of partitions with triggers of users');
 SELECT is((SELECT string_agg(doc ->> 'n', ' ' ORDER BY id) || ' ' || bool_and((doc -> 'touched')::bool) FROM parted), (SELECT string_agg(n::text, ' ' ORDER BY of) || ' true' FROM (SELECT id % 9 AS of, count(*) AS n FROM feeding WHERE id % 9 > 0 GROUP BY 1) f), 'are what they have to be');
+
+-- A source that is a target itself, before another one: what its own derived fields lead to there is written while the statement is handled.
+SELECT collection_create('nodes'), collection_create('roots') \g /dev/null
+SELECT computed_enable('nodes', 'nodes', 'parent', '{children: {$count: {}}}'), computed_enable('roots', 'nodes', 'root', '{n: {$count: {}}, most: {$max: "$children"}, sum: {$sum: "$d"}}', name => 'totals') \g /dev/null
+INSERT INTO roots (doc) VALUES ('{_id: 1}');
+INSERT INTO nodes (doc) VALUES ('{_id: 1, root: 1, d: 1}'), ('{_id: 2, root: 1, d: 2, parent: 1}'), ('{_id: 3, root: 1, d: 3, parent: 1}');
+SELECT is((SELECT doc FROM roots), '{_id: 1, n: 3, most: 2, sum: 6}', 'one row is written by the statement and by what it led to');
+DELETE FROM nodes WHERE _id = 3;
+UPDATE nodes SET doc = bson_set(bson_set(doc, 'parent', 2), 'd', 10);
+SELECT is((SELECT doc FROM roots), '{_id: 1, n: 2, most: 2, sum: 20}', 'and again');
+SELECT is_empty($$SELECT * FROM pattern_check('nodes') UNION ALL SELECT * FROM pattern_check('roots')$$, 'all of it is true');
 
 SELECT * FROM finish();
 ROLLBACK;
