@@ -18,9 +18,16 @@ result() {  # result PASSED NAME [DETAIL...]
   else
     failed=$((failed + 1))
     echo "NOT OK   $2"
+    echo "NOT OK   $2" >>"$out/failures"
     shift 2
     [ $# = 0 ] || printf '%s\n' "$@" | sed 's/^/           /'
+    [ $# = 0 ] || printf '%s\n' "$@" | sed 's/^/           /' | shorten >>"$out/failures"
   fi
+}
+
+# The beginning of a failure, to be repeated at the end of the run: who sees the last lines only sees what failed.
+shorten() {
+  cut -c 1-300 | head -n 14
 }
 
 # Prints the stems of the files named that FILTER lets through.
@@ -133,6 +140,9 @@ read_tap() {  # read_tap NAME FILE STATUS
   lines=$(grep -nE '^(not ok|# )|ERROR|FATAL|PANIC' "$2" | head -n "${DIFF_LINES:-60}")
   [ -n "$lines" ] || lines=$(tail -n 10 "$2")
   printf '%s\n' "$lines" | sed 's/^/           /'
+  echo "NOT OK   $1" >>"$out/failures"
+  [ "$not_ok" = 0 ] || lines=$(printf '%s\n' "$lines" | sed -n '/^[0-9]*:not ok/,$p')
+  printf '%s\n' "$lines" | sed 's/^/           /' | shorten >>"$out/failures"
 }
 
 suite_pgtap() {
