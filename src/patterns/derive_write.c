@@ -362,6 +362,7 @@ target_many(Target *t, DpGroup **groups, int n)
 			lost[nlost++] = groups[i];
 	}
 	qsort_arg(rows.v, rows.n, sizeof(TargetRow), target_row_compare, &t->order);
+	dp_writer_keep(t->w);
 
 	for (i = 0; i < rows.n;)
 	{

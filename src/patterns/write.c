@@ -140,8 +140,8 @@ dp_writer_close(DpWriter *w)
 		EvalPlanQualEnd(&w->epq);
 	if (w->snapshot != NULL)
 		UnregisterSnapshot(w->snapshot);
-	foreach(lc, w->snapshots)
-		UnregisterSnapshot(lfirst(lc));
+	if (w->kept != NULL)
+		UnregisterSnapshot(w->kept);
 	foreach(lc, w->leaves)
 	{
 		DpWriteLeaf	   *leaf = lfirst(lc);
@@ -173,22 +173,17 @@ dp_writer_refresh(DpWriter *w)
 }
 
 void
+dp_writer_keep(DpWriter *w)
+{
+	if (w->kept == NULL && w->snapshot != NULL)
+		w->kept = RegisterSnapshot(w->snapshot);
+}
+
+void
 dp_writer_look_again(DpWriter *w)
 {
-	MemoryContext old;
-
-	CommandCounterIncrement();
-	if (w->snapshot == NULL || w->stale)
-	{
-		w->stale = true;
-		return;
-	}
-	old = MemoryContextSwitchTo(w->context);
-	w->snapshots = lappend(w->snapshots, w->snapshot);
-	w->snapshot = RegisterSnapshot(GetLatestSnapshot());
-	w->estate->es_snapshot = w->snapshot;
-	w->scan = NULL;
-	MemoryContextSwitchTo(old);
+	dp_writer_keep(w);
+	dp_writer_refresh(w);
 }
 
 void

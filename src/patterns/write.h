@@ -101,9 +101,12 @@ extern int64 dp_writer_close(DpWriter *w);
 extern void dp_writer_refresh(DpWriter *w);
 
 /*
- * The same where rows that were found before are still going to be written:
- * their references stay good.  What was seen is kept until the writer is closed.
+ * References to rows that have been found, or will be, stay good when the
+ * snapshot is renewed: what was seen is kept until the writer is closed.
  */
+extern void dp_writer_keep(DpWriter *w);
+
+/* dp_writer_refresh() where rows that were found before are still going to be written. */
 extern void dp_writer_look_again(DpWriter *w);
 
 /*

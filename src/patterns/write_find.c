@@ -183,7 +183,7 @@ dp_writer_fetch(DpWriter *w, const DpRowRef *ref)
 	if (!table_tuple_fetch_row_version(leaf->rel, &tid, SnapshotAny, leaf->found))
 		return false;
 	current_set(w, leaf);
-	w->doubtful = ref->epoch != w->epoch || w->stale;
+	w->doubtful = ref->epoch != w->epoch || (w->stale && w->kept == NULL);
 	return true;
 }
 
@@ -361,7 +361,8 @@ dp_write_snapshot(DpWriter *w)
 			UnregisterSnapshot(w->snapshot);
 		w->snapshot = RegisterSnapshot(GetLatestSnapshot());
 		w->estate->es_snapshot = w->snapshot;
-		w->epoch++;
+		if (w->kept == NULL)
+			w->epoch++;
 		w->stale = false;
 	}
 	return w->snapshot;

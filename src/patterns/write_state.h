@@ -58,8 +58,8 @@ struct DpWriter
 	List	   *leaf_oids;		/* of a partitioned table, NIL until they are wanted */
 	List	   *leaves;			/* of DpWriteLeaf, those that are open */
 	Snapshot	snapshot;
-	List	   *snapshots;		/* former ones that keep the places of rows from being given away */
-	uint32		epoch;			/* of the snapshot */
+	Snapshot	kept;			/* a former one that keeps the places of rows from being given away; or NULL */
+	uint32		epoch;			/* of the snapshot, or of the kept one and all later ones */
 	bool		fresh;			/* see dp_writer_fresh() */
 	int			fresh_rows;		/* such rows since something was looked for */
 	bool		stale;			/* the snapshot does not show what is known to be there */
