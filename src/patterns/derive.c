@@ -117,6 +117,7 @@ dp_derivation(DpDecl *decl)
 {
 	DpDerivation *d;
 	MemoryContext old;
+	StringInfoData path;
 
 	if (decl->relid != decl->target)
 		decl = dp_decl_find(decl->target, decl->pattern, decl->name);
@@ -151,21 +152,20 @@ dp_derivation(DpDecl *decl)
 	d->methods->open(d);
 	if (d->source_column == NULL && d->methods->main_on_source)
 		d->source_column = decl->doc_column;
+	initStringInfo(&path);
+	if (d->link == NULL)
+		appendStringInfoString(&path, "_id");
+	else
+		dp_path_to_text(&path, d->link);
+	d->place = path.data;
+	if (d->create_missing && !d->methods->main_on_source)
+		d->lock_id = hash_combine(hash_bytes((const unsigned char *) path.data, path.len), hash_bytes_uint32(d->target));
 	if (OidIsValid(d->target))
 	{
-		StringInfoData path;
-
 		if (d->link == NULL && !d->methods->main_on_source)
 			d->lookup = dp_lookup_primary(d->target, d->context);
 		else
-		{
-			initStringInfo(&path);
-			if (d->link == NULL)
-				appendStringInfoString(&path, "_id");
-			else
-				dp_path_to_text(&path, d->link);
 			d->lookup = dp_lookup_path(d->target, d->methods->main_on_source ? NULL : decl->doc_column, path.data, d->context);
-		}
 	}
 	decl->state = d;
 	MemoryContextSwitchTo(old);

@@ -38,6 +38,8 @@
  *		again and again, because who deletes a row does not hold the group's lock.
  *	7.	apply() of all derivations that concern the row gives the new document,
  *		which is written once, and not at all if its bytes are the same.
+ *	8.	What other derivations keep in a row that create() has made is computed
+ *		anew, as in any new row.  Those that make the same rows have the same locks.
  *
  * A row that is inserted into a target, or whose link changes, gets the
  * fields of an empty group (protect()), and after the statement its groups are
@@ -81,14 +83,15 @@ struct DpDerivation
 	/* Set by methods->open(): */
 	char	   *source_column;	/* the source's document column; NULL: the only one, or the row as a document */
 	DpPath	   *link;			/* where the target's documents have the group's key; NULL: the primary key is it */
-	bool		create_missing; /* create() makes target rows */
+	bool		create_missing; /* create() makes target rows; what others keep in them is computed with the new row */
 	bool		drop_empty;		/* a target row for which apply() returns NULL is deleted; else NULL is an error */
 	bool		deferred;		/* groups are enqueued */
 	bool		guarded;		/* users cannot write to the target (it has guards): no protection, no late rows */
 	void	   *state;			/* the pattern's own, in context */
 
 	MemoryContext context;		/* the declaration's: all this lives as long as decl */
-	uint32		lock_id;		/* of the locks of its groups: the same in all sessions */
+	char	   *place;			/* the path of the link as text, "_id" for the primary key */
+	uint32		lock_id;		/* of the locks of its groups: the same in all sessions, and for all who make the same rows */
 	struct DpLookup *lookup;	/* engine: finds target rows */
 };
 
@@ -109,6 +112,7 @@ typedef struct DpGroup
 	bool		several;		/* more than one target row has the key: apply() must not use up the state */
 	bool		locked;			/* the row is locked; else apply() must not use up the state either */
 	bool		need_lock;		/* set by apply() where it cannot do without: it is called again */
+	bool		due;			/* engine: is written by its run */
 	bool		found;			/* engine: a target row was found */
 	bool		again;			/* engine: the row has moved or gone: look again */
 	struct DpGroup *next;		/* engine */

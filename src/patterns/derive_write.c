@@ -52,6 +52,7 @@ typedef struct Target
 	DpKey		sought;			/* what is looked for */
 	DpRefWanted *wanted;		/* rows to be locked because the statement's rows refer to them */
 	int			nwanted;
+	DpDerive   *made;			/* groups of other derivations whose rows have been made, or NULL */
 } Target;
 
 /* The rows of a target that are found, to be put in order */
@@ -71,6 +72,10 @@ static bool trigger_protects(const Trigger *trigger);
 static void target_single(Target *t, DpGroup *group);
 static void target_many(Target *t, DpGroup **groups, int n);
 static void target_missing(Target *t, DpGroup **groups, int n);
+static void target_make(Target *t, DpGroup *group);
+static void others_lock(Target *t, DpGroup **groups, int n);
+static List *others_of(const DpDerivation *d);
+static int	name_compare(const ListCell *a, const ListCell *b);
 static void group_rows(Target *t, DpGroup *group, TargetRows *rows);
 static bool waits_for_row(const Target *t, const DpGroup *group);
 static bool group_find(Target *t, DpGroup *group);
@@ -140,7 +145,10 @@ dp_derive_end(DpDerive *run, bool forced)
 	for (i = 0; i < locked; i++)
 	{
 		if (groups[i]->changed)
+		{
+			groups[i]->due = true;
 			groups[n++] = groups[i];
+		}
 	}
 
 	/* target by target; what the statement's rows refer to there is locked in the same order */
@@ -210,6 +218,7 @@ target_write(DpDerive *run, DpGroup **groups, int n, DpRefWanted *wanted, int nw
 {
 	DpDerivation *d;
 	Target		t = {0};
+	int64		written;
 	int			i;
 
 	if (n == 0)
@@ -230,7 +239,10 @@ target_write(DpDerive *run, DpGroup **groups, int n, DpRefWanted *wanted, int nw
 		target_single(&t, groups[0]);
 	else
 		target_many(&t, groups, n);
-	return dp_writer_close(t.w);
+	written = dp_writer_close(t.w);
+	if (t.made != NULL)
+		written += dp_derive_end(t.made, false);
+	return written;
 }
 
 /*
@@ -345,6 +357,7 @@ target_many(Target *t, DpGroup **groups, int n)
 		for (i = 0; i < nlost; i++)
 			group_rows(t, lost[i], &rows);
 	}
+	others_lock(t, groups, n);
 	for (i = 0; i < t->nwanted; i++)
 	{
 		DpRefWanted *wanted = &t->wanted[i];
@@ -555,16 +568,124 @@ target_missing(Target *t, DpGroup **groups, int n)
 			}
 		} while (group->again);
 		if (refs == NIL && group->derivation->create_missing)
-		{
-			struct varlena *doc;
-
-			group->locked = true;
-			doc = group->derivation->methods->create(group->derivation, group);
-			if (doc != NULL)
-				dp_writer_insert(t->w, doc);
-		}
+			target_make(t, group);
 		list_free_deep(refs);
 	}
+}
+
+/*
+ * Makes a row for a group, if it is to have one.  Other derivations' fields are those of empty groups in it, until they are computed.
+ */
+static void
+target_make(Target *t, DpGroup *group)
+{
+	DpDerivation *d = group->derivation;
+	struct varlena *doc;
+	ListCell   *lc;
+
+	group->locked = true;
+	doc = d->methods->create(d, group);
+	if (doc == NULL)
+		return;
+	others_lock(t, &group, 1);
+	foreach(lc, others_of(d))
+	{
+		DpDerivation *other = lfirst(lc);
+		DpGroup    *same;
+
+		if (other->methods->protect != NULL)
+			doc = other->methods->protect(other, NULL, doc);
+		if (strcmp(other->place, d->place) != 0)
+			continue;
+		same = dp_derive_find(t->run, other, &group->key);
+		if (same != NULL && same->due && other->create_missing)
+		{
+			/* its turn comes yet, or it has no rows */
+			same->recompute = true;
+			continue;
+		}
+		if (t->made == NULL)
+		{
+			MemoryContext old = MemoryContextSwitchTo(t->run->context);
+
+			t->made = dp_derive_begin();
+			t->made->locked = true;
+			MemoryContextSwitchTo(old);
+		}
+		dp_derive_group(t->made, other, &group->key)->recompute = true;
+	}
+	dp_writer_insert(t->w, doc);
+}
+
+/*
+ * Locks the groups of other derivations for which rows are going to be made with those of some groups that have none, as who inserts
+ * a row locks them.
+ */
+static void
+others_lock(Target *t, DpGroup **groups, int n)
+{
+	DpDerive   *run = NULL;
+	DpGroup   **locked;
+	DpGroup    *group;
+	int			nlocked = 0;
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		ListCell   *lc;
+
+		if (groups[i]->found || !groups[i]->derivation->create_missing || groups[i]->derivation->guarded)
+			continue;
+		foreach(lc, others_of(groups[i]->derivation))
+		{
+			DpDerivation *other = lfirst(lc);
+
+			/* those who make the rows have the same locks */
+			if (other->create_missing || other->deferred || strcmp(other->place, groups[i]->derivation->place) != 0)
+				continue;
+			if (run == NULL)
+				run = dp_derive_begin();
+			dp_derive_group(run, other, &groups[i]->key);
+		}
+	}
+	if (run == NULL)
+		return;
+	locked = MemoryContextAllocHuge(run->context, sizeof(DpGroup *) * run->ngroups);
+	for (group = run->groups; group != NULL; group = group->next)
+		locked[nlocked++] = group;
+	dp_derive_lock_groups(locked, nlocked, ShareLock);
+	MemoryContextDelete(run->context);
+}
+
+/* Other derivations that keep something in the same documents, which is not always there when a document is. */
+static List *
+others_of(const DpDerivation *d)
+{
+	List	   *others = NIL;
+	ListCell   *lc;
+
+	foreach(lc, d->guarded ? NIL : dp_derivations_of_target(d->target))
+	{
+		DpDerivation *other = lfirst(lc);
+
+		/* who drops documents that have nothing of it has put what there is into those that are there */
+		if (other != d && !other->guarded && !other->drop_empty && OidIsValid(other->source) && dp_decl_maintained(other->decl))
+			others = lappend(others, other);
+	}
+	if (list_length(others) > 1)
+		list_sort(others, name_compare);
+	return others;
+}
+
+/* Orders derivations by pattern and name, as triggers are fired. */
+static int
+name_compare(const ListCell *a, const ListCell *b)
+{
+	const DpDerivation *left = lfirst(a);
+	const DpDerivation *right = lfirst(b);
+	int			cmp = strcmp(left->methods->pattern, right->methods->pattern);
+
+	return cmp != 0 ? cmp : strcmp(left->decl->name, right->decl->name);
 }
 
 /* Makes the group's (first) row current. */

@@ -176,7 +176,6 @@ merge_open(DpDerivation *d)
 	d->link = m->target_field;
 	d->create_missing = true;
 	d->drop_empty = true;
-	d->lock_id = hash_combine(hash_bytes_uint32(decl->target), hash_bytes((const unsigned char *) PATTERN, strlen(PATTERN)));
 	d->state = m;
 }
 

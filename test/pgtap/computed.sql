@@ -6,7 +6,7 @@ SET client_min_messages = warning;
 SET timezone = 'UTC';
 
 BEGIN;
-SELECT plan(74);
+SELECT plan(80);
 
 -- Signatures
 SELECT has_function('computed_enable', ARRAY['regclass', 'regclass', 'text', 'bson', 'text', 'bson', 'bson', 'boolean', 'text', 'text', 'text', 'text', 'text']);
@@ -170,6 +170,37 @@ UPDATE pt SET region = 3 - region;
 DELETE FROM ps2 WHERE doc @@ '{x: 3}';
 SELECT results_eq($$SELECT _id::int, region, (doc -> 'n')::int, (doc -> 'low')::int FROM pt ORDER BY 1$$, $$VALUES (1, 2, 1, 5), (2, 1, 1, 4)$$, 'partitions on both sides');
 SELECT is_empty($$SELECT * FROM pattern_check('pt')$$, 'are in line');
+
+-- A document that one declaration makes has what the others keep in it, too.
+SELECT collection_create('orders'), collection_create('refunds'), collection_create('days') \g /dev/null
+SELECT computed_enable('days', 'orders', 'day', '{n: {$count: {}}, best: {$max: "$x"}}', name => 'orders', create_missing => true),
+       computed_enable('days', 'refunds', 'day', '{refunds: {$count: {}}}', name => 'refunds', create_missing => true) \g /dev/null
+INSERT INTO orders (doc) VALUES ('{_id: 1, day: 1, x: 5}');
+INSERT INTO refunds (doc) VALUES ('{_id: 1, day: 2}');
+SELECT results_eq($$SELECT doc FROM days ORDER BY _id$$, $$VALUES ('{_id: 1, n: 1, best: 5, refunds: 0}'::bson), ('{_id: 2, refunds: 1, n: 0, best: null}')$$, 'without rows');
+DELETE FROM days;
+INSERT INTO refunds (doc) VALUES ('{_id: 2, day: 1}'), ('{_id: 3, day: 1}');
+DELETE FROM days;
+INSERT INTO orders (doc) VALUES ('{_id: 2, day: 1, x: 7}'), ('{_id: 3, day: 2, x: 1}');
+SELECT results_eq($$SELECT doc FROM days ORDER BY _id$$, $$VALUES ('{_id: 1, n: 2, best: 7, refunds: 2}'::bson), ('{_id: 2, n: 1, best: 1, refunds: 1}')$$, 'with rows that were there before');
+SELECT pattern_disable('days', 'refunds') \g /dev/null
+SELECT computed_enable('days', 'refunds', 'day', '{refunds: {$count: {}}}', name => 'refunds'),
+       computed_enable('days', 'refunds', 'day', '{later: {$count: {}}}', name => 'later', mode => 'deferred'),
+       computed_enable('days', 'orders', 'day', '{low: {$min: "$x"}}', name => 'low'),
+       subset_enable('days', field => 'last', source => 'refunds', on_field => 'day', order_by => '{_id: -1}', keep => 2, fields => '{_id: 1}', count_field => 'all') \g /dev/null
+DELETE FROM days;
+INSERT INTO orders (doc) VALUES ('{_id: 4, day: 1, x: 7}'), ('{_id: 5, day: 3, x: 2}');
+SELECT results_eq($$SELECT doc FROM days ORDER BY _id$$, $$VALUES ('{_id: 1, n: 3, best: 7, later: 0, low: 5, refunds: 2, last: [{_id: 3}, {_id: 2}], all: 2}'::bson), ('{_id: 3, n: 1, best: 2, later: 0, low: 2, refunds: 0, last: [], all: 0}')$$,
+  'with declarations that make no documents');
+SELECT is_empty($$SELECT * FROM pattern_check('days') WHERE what <> 'document of the group'$$, 'as they should be');
+SELECT computed_refresh('days', 'later') \g /dev/null
+SELECT results_eq($$SELECT (doc -> 'later')::int FROM days ORDER BY _id$$, $$VALUES (2), (0)$$, 'a deferred one is put off');
+SELECT polymorphic_merge('view', merge_on => 'day', sources => '{orders}', arrays => '{orders}', fields => '{orders: {x: 1}}') FROM collection_create('view') \g /dev/null
+SELECT computed_enable('view', 'refunds', 'day', '{refunds: {$count: {}}}', target_field => 'day') \g /dev/null
+INSERT INTO orders (doc) VALUES ('{_id: 6, day: 4, x: 2}');
+INSERT INTO refunds (doc) VALUES ('{_id: 4, day: 5}');
+INSERT INTO orders (doc) VALUES ('{_id: 7, day: 5, x: 3}');
+SELECT results_eq($$SELECT bson_unset(doc, '_id') FROM view WHERE (doc -> 'day')::int > 3 ORDER BY doc -> 'day'$$, $$VALUES ('{day: 4, orders: [{x: 2}], refunds: 0}'::bson), ('{day: 5, orders: [{x: 3}], refunds: 1}')$$, 'and of a single view');
 
 SELECT * FROM finish();
 ROLLBACK;
