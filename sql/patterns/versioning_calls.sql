@@ -46,7 +46,7 @@ COMMENT ON FUNCTION versioning_field_history(regclass, "any", text, text) IS
 CREATE FUNCTION versioning_revert(rel regclass, key "any", revision bigint, name text DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_versioning_revert' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION versioning_revert(regclass, "any", bigint, text) IS
-  'writes the document of an old revision again, as a new one, and returns its number; a document that is gone is inserted. Needs SELECT and UPDATE on the table, and INSERT for a document that is gone; locks the row, or where it is gone what rewrites this history; '
+  'writes the document of an old revision again, as a new one, and returns its number, or that of the last one if a trigger leaves the update out; a document that is gone is inserted. Needs SELECT and UPDATE on the table, and INSERT for a document that is gone; locks the row, or where it is gone what rewrites this history; '
   'errors 22023 when there is no such revision or it has no document, 42809 for a key of another type';
 
 CREATE FUNCTION versioning_purge(rel regclass, before timestamptz, name text DEFAULT NULL) RETURNS bigint

@@ -255,6 +255,8 @@ dp_versioning_revert(PG_FUNCTION_ARGS)
 	{
 		int64		number;
 		struct varlena *numbered = doc;
+		Datum		values[INDEX_MAX_KEYS + 1];
+		SPIPlanPtr	plan;
 
 		/* it is a new change, with the number that the document has now until the trigger gives it the next one */
 		if (live != NULL && dp_versioning_number(v, live, &number))
@@ -265,7 +267,10 @@ dp_versioning_revert(PG_FUNCTION_ARGS)
 			if (numbered == NULL)
 				numbered = doc;
 		}
-		dp_row_write(v->decl, &plan_write, &key, numbered);
+
+		/* a trigger may leave it out, as that of a threshold does with what is near enough: then the last revision stands */
+		plan = dp_row_plan_write(v->decl, &plan_write, &key, numbered, values);
+		(void) dp_run(v->decl, plan, values, NULL, 0, 0, SPI_OK_UPDATE);
 	}
 	else
 	{

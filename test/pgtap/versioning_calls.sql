@@ -3,7 +3,7 @@
 \set ECHO none
 SET client_min_messages = error;
 SET timezone = 'UTC';
-SELECT plan(27);
+SELECT plan(32);
 DROP ROLE IF EXISTS dp_tenant;
 DROP ROLE IF EXISTS dp_keeper;
 CREATE ROLE dp_tenant;
@@ -90,7 +90,22 @@ DROP VIEW kept_history, kept_gone;
 SELECT throws_ok($$SELECT * FROM versioning_as_of('kept', 'infinity')$$, '55000', 'the history of table public.kept is missing', 'a view was dropped');
 SELECT pattern_repair('kept') \gset
 SELECT is((SELECT count(*) FROM versioning_as_of('kept', 'infinity')), 1::bigint, 'and is made anew');
+
+-- a threshold leaves out what is near enough, and so a revert that would change nothing else
+SELECT collection_create('counted');
+SELECT versioning_enable('counted'), approximation_enable('counted', 'stock', threshold => '10');
+INSERT INTO counted (doc) VALUES ('{_id: 1, stock: 100, name: "a"}'), ('{_id: 2, stock: 100, secret: 1}');
+UPDATE counted SET doc = bson_set(doc, 'stock', 120) WHERE _id = 1;
+UPDATE counted SET doc = bson_set(doc, 'stock', 112) WHERE _id = 1;
+SELECT is((SELECT doc -> 'stock' FROM counted WHERE _id = 1), '120', 'the threshold holds');
+UPDATE counted SET doc = bson_set(doc, 'stock', 109) WHERE _id = 1;
+UPDATE counted SET doc = bson_set(doc, 'stock', 105) WHERE _id = 1;
+SELECT is(versioning_revert('counted', 1, 1), 3::bigint, 'nothing is written where only the field differs, by less: the last revision stands');
+SELECT is(doc, '{_id: 1, stock: 109, name: "a", revision: 3}', 'and so does the document') FROM counted WHERE _id = 1;
+SELECT is(versioning_revert('counted', 1, 2), 4::bigint, 'what is far enough is written');
+SELECT versioning_redact('counted', 2, 'stock') \gset
+SELECT ok(NOT doc ? 'stock', 'what is redacted goes whatever the threshold') FROM counted WHERE _id = 2;
 SELECT * FROM finish();
-DROP TABLE shared, notes, nested, kept CASCADE;
+DROP TABLE shared, notes, nested, kept, counted CASCADE;
 DROP OWNED BY dp_keeper, dp_tenant;
 DROP ROLE dp_keeper, dp_tenant;
