@@ -234,22 +234,10 @@ attach_settle(DpTree *attached, DpTreeStatement *s)
 		CHECK_FOR_INTERRUPTS();
 		if (i == 0 || dp_value_compare(&came->parent, &s->came[i - 1].parent) != 0)
 		{
-			DpLockResult result = DP_LOCK_GONE;
 			struct varlena *copy;
-			DpValue		id;
 
 			MemoryContextReset(context);
-			while (dp_tree_find_id(tree, nodes, &came->parent))
-			{
-				result = dp_writer_lock(nodes, LockTupleShare);
-				if (result == DP_LOCK_OK ||
-					(result == DP_LOCK_CHANGED && (doc = dp_writer_document(nodes)) != NULL &&
-					 dp_tree_id(tree, doc, &id) && dp_value_compare(&id, &came->parent) == 0))
-					break;
-				result = DP_LOCK_GONE;
-				dp_writer_refresh(nodes);
-			}
-			if (result == DP_LOCK_GONE)
+			if (!dp_tree_lock_id(tree, nodes, &came->parent, LockTupleShare))
 				ereport(ERROR,
 						(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 						 errmsg("node %s does not exist in table %s", dp_tree_id_text(&came->parent), dp_relation_name(tree->decl->target)),

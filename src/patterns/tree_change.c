@@ -87,7 +87,12 @@ dp_tree_change(DpTree *tree, DpTreeStatement *statement)
 		refuse_cycles(c, &c->rows[i]);
 	c->adopting = true;
 	foreach(lc, c->adopted)
-		dp_tree_write_node(c, lfirst(lc));
+	{
+		DpTreeNode *node = lfirst(lc);
+
+		if (dp_tree_write_node(c, node))
+			level = lappend(level, node);
+	}
 	c->adopting = false;
 	if (c->adopted != NIL)
 		dp_writer_refresh(c->w);
@@ -108,8 +113,6 @@ dp_tree_change(DpTree *tree, DpTreeStatement *statement)
 		dp_writer_fresh(c->w, false);
 	}
 
-	foreach(lc, c->adopted)
-		level = lappend(level, lfirst(lc));
 	for (i = 0; i < statement->ncame; i++)
 	{
 		DpTreeNode *node = &c->rows[i];
@@ -496,18 +499,14 @@ listed_children(DpTreeChange *c)
 			for (j = 0; j < i; j++)
 			{
 				if (!c->s->listed[j].gone && dp_value_compare(&c->s->listed[j].child, &listed->child) == 0)
-					ereport(ERROR,
-							(errcode(ERRCODE_CHECK_VIOLATION),
-							 errmsg("node %s of table %s is listed twice among children", dp_tree_id_text(&listed->child),
-									dp_relation_name(c->tree->decl->target))));
+					dp_tree_listed_twice(c->tree, &listed->child);
 			}
 		}
 		if (node == NULL)
 		{
 			struct varlena *doc;
 
-			if (!dp_tree_find_id(c->tree, c->w, &listed->child) ||
-				dp_writer_lock(c->w, LockTupleNoKeyExclusive) == DP_LOCK_GONE)
+			if (!dp_tree_lock_id(c->tree, c->w, &listed->child, LockTupleNoKeyExclusive))
 			{
 				if (listed->gone)
 					continue;
@@ -554,6 +553,15 @@ listed_children(DpTreeChange *c)
 		}
 		hang(c, node, &listed->parent);
 	}
+}
+
+void
+dp_tree_listed_twice(const DpTree *tree, const DpValue *child)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_CHECK_VIOLATION),
+			 errmsg("node %s of table %s is listed twice among children", dp_tree_id_text(child),
+					dp_relation_name(tree->decl->target))));
 }
 
 /* Truth children: the node hangs below a node of the statement, or is a root now. */
@@ -621,7 +629,6 @@ lock_parents(DpTreeChange *c)
 	{
 		const DpValue *id = lfirst(lc);
 		DpTreeNode *node;
-		DpLockResult result = DP_LOCK_GONE;
 		struct varlena *doc;
 		struct varlena *copy;
 		DpValue		now;
@@ -636,19 +643,7 @@ lock_parents(DpTreeChange *c)
 			node->dirty = c->tree->children != NULL;
 			continue;
 		}
-
-		/* its row may be moving about while it is waited for */
-		while (dp_tree_find_id(c->tree, c->w, id))
-		{
-			result = dp_writer_lock(c->w, mode);
-			if (result == DP_LOCK_OK ||
-				(result == DP_LOCK_CHANGED && (doc = dp_writer_document(c->w)) != NULL &&
-				 dp_tree_id(c->tree, doc, &now) && dp_value_compare(&now, id) == 0))
-				break;
-			result = DP_LOCK_GONE;
-			dp_writer_refresh(c->w);
-		}
-		if (result == DP_LOCK_GONE)
+		if (!dp_tree_lock_id(c->tree, c->w, id, mode))
 		{
 			if (node != NULL)
 				missing_parent(c, id);

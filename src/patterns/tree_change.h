@@ -46,6 +46,9 @@ extern DpValue *dp_tree_chain(const DpTree *tree, struct varlena *doc, bool trus
 /* Writers on the table of a declaration, and how they find rows. */
 extern DpWriter *dp_tree_writer(DpTree *tree);
 extern bool dp_tree_find_id(DpTree *tree, DpWriter *w, const DpValue *id);
+
+/* The same, and locks it: the row that has the id then, also where it has been deleted and inserted anew meanwhile. */
+extern bool dp_tree_lock_id(DpTree *tree, DpWriter *w, const DpValue *id, LockTupleMode mode);
 extern bool dp_tree_find_children(DpTree *tree, DpWriter *w, const DpValue *id);
 
 /* DpTreeFetch by a writer (a DpTreeReading). */
@@ -133,6 +136,9 @@ extern DpValue dp_tree_copy_value(MemoryContext context, const DpValue *value);
 
 /* Brings everything in line after a statement. */
 extern void dp_tree_change(DpTree *tree, DpTreeStatement *statement);
+
+/* Raises CHECK_VIOLATION: a node stands twice among children. */
+extern void dp_tree_listed_twice(const DpTree *tree, const DpValue *child) pg_attribute_noreturn();
 
 /* Waits for who moves nodes of the tree, and keeps others from doing so. */
 extern void dp_tree_lock_moves(DpTree *tree);

@@ -230,6 +230,26 @@ dp_tree_find_id(DpTree *tree, DpWriter *w, const DpValue *id)
 }
 
 bool
+dp_tree_lock_id(DpTree *tree, DpWriter *w, const DpValue *id, LockTupleMode mode)
+{
+	/* while it is waited for it may go and come again, or get another id */
+	while (dp_tree_find_id(tree, w, id))
+	{
+		DpLockResult result = dp_writer_lock(w, mode);
+		struct varlena *doc;
+		DpValue		now;
+
+		if (result == DP_LOCK_OK ||
+			(result == DP_LOCK_CHANGED && (doc = dp_writer_document(w)) != NULL &&
+			 dp_tree_id(tree, doc, &now) && dp_value_compare(&now, id) == 0))
+			return true;
+		CHECK_FOR_INTERRUPTS();
+		dp_writer_refresh(w);
+	}
+	return false;
+}
+
+bool
 dp_tree_find_children(DpTree *tree, DpWriter *w, const DpValue *id)
 {
 	/* not freed: the scan goes on with it */

@@ -122,7 +122,7 @@ settle_listed(DpTree *tree, DpWriter *w, struct varlena *doc, const DpValue *id)
 	{
 		DpValue		parent;
 
-		if (!dp_tree_find_id(tree, w, &child) || dp_writer_lock(w, LockTupleNoKeyExclusive) == DP_LOCK_GONE)
+		if (!dp_tree_lock_id(tree, w, &child, LockTupleNoKeyExclusive))
 			continue;
 		doc = dp_writer_document(w);
 		if (doc == NULL || (dp_tree_parent(tree, doc, &parent) && dp_value_compare(&parent, id) == 0))

@@ -40,6 +40,7 @@ static void tree_after_row(DpTree *tree, TriggerData *trigdata);
 static struct varlena *probe_fetch(void *arg, const DpValue *id);
 static bool probing_pays(DpTree *tree, bool found, bool ask);
 static void check_truth(const DpTree *tree, struct varlena *doc);
+static int	times_listed(const DpValue *array, const DpValue *value);
 static void note_listed(DpTree *tree, DpTreeStatement *s, struct varlena *doc, struct varlena *other, const DpValue *id, bool gone);
 static bool same_id(const DpValue *a, const DpValue *b);
 
@@ -309,7 +310,9 @@ tree_after_row(DpTree *tree, TriggerData *trigdata)
 
 /*
  * Truth children: notes the ids that stand in the array of one version of a
- * document and not in that of the other.
+ * document and not in that of the other.  Raises CHECK_VIOLATION if one that
+ * stood there stands there twice now; others that do are met when they are
+ * looked for.
  */
 static void
 note_listed(DpTree *tree, DpTreeStatement *s, struct varlena *doc, struct varlena *other, const DpValue *id, bool gone)
@@ -330,24 +333,32 @@ note_listed(DpTree *tree, DpTreeStatement *s, struct varlena *doc, struct varlen
 	while (dp_iter_next_value(&iter, &value))
 	{
 		DpTreeListed *listed;
-		bool		both = false;
 
-		if (compare)
+		if (compare && times_listed(&others, &value) > 0)
 		{
-			DpIter		inner;
-			DpValue		theirs;
-
-			dp_iter_init(&inner, others.data, others.len);
-			while (!both && dp_iter_next_value(&inner, &theirs))
-				both = dp_value_compare(&value, &theirs) == 0;
-		}
-		if (both)
+			if (!gone && times_listed(&array, &value) > 1)
+				dp_tree_listed_twice(tree, &value);
 			continue;
+		}
 		listed = dp_tree_listed(s);
 		listed->parent = dp_tree_copy_value(s->context, id);
 		listed->child = dp_tree_copy_value(s->context, &value);
 		listed->gone = gone;
 	}
+}
+
+/* How often an array holds a value. */
+static int
+times_listed(const DpValue *array, const DpValue *value)
+{
+	DpIter		iter;
+	DpValue		element;
+	int			n = 0;
+
+	dp_iter_init(&iter, array->data, array->len);
+	while (dp_iter_next_value(&iter, &element))
+		n += dp_value_compare(&element, value) == 0;
+	return n;
 }
 
 /*

@@ -58,6 +58,10 @@ dp_tree_write_node(DpTreeChange *c, DpTreeNode *node)
 		now = doc;
 		if (node->adopted)
 		{
+			/* somebody has deleted it and put another one of its id elsewhere */
+			if (node->came == NULL && !node->has_ref && c->tree->truth == DP_TREE_PARENT &&
+				!(dp_tree_parent(c->tree, doc, &parent) && dp_tree_map_find(&c->gone, &parent) != NULL))
+				break;
 			if (c->tree->truth == DP_TREE_PARENT)
 				now = dp_tree_set_parent(c->tree, doc, node->up != NULL ? &node->up->id : NULL);
 		}

@@ -1,7 +1,7 @@
 -- The contract of the tree pattern: options, errors, hostile names, other truths, ON CONFLICT, MERGE, COPY, rights, and a seeded
 -- random run against a recursive query.
 SET client_min_messages = warning;
-SELECT plan(74);
+SELECT plan(75);
 SELECT is(provolatile::text, 'v', proname || ' is volatile') FROM pg_proc WHERE proname IN ('tree_enable', 'tree_attach') ORDER BY proname;
 SELECT collection_create('c'), collection_create('p') \g /dev/null
 
@@ -145,6 +145,7 @@ SELECT tree_enable('listing', parent => 'p', children => 'c', truth => 'children
 SELECT throws_ok($$INSERT INTO listing VALUES (1, '{_id: "a", c: ["none"]}')$$, '23503', NULL, 'a child that there is not');
 SELECT throws_ok($$INSERT INTO listing VALUES (1, '{_id: "a", c: ["b", "b"]}'), (2, '{_id: "b"}')$$, '23514', NULL, 'a child listed twice');
 INSERT INTO listing VALUES (1, '{_id: "a", c: ["b"]}'), (2, '{_id: "b"}');
+SELECT throws_ok($$UPDATE listing SET doc = bson_set(doc, 'c', '["b", "b"]'::bson_value) WHERE id = 1$$, '23514', NULL, 'a child that is listed and listed once more');
 SELECT throws_ok($$INSERT INTO listing VALUES (3, '{_id: "d", c: ["b"]}')$$, '23514', NULL, 'a child of another');
 SET docpatterns.maintain = off;
 INSERT INTO listing VALUES (10, '{_id: "r", c: ["s", "t"]}'), (11, '{_id: "s", c: ["u"]}'), (12, '{_id: "t"}'), (13, '{_id: "u"}');
