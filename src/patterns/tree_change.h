@@ -90,6 +90,7 @@ typedef struct DpTreeGone
 	DpValue		parent;
 	bool		has_parent;
 	int			came;			/* the row that has another id now, or -1 */
+	DpValue		children;		/* truth children: the array of one that was deleted, or DP_TYPE_EOD */
 } DpTreeGone;
 
 /* Truth children: an id that came into an array, or went out of it. */

@@ -292,12 +292,16 @@ tree_after_row(DpTree *tree, TriggerData *trigdata)
 	if (had_id)
 	{
 		DpTreeGone *gone = dp_tree_gone(s);
+		DpValue		array;
 
 		gone->id = dp_tree_copy_value(s->context, &old_id);
 		gone->has_parent = had;
 		if (had)
 			gone->parent = dp_tree_copy_value(s->context, &old_parent);
 		gone->came = has_id ? s->ncame - 1 : -1;
+		if (!has_id && tree->truth == DP_TREE_CHILDREN &&
+			dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), tree->children, &array) && array.type == DP_TYPE_ARRAY)
+			gone->children = dp_tree_copy_value(s->context, &array);
 	}
 	if (tree->truth == DP_TREE_CHILDREN)
 	{

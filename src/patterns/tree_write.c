@@ -14,7 +14,9 @@
 #include "patterns/tree_nodes.h"
 
 static bool has_chained_form(const DpTree *tree, struct varlena *doc);
-static DpValue *children_edited(DpTreeChange *c, struct varlena *doc);
+static DpValue *children_edited(DpTreeChange *c, DpTreeNode *node, struct varlena *doc);
+static bool children_append(DpTreeChange *c, DpTreeNode *node, DpBuilder *b, const DpValue *array, const DpValue *own);
+static bool holds(const DpValue *array, const DpValue *value);
 
 /*
  * Writes a node's row as it should be.  Returns false if there is nothing to
@@ -59,7 +61,7 @@ dp_tree_write_node(DpTreeChange *c, DpTreeNode *node)
 		if (node->adopted)
 		{
 			/* somebody has deleted it and put another one of its id elsewhere */
-			if (node->came == NULL && !node->has_ref && c->tree->truth == DP_TREE_PARENT &&
+			if (node->came == NULL && !node->has_ref && c->tree->truth != DP_TREE_CHILDREN &&
 				!(dp_tree_parent(c->tree, doc, &parent) && dp_tree_map_find(&c->gone, &parent) != NULL))
 				break;
 			if (c->tree->truth == DP_TREE_PARENT)
@@ -236,7 +238,7 @@ dp_tree_write_children(DpTreeChange *c)
 				break;
 			now = doc;
 			if (c->tree->truth == DP_TREE_CHILDREN)
-				children = children_edited(c, doc);
+				children = children_edited(c, node, doc);
 			if (children != NULL)
 			{
 				DpTree		only = *c->tree;
@@ -253,42 +255,76 @@ dp_tree_write_children(DpTreeChange *c)
 }
 
 /*
- * Truth children: the array without ids that are no more, and with the new
- * ones of nodes that were given others.  NULL if nothing changes.
+ * Truth children: a node's array without ids that are no more, but with those
+ * that nodes were given instead, and with the children that come to it from a
+ * node that was deleted.  NULL if nothing changes.
  */
 static DpValue *
-children_edited(DpTreeChange *c, struct varlena *doc)
+children_edited(DpTreeChange *c, DpTreeNode *node, struct varlena *doc)
 {
 	DpValue		array;
-	DpValue		value;
-	DpIter		iter;
 	DpBuilder  *b;
 	DpValue    *result;
-	bool		changed = false;
 
 	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), c->tree->children, &array) || array.type != DP_TYPE_ARRAY)
 		return NULL;
 	b = palloc(sizeof(DpBuilder));
 	dp_builder_init_value(b, array.len);
 	dp_builder_begin_array(b);
-	dp_iter_init(&iter, array.data, array.len);
+	if (!children_append(c, node, b, &array, &array))
+		return NULL;
+	dp_builder_end(b);
+	result = palloc(sizeof(DpValue));
+	*result = dp_builder_view(b, DP_TYPE_ARRAY);
+	return result;
+}
+
+/*
+ * Appends what has become of the ids in an array, the node's own or that of a
+ * node that was deleted below it.  Returns whether any is another one.
+ */
+static bool
+children_append(DpTreeChange *c, DpTreeNode *node, DpBuilder *b, const DpValue *array, const DpValue *own)
+{
+	DpIter		iter;
+	DpValue		value;
+	bool		changed = false;
+
+	check_stack_depth();
+	dp_iter_init(&iter, array->data, array->len);
 	while (dp_iter_next_value(&iter, &value))
 	{
 		DpTreeGone *gone = (DpTreeGone *) dp_tree_map_find(&c->gone, &value);
+		DpTreeNode *child;
 
-		if (gone == NULL)
-			dp_builder_append_value(b, NULL, 0, &value);
-		else
+		CHECK_FOR_INTERRUPTS();
+		if (gone != NULL)
 		{
 			changed = true;
 			if (gone->came >= 0)
 				dp_builder_append_value(b, NULL, 0, &c->s->came[gone->came].id);
+			else if (gone->children.type == DP_TYPE_ARRAY)
+				(void) children_append(c, node, b, &gone->children, own);
 		}
+		else if (array == own ||
+				 ((child = dp_tree_node_find(c, &value)) != NULL && child->adopted && child->up == node && !holds(own, &value)))
+			dp_builder_append_value(b, NULL, 0, &value);
 	}
-	dp_builder_end(b);
-	if (!changed)
-		return NULL;
-	result = palloc(sizeof(DpValue));
-	*result = dp_builder_view(b, DP_TYPE_ARRAY);
-	return result;
+	return changed;
+}
+
+/* Whether an array holds a value. */
+static bool
+holds(const DpValue *array, const DpValue *value)
+{
+	DpIter		iter;
+	DpValue		element;
+
+	dp_iter_init(&iter, array->data, array->len);
+	while (dp_iter_next_value(&iter, &element))
+	{
+		if (dp_value_compare(&element, value) == 0)
+			return true;
+	}
+	return false;
 }

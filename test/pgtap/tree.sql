@@ -1,7 +1,7 @@
 -- The contract of the tree pattern: options, errors, hostile names, other truths, ON CONFLICT, MERGE, COPY, rights, and a seeded
 -- random run against a recursive query.
 SET client_min_messages = warning;
-SELECT plan(75);
+SELECT plan(79);
 SELECT is(provolatile::text, 'v', proname || ' is volatile') FROM pg_proc WHERE proname IN ('tree_enable', 'tree_attach') ORDER BY proname;
 SELECT collection_create('c'), collection_create('p') \g /dev/null
 
@@ -137,6 +137,20 @@ SELECT is_empty('SELECT * FROM pattern_check()', 'all is true after 400 random w
 SELECT is_empty($$WITH RECURSIVE w AS (SELECT _id::int AS id, '{}'::int[] AS a FROM c WHERE (doc ->> 'up') IS NULL
     UNION ALL SELECT c._id::int, w.a || w.id FROM w JOIN c ON (c.doc ->> 'up')::float8 = w.id)
   SELECT c._id FROM c FULL JOIN w ON w.id = c._id::int WHERE to_bson(w.a) IS DISTINCT FROM (c.doc -> 'a')$$, 'and equals a recursive query');
+-- Truth in the children: those of a node that is deleted are listed where it was ---------------------------------------------
+
+SELECT collection_create('heirs');
+SELECT tree_enable('heirs', parent => 'p', children => 'c', ancestors => 'a', truth => 'children', on_delete => 'reparent') AS heirs_name \gset
+INSERT INTO heirs (doc) SELECT bson_build('_id', i, 'c', c) FROM (VALUES (1, '{9,2,8}'::int[]), (2, '{3,4}'), (3, '{}'), (4, '{5,6}'), (5, '{}'), (6, '{7}'), (7, '{}'), (8, '{}'), (9, '{}')) v (i, c);
+DELETE FROM heirs WHERE _id IN (2, 4);
+SELECT is((SELECT string_agg(bson_project(doc, '{p: 1, c: 1}')::text, ' ' ORDER BY _id) FROM heirs WHERE doc -> 'c' <> bson_array()),
+  '{"_id": 1, "c": [9, 3, 5, 6, 8]} {"_id": 6, "c": [7], "p": 1}', 'children of deleted nodes are listed in their place, also where these lay below each other');
+SELECT is((SELECT count(*) FROM pattern_check('heirs')), 0::bigint, 'and all is true');
+DELETE FROM heirs WHERE _id = 1;
+SELECT is((SELECT count(*) FROM heirs WHERE (doc ->> 'p') IS NULL), 5::bigint, 'children of a deleted root are roots');
+SELECT is((SELECT count(*) FROM pattern_check('heirs')), 0::bigint, 'which is true');
+DROP TABLE heirs CASCADE;
+
 -- Truth in the children, rows brought in line one by one ---------------------------------------------------------------------
 
 CREATE TABLE listing (id int PRIMARY KEY, doc bson);
