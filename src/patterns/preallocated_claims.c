@@ -45,6 +45,7 @@
 #include "bson/compare.h"
 #include "patterns/moves.h"
 #include "patterns/preallocated.h"
+#include "patterns/row.h"
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
 
@@ -133,7 +134,12 @@ dp_preallocated_row(Preallocated *p, const void *id, const char *what, const cha
 		dp_sql_key_types(decl, types);
 		plan = dp_plan_make(decl, id, sql.data, decl->nkeys, types);
 	}
-	return dp_run(decl, plan, (Datum *) key->values, NULL, flags, 1, SPI_OK_SELECT) > 0;
+	while (dp_run(decl, plan, (Datum *) key->values, NULL, flags, 1, SPI_OK_SELECT) == 0)
+	{
+		if (after[0] == '\0' || !dp_row_again(decl, key, flags))
+			return false;
+	}
+	return true;
 }
 
 int

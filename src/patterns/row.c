@@ -4,11 +4,46 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/rls.h"
 
 #include "bson/catalog.h"
 #include "patterns/row.h"
 #include "patterns/sqlgen.h"
+
+static const char plan_there;
+
+/*
+ * A statement that locks looks for the row before it waits, and does not look
+ * for another one when that is gone.
+ */
+bool
+dp_row_again(DpDecl *decl, const DpKey *key, int flags)
+{
+	SPIPlanPtr	plan;
+
+	CHECK_FOR_INTERRUPTS();
+	if (IsolationUsesXactSnapshot() ||
+		((flags & DP_RUN_AS_OWNER) == 0 && check_enable_rls(decl->target, InvalidOid, true) == RLS_ENABLED))
+		return false;
+	plan = dp_plan(decl, &plan_there);
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[INDEX_MAX_KEYS];
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "SELECT FROM ");
+		dp_sql_table(&sql, decl->target);
+		appendStringInfoString(&sql, " WHERE ");
+		dp_sql_key_match(&sql, decl, 1);
+		dp_sql_key_types(decl, types);
+		plan = dp_plan_make(decl, &plan_there, sql.data, decl->nkeys, types);
+	}
+	return dp_run(decl, plan, (Datum *) key->values, NULL, flags & DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) > 0;
+}
 
 bool
 dp_row_read(DpDecl *decl, const void *id, const DpKey *key, const char *locking,
@@ -33,8 +68,11 @@ dp_row_read(DpDecl *decl, const void *id, const DpKey *key, const char *locking,
 		plan = dp_plan_make(decl, id, sql.data, decl->nkeys, types);
 	}
 	*doc = NULL;
-	if (dp_run(decl, plan, (Datum *) key->values, NULL, flags, 1, SPI_OK_SELECT) == 0)
-		return false;
+	while (dp_run(decl, plan, (Datum *) key->values, NULL, flags, 1, SPI_OK_SELECT) == 0)
+	{
+		if (locking[0] == '\0' || !dp_row_again(decl, key, flags))
+			return false;
+	}
 	value = dp_result(0, 1, &isnull);
 	if (!isnull)
 		*doc = (struct varlena *) DatumGetPointer(value);

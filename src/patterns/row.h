@@ -23,6 +23,15 @@ extern bool dp_row_read(DpDecl *decl, const void *id, const DpKey *key, const ch
 						int flags, struct varlena **doc);
 
 /*
+ * Whether a row of this key is there although a statement that locks has not
+ * found one: it was deleted and inserted again while it was waited for, and the
+ * statement is to be run again.  False where that might not find it, either: in
+ * transactions with one snapshot for all their statements, and for users whom
+ * row security concerns.  flags are those of the statement.
+ */
+extern bool dp_row_again(DpDecl *decl, const DpKey *key, int flags);
+
+/*
  * The statement that writes the document of a row, kept under the id, and its
  * parameters: values has room for INDEX_MAX_KEYS + 1.
  */

@@ -26,6 +26,7 @@
 #include "mql/filter.h"
 #include "mql/projection.h"
 #include "mql/update.h"
+#include "patterns/row.h"
 #include "patterns/run.h"
 #include "patterns/single_table.h"
 #include "patterns/sqlgen.h"
@@ -394,7 +395,7 @@ static bool
 item_lock(DpSingleTable *s, const char *pk, const char *sk, struct varlena **doc, bool *exists, char **entity)
 {
 	SPIPlanPtr	plan = dp_plan(s->decl, &s->plan_lock);
-	Datum		values[2] = {CStringGetTextDatum(pk), CStringGetTextDatum(sk)};
+	DpKey		key = {2, {CStringGetTextDatum(pk), CStringGetTextDatum(sk)}};
 	bool		isnull;
 
 	if (plan == NULL)
@@ -409,9 +410,11 @@ item_lock(DpSingleTable *s, const char *pk, const char *sk, struct varlena **doc
 		plan = dp_plan_make(s->decl, &s->plan_lock, sql.data, 2, types);
 	}
 	*doc = NULL;
-	*exists = dp_run(s->decl, plan, values, NULL, DP_RUN_LOCK, 1, SPI_OK_SELECT) > 0;
-	if (!*exists)
-		return false;
+	while (!(*exists = dp_run(s->decl, plan, key.values, NULL, DP_RUN_LOCK, 1, SPI_OK_SELECT) > 0))
+	{
+		if (!dp_row_again(s->decl, &key, DP_RUN_LOCK))
+			return false;
+	}
 	if (entity != NULL)
 	{
 		Datum		value = dp_result(0, 2, &isnull);
