@@ -41,7 +41,7 @@ COMMENT ON FUNCTION tree_subtree_count(regclass, "any", text) IS
 CREATE FUNCTION tree_move(rel regclass, key "any", parent "any", name text DEFAULT NULL) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_tree_move_call' LANGUAGE C VOLATILE COST 1000;
 COMMENT ON FUNCTION tree_move(regclass, "any", "any", text) IS
-  'hangs a node, and with it all that is below, under another parent (NULL: makes it a root): writes the form that is the truth, as an UPDATE by hand would, and the triggers do the rest; error P0002 if there is no such node or parent, 23514 for a place below itself; needs SELECT and UPDATE; locks as an UPDATE of the node';
+  'hangs a node, and with it all that is below, under another parent (NULL: makes it a root): writes the form that is the truth, as an UPDATE by hand would, and the triggers do the rest; error P0002 if there is no such node or parent, 23514 for a place below itself, 40001 if a row of them cannot be written; needs SELECT and UPDATE; locks as an UPDATE of the node';
 
 CREATE FUNCTION tree_copy(rel regclass, key "any", parent "any", suffix text DEFAULT NULL, name text DEFAULT NULL,
     OUT source bson_value, OUT node bson_value) RETURNS SETOF record
@@ -52,7 +52,7 @@ COMMENT ON FUNCTION tree_copy(regclass, "any", "any", text, text) IS
 CREATE FUNCTION tree_delete(rel regclass, key "any", name text DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_tree_delete_call' LANGUAGE C VOLATILE COST 1000;
 COMMENT ON FUNCTION tree_delete(regclass, "any", text) IS
-  'deletes a node and all that is below, in one DELETE, whatever on_delete says; returns how many were deleted; error P0002 if there is no such node; needs SELECT and DELETE; locks as DELETE';
+  'deletes a node and all that is below, in one DELETE, whatever on_delete says; returns how many were deleted; error P0002 if there is no such node; needs SELECT and DELETE; waits for who is moving nodes of the tree; locks as DELETE';
 
 -- Other shapes
 

@@ -8,10 +8,13 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 
 #include "bson/builder.h"
@@ -24,9 +27,16 @@
 #include "patterns/sqlgen.h"
 #include "patterns/tree_calls.h"
 #include "patterns/tree_calls_edit.h"
+#include "patterns/tree_change.h"
 
-static void write_doc(DpTree *tree, const DpValue *id, const char *expression, struct varlena *value);
-static void write_children(DpTree *tree, const DpValue *from, const DpValue *to, const DpValue *child);
+/* So often a node is looked for that others replace at the same time */
+#define MAX_ATTEMPTS	10
+
+static bool node_move(DpTree *tree, DpTreeItem *node, struct varlena *argument);
+static void read_latest(void);
+static void read_end(void);
+static bool write_doc(DpTree *tree, const DpValue *id, const char *expression, struct varlena *value);
+static bool write_children(DpTree *tree, const DpValue *from, const DpValue *to, const DpValue *child);
 static uint64 execute(DpTree *tree, const char *sql, int n, Oid *types, Datum *values, int expected);
 static struct varlena *new_id(const DpValue *id, text *suffix);
 static struct varlena *string_value(const char *s, int len);
@@ -39,28 +49,71 @@ Datum
 dp_tree_move_call(PG_FUNCTION_ARGS)
 {
 	DpTree	   *tree = dp_tree_begin(fcinfo, 3);
-	DpTreeItem *node = dp_tree_read_node(tree, dp_tree_argument(fcinfo, 1));
 	struct varlena *argument = dp_tree_argument(fcinfo, 2);
+	struct varlena *key = dp_tree_argument(fcinfo, 1);
+	DpTreeItem *node = dp_tree_read_node(tree, key);
+	int			attempt;
+
+	/* again if the row of the node, or of a parent, is another one by the time that it is written */
+	for (attempt = 1; !node_move(tree, node, argument); attempt++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (attempt == MAX_ATTEMPTS)
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("node %s of table %s could not be moved", dp_tree_id_text(&node->id), dp_relation_name(tree->decl->target)),
+					 errdetail("It, or a parent, comes and goes all the time, or a trigger or a policy keeps a row from being written.")));
+		read_latest();
+		node = dp_tree_read_node(tree, key);
+		read_end();
+	}
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+/* Hangs a node on another one, NULL: makes it a root.  False if a row was not there to be written. */
+static bool
+node_move(DpTree *tree, DpTreeItem *node, struct varlena *argument)
+{
 	DpValue		parent;
 	DpValue		old;
 	struct varlena *value;
 	const char *path;
+	bool		had_parent;
 
 	/* as the tree spells it: 5 and 5.0 are one node */
 	if (argument != NULL)
-		parent = dp_tree_read_node(tree, argument)->id;
-	value = dp_tree_place_value(tree, argument == NULL ? NULL : &parent, &node->id, &path);
-	if (tree->truth == DP_TREE_CHILDREN)
 	{
-		bool		had_parent = dp_tree_parent(tree, node->doc, &old);
-
-		if (argument == NULL || !had_parent || dp_value_compare(&old, &parent) != 0)
-			write_children(tree, had_parent ? &old : NULL, argument != NULL ? &parent : NULL, &node->id);
+		read_latest();
+		parent = dp_tree_read_node(tree, argument)->id;
+		read_end();
 	}
-	else
-		write_doc(tree, &node->id, path, value);
-	SPI_finish();
-	PG_RETURN_VOID();
+	value = dp_tree_place_value(tree, argument == NULL ? NULL : &parent, &node->id, &path);
+	if (tree->truth != DP_TREE_CHILDREN)
+		return write_doc(tree, &node->id, path, value);
+	had_parent = dp_tree_parent(tree, node->doc, &old);
+	return (argument != NULL && had_parent && dp_value_compare(&old, &parent) == 0) ||
+		write_children(tree, had_parent ? &old : NULL, argument != NULL ? &parent : NULL, &node->id);
+}
+
+/*
+ * What is read from here on is the latest state, until read_end(), unless the
+ * transaction has one snapshot for all its statements.
+ */
+static void
+read_latest(void)
+{
+	if (IsolationUsesXactSnapshot())
+		return;
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetLatestSnapshot());
+}
+
+static void
+read_end(void)
+{
+	if (!IsolationUsesXactSnapshot())
+		PopActiveSnapshot();
 }
 
 /*
@@ -141,8 +194,11 @@ dp_tree_copy_call(PG_FUNCTION_ARGS)
 	appendStringInfo(&sql, " (%s) SELECT d FROM pg_catalog.unnest($1) AS d", quote_identifier(tree->decl->doc_column));
 	array = PointerGetDatum(construct_array(docs, n, dp_types()->bson, -1, false, TYPALIGN_INT));
 	execute(tree, sql.data, 1, &type, &array, SPI_OK_INSERT);
-	if (tree->truth == DP_TREE_CHILDREN && argument != NULL)
-		write_children(tree, NULL, &parent, &ids[node->number]);
+	if (tree->truth == DP_TREE_CHILDREN && argument != NULL && !write_children(tree, NULL, &parent, &ids[node->number]))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("node %s of table %s could not be written", dp_tree_id_text(&parent), dp_relation_name(tree->decl->target)),
+				 errdetail("It has been deleted meanwhile, or a trigger or a policy keeps its row from being written.")));
 	SPI_finish();
 	return (Datum) 0;
 }
@@ -155,15 +211,22 @@ Datum
 dp_tree_delete_call(PG_FUNCTION_ARGS)
 {
 	DpTree	   *tree = dp_tree_begin(fcinfo, 2);
-	DpTreeItem *node = dp_tree_read_node(tree, dp_tree_argument(fcinfo, 1));
-	DpTreeRead *read = dp_tree_read_below(tree, node, -1, false, NULL, NULL);
-	Datum	   *ids = palloc(sizeof(Datum) * (read->nitems + 1));
+	DpTreeItem *node;
+	DpTreeRead *read;
+	Datum	   *ids;
 	Oid			type = dp_types()->bson_value_array;
 	Datum		array;
 	StringInfoData sql;
 	int			n = 0;
 	uint64		deleted;
 
+	/* who is moving a node is waited for: it may be out of the subtree then */
+	dp_tree_lock_moves(tree);
+	read_latest();
+	node = dp_tree_read_node(tree, dp_tree_argument(fcinfo, 1));
+	read = dp_tree_read_below(tree, node, -1, false, NULL, NULL);
+	read_end();
+	ids = palloc(sizeof(Datum) * (read->nitems + 1));
 	for (DpTreeItem *item = node; item != NULL; item = dp_tree_item_after(read, item))
 		ids[n++] = PointerGetDatum(dp_value_to_varlena(&item->id));
 	initStringInfo(&sql);
@@ -280,8 +343,8 @@ new_id(const DpValue *id, text *suffix)
 
 /* ---------------------------------------------------------------- statements */
 
-/* Sets a field of a node, or takes it away if the value is NULL. */
-static void
+/* Sets a field of a node, or takes it away if the value is NULL.  False if there is no such row. */
+static bool
 write_doc(DpTree *tree, const DpValue *id, const char *path, struct varlena *value)
 {
 	StringInfoData sql;
@@ -299,14 +362,14 @@ write_doc(DpTree *tree, const DpValue *id, const char *path, struct varlena *val
 	dp_tree_sql_id(&sql, tree, "t");
 	dp_sql_own_operator(&sql, "=");
 	appendStringInfoString(&sql, "$1");
-	execute(tree, sql.data, value == NULL ? 1 : 2, types, values, SPI_OK_UPDATE);
+	return execute(tree, sql.data, value == NULL ? 1 : 2, types, values, SPI_OK_UPDATE) > 0;
 }
 
 /*
  * Takes a child out of the array of a node and puts it into that of another,
- * in one statement; either may be NULL.
+ * in one statement; either may be NULL.  False if one was not there.
  */
-static void
+static bool
 write_children(DpTree *tree, const DpValue *from, const DpValue *to, const DpValue *child)
 {
 	StringInfoData sql;
@@ -339,7 +402,7 @@ write_children(DpTree *tree, const DpValue *from, const DpValue *to, const DpVal
 		values[n++] = PointerGetDatum(dp_builder_finish_value(&b, DP_TYPE_DOCUMENT));
 	}
 	if (n == 0)
-		return;
+		return true;
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "UPDATE ");
 	dp_sql_table(&sql, tree->decl->target);
@@ -359,7 +422,7 @@ write_children(DpTree *tree, const DpValue *from, const DpValue *to, const DpVal
 	dp_tree_sql_id(&sql, tree, "t");
 	dp_sql_own_operator(&sql, "=");
 	appendStringInfoString(&sql, n == 4 ? "ANY (ARRAY[$1, $3])" : "$1");
-	execute(tree, sql.data, n, types, values, SPI_OK_UPDATE);
+	return execute(tree, sql.data, n, types, values, SPI_OK_UPDATE) == n / 2;
 }
 
 /* Runs a statement that writes, as the caller; returns the number of rows. */
