@@ -46,6 +46,7 @@ typedef struct Held
 } Held;
 
 static void hold_row(void *arg);
+static bool lock_key(Approximation *a, const void *id, const char *locking, const DpKey *key, int flags);
 static bool run_key(Approximation *a, const void *id, const char *before, const char *after,
 					const DpKey *key, int flags);
 static bool fold(Approximation *a, const DpKey *key, bool wait);
@@ -255,10 +256,21 @@ hold_row(void *arg)
 	Held	   *held = arg;
 
 	SPI_connect();
-	if (!run_key(held->a, &plan_hold, "SELECT 1 FROM ", " FOR KEY SHARE", held->key,
-				 held->restricted ? 0 : DP_RUN_AS_OWNER))
+	if (!lock_key(held->a, &plan_hold, " FOR KEY SHARE", held->key, held->restricted ? 0 : DP_RUN_AS_OWNER))
 		dp_row_missing(held->a->decl, held->key);
 	SPI_finish();
+}
+
+/* Locks the row of a key; whether there is one. */
+static bool
+lock_key(Approximation *a, const void *id, const char *locking, const DpKey *key, int flags)
+{
+	while (!run_key(a, id, "SELECT 1 FROM ", locking, key, flags))
+	{
+		if (!dp_row_again(a->decl, key, flags))
+			return false;
+	}
+	return true;
 }
 
 /* Runs a SELECT about the row of a key; whether there is one. */
@@ -443,7 +455,7 @@ fold(Approximation *a, const DpKey *key, bool wait)
 	DpDecl	   *decl = a->decl;
 	DpAmount	sum;
 
-	if (!(wait ? run_key(a, &plan_lock, "SELECT 1 FROM ", " FOR NO KEY UPDATE", key, DP_RUN_AS_OWNER)
+	if (!(wait ? lock_key(a, &plan_lock, " FOR NO KEY UPDATE", key, DP_RUN_AS_OWNER)
 		  : run_key(a, &plan_lock_free, "SELECT 1 FROM ", " FOR NO KEY UPDATE SKIP LOCKED", key, DP_RUN_AS_OWNER)))
 		return false;
 	dp_amount_set_int(&sum, 0, false);

@@ -60,7 +60,7 @@ typedef struct Cold
 #define MOVED_WHOLE		0x01	/* the document was written as a whole, so that what lay aside is void */
 #define MOVED_WRITTEN	0x02	/* it was written while what lay aside had not arrived */
 
-static const char plan_lock, plan_write, plan_read, plan_read_visible, plan_put, plan_take, plan_drop, plan_orphans;
+static const char plan_lock, plan_write, plan_read, plan_read_visible, plan_put, plan_take, plan_drop, plan_hold, plan_orphans;
 
 static Cold *cold_of(DpDecl *decl);
 static Oid	side_of(Cold *c);
@@ -82,6 +82,7 @@ static struct varlena *side_read(Cold *c, const DpKey *key, bool latest);
 static void side_put(Cold *c, const DpKey *key, struct varlena *cold);
 static struct varlena *side_take(Cold *c, const DpKey *key);
 static void side_drop(Cold *c, const DpKey *key);
+static void side_drop_lost(Cold *c, const DpKey *key);
 static Cold *cold_argument(FunctionCallInfo fcinfo);
 
 /*
@@ -544,7 +545,12 @@ cold_settle(Cold *c, const DpKey *key)
 	struct varlena *cold;
 	struct varlena *before;
 
-	if (doc == NULL || is_null)
+	if (doc == NULL)
+	{
+		side_drop_lost(c, key);
+		return false;
+	}
+	if (is_null)
 	{
 		side_drop(c, key);
 		return false;
@@ -695,6 +701,20 @@ side_drop(Cold *c, const DpKey *key)
 }
 
 /*
+ * The same where the document was not there: somebody may insert it, who puts something into the row or waits for it.
+ */
+static void
+side_drop_lost(Cold *c, const DpKey *key)
+{
+	SPIPlanPtr	plan = side_plan(c, &plan_hold, "SELECT cold FROM", " FOR UPDATE");
+	bool		is_null;
+
+	if (dp_run(c->decl, plan, (Datum *) key->values, NULL, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) > 0 &&
+		row_lock(c, key, &is_null) == NULL)
+		side_drop(c, key);
+}
+
+/*
  * What the views <table>_whole and pattern_build need.
  */
 static bool
@@ -823,9 +843,12 @@ dp_subset_fields_rejoin(PG_FUNCTION_ARGS)
 		SPI_finish();
 		PG_RETURN_INT64(0);
 	}
+	if (doc == NULL)
+		side_drop_lost(c, &key);
+	else if (is_null)
+		side_drop(c, &key);
 	if (doc == NULL || is_null)
 	{
-		side_drop(c, &key);
 		SPI_finish();
 		PG_RETURN_INT64(0);
 	}
