@@ -47,6 +47,7 @@ static void lock_parents(DpTreeChange *c);
 static void load_parent(DpTreeChange *c, DpTreeNode *node, struct varlena *doc);
 static void set_parents(DpTreeChange *c);
 static void refuse_cycles(DpTreeChange *c, DpTreeNode *node);
+static void refuse_below(DpTreeChange *c, DpTreeNode *node);
 static void missing_parent(DpTreeChange *c, const DpValue *id) pg_attribute_noreturn();
 
 /*
@@ -92,6 +93,8 @@ dp_tree_change(DpTree *tree, DpTreeStatement *statement)
 
 		if (dp_tree_write_node(c, node))
 			level = lappend(level, node);
+		else if (node->came == NULL)
+			refuse_below(c, node);
 	}
 	c->adopting = false;
 	if (c->adopted != NIL)
@@ -799,6 +802,26 @@ dp_tree_chain_of(DpTreeChange *c, DpTreeNode *node, bool self)
 	for (i = n - 1; i >= 0; i--, node = node->up)
 		c->chain[i] = node->id;
 	return n;
+}
+
+/*
+ * Raises T_R_SERIALIZATION_FAILURE if rows of the statement hang on a child of
+ * an id that is no more, which somebody has deleted or put elsewhere meanwhile.
+ */
+static void
+refuse_below(DpTreeChange *c, DpTreeNode *node)
+{
+	int			i;
+
+	for (i = 0; i < c->s->ncame; i++)
+	{
+		if (c->rows[i].up == node)
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not serialize access due to concurrent update"),
+					 errdetail("Node %s of table %s, below which others are to hang, was deleted or replaced.",
+							   dp_tree_id_text(&node->id), dp_relation_name(c->tree->decl->target))));
+	}
 }
 
 /* Raises FOREIGN_KEY_VIOLATION. */
