@@ -91,6 +91,7 @@ typedef struct DpTreeGone
 	bool		has_parent;
 	int			came;			/* the row that has another id now, or -1 */
 	DpValue		children;		/* truth children: the array of one that was deleted, or DP_TYPE_EOD */
+	uint32		stamp;			/* of the array that they were put into last */
 } DpTreeGone;
 
 /* Truth children: an id that came into an array, or went out of it. */

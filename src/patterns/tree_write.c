@@ -271,6 +271,7 @@ children_edited(DpTreeChange *c, DpTreeNode *node, struct varlena *doc)
 	b = palloc(sizeof(DpBuilder));
 	dp_builder_init_value(b, array.len);
 	dp_builder_begin_array(b);
+	c->stamp++;
 	if (!children_append(c, node, b, &array, &array))
 		return NULL;
 	dp_builder_end(b);
@@ -303,8 +304,12 @@ children_append(DpTreeChange *c, DpTreeNode *node, DpBuilder *b, const DpValue *
 			changed = true;
 			if (gone->came >= 0)
 				dp_builder_append_value(b, NULL, 0, &c->s->came[gone->came].id);
-			else if (gone->children.type == DP_TYPE_ARRAY)
+			else if (gone->children.type == DP_TYPE_ARRAY && gone->stamp != c->stamp)
+			{
+				/* once, whatever untrue arrays say */
+				gone->stamp = c->stamp;
 				(void) children_append(c, node, b, &gone->children, own);
+			}
 		}
 		else if (array == own ||
 				 ((child = dp_tree_node_find(c, &value)) != NULL && child->adopted && child->up == node && !holds(own, &value)))
