@@ -194,6 +194,8 @@ push_sort_compile(PushSpec *spec, const DpValue *sort, const DpPlace *place)
 	DpElement	element;
 	int64		direction;
 
+	/* the last $sort counts, as of any field that stands there twice */
+	spec->nkeys = 0;
 	if (sort->type != DP_TYPE_DOCUMENT)
 	{
 		if (!dp_value_to_whole(sort, &direction) || (direction != 1 && direction != -1))

@@ -5,7 +5,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(421);
+SELECT plan(423);
 
 -- What an update makes of a document, as text; or the error's code and what its detail or message names.
 CREATE FUNCTION up(doc bson, update text, filter bson DEFAULT NULL, array_filters bson_value DEFAULT NULL, upsert boolean DEFAULT false) RETURNS text LANGUAGE plpgsql AS $$
@@ -148,6 +148,8 @@ SELECT is(up('{a: [3, "x", 1]}', '{$push: {a: {$each: [2, null], $sort: 1}}}'), 
 SELECT is(up('{a: [{k: 2, v: 1}, {k: 1, v: 2}]}', '{$push: {a: {$each: [{k: 2, v: 3}, 7], $sort: {k: -1, v: 1}}}}'), '{"a": [{"k": 2, "v": 1}, {"k": 2, "v": 3}, {"k": 1, "v": 2}, 7]}', 'by fields'), is(up('{a: [{b: {c: 2}}, {b: {c: 1}}]}', '{$push: {a: {$each: [], $sort: {"b.c": 1}}}}'), '{"a": [{"b": {"c": 1}}, {"b": {"c": 2}}]}', 'by a path');
 SELECT is(up('{a: [{k: 1, i: 1}, {k: 1, i: 2}, {k: 0, i: 3}]}', '{$push: {a: {$each: [{k: 1, i: 4}], $sort: {k: 1}}}}'), '{"a": [{"k": 0, "i": 3}, {"k": 1, "i": 1}, {"k": 1, "i": 2}, {"k": 1, "i": 4}]}', 'equal ones stay in order');
 SELECT is(up('{a: [5, 1]}', '{$push: {a: {$slice: 3, $sort: 1, $each: [9, 0], $position: 0}}}'), '{"a": [0, 1, 5]}', 'insert, sort, slice, in whatever order they are written'), is(up('{}', '{$push: {a: {$each: [3, 1, 2], $sort: 1, $slice: -2}}}'), '{"a": [2, 3]}', 'of a new array too');
+SELECT is(up('{a: [{x: 2, y: 1}, {x: 1, y: 3}]}', '{$push: {a: {$each: [{x: 0, y: 2}], $sort: {x: 1}, $sort: {y: -1, x: 1, z: 1, w: 1, v: 1, u: 1, t: 1, s: 1}}}}'), '{"a": [{"x": 1, "y": 3}, {"x": 0, "y": 2}, {"x": 2, "y": 1}]}', 'the last $sort counts'),
+       is(up('{a: [3, 1]}', '{$push: {a: {$each: [2], $sort: {x: 1, y: 1}, $sort: -1}}}'), '{"a": [3, 2, 1]}', 'whatever kind it is of');
 SELECT is(up('{a: [1]}', format('{$push: {a: %s}}', v)), '22023', '$push of ' || v) FROM unnest(ARRAY['{$each: 1}', '{$each: [1], x: 1}', '{$each: [1], $slice: "1"}', '{$each: [1], $slice: 1.5}', '{$each: [1], $position: null}', '{$each: [1], $sort: 2}', '{$each: [1], $sort: {}}', '{$each: [1], $sort: {a: 0}}', '{$each: [1], $sort: {"a..b": 1}}', '{$each: [1], $sort: "a"}', '{$slice: 1}', '{$sort: 1, $position: 1}']) v;
 SELECT is(up('{a: [1]}', '{$push: {a: {$each: [1], $foo: 1}}}'), '0A000', 'an unknown modifier');
 SELECT is(up(bson_build('a', v), '{$push: {a: 1}}'), '42804', '$push to ' || v::text) FROM unnest(ARRAY['1', 'null', '{"b": 1}']::bson_value[]) v;
