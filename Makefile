@@ -173,7 +173,7 @@ docs-test: test-docs
 
 # Many writers at once, for STRESS_SECONDS each; SEED gives other ones, FILTER=derive_stress one of the scripts.
 stress: export STRESS_SECONDS ?= 60
-stress: export FILTER ?= *_stress
+stress: export FILTER ?= *_@(stress|churn)
 stress:
 	@test/env/packages.sh test && TIMEOUT=$$((STRESS_SECONDS * 2 + 120)) test/run.sh t
 

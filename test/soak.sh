@@ -71,11 +71,11 @@ for part in "${parts[@]}"; do
       n=$((100000 * (minutes > 40 ? 10 : minutes > 4 ? minutes / 4 : 1)))
       repeat 30 fuzz $((n / 1000)) "$n iterations" env CLUSTER=sanitize FUZZ="$n" test/sanitize.sh fuzz ;;
     stress)
-      scripts=(test/t/*_stress.sh)
+      scripts=(test/t/*_stress.sh test/t/*_churn.sh)
       seconds=$((minutes * 60 * 40 / 100 / ${#scripts[@]} / 2))
       [ $seconds -ge 2 ] || seconds=2
       seed=$((RANDOM * 32768 + RANDOM))
-      round stress $((seconds * 4 * ${#scripts[@]})) "${#scripts[@]} scripts of $seconds seconds" env CLUSTER=soak STRESS_SECONDS=$seconds FILTER='*_stress' test/run.sh t ;;
+      round stress $((seconds * 4 * ${#scripts[@]})) "${#scripts[@]} scripts of $seconds seconds" env CLUSTER=soak STRESS_SECONDS=$seconds FILTER='*_@(stress|churn)' test/run.sh t ;;
     crash)
       kills=$((minutes * 50 / 60))
       [ $kills -ge 6 ] || kills=6
