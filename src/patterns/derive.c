@@ -382,7 +382,8 @@ dp_derive_lock_groups(DpGroup **groups, int n, LOCKMODE mode)
 
 		if (group_locks < MAX_GROUP_LOCKS || i == 0 || d != groups[i - 1]->derivation)
 			dp_derive_lock_group(d, groups[i]->hash, mode != NoLock ? mode :
-								 d->create_missing ? ExclusiveLock : RowExclusiveLock);
+								 d->create_missing ? ExclusiveLock :
+								 groups[i]->alone ? ShareRowExclusiveLock : RowExclusiveLock);
 	}
 }
 

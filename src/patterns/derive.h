@@ -113,6 +113,7 @@ typedef struct DpGroup
 	bool		locked;			/* the row is locked; else apply() must not use up the state either */
 	bool		need_lock;		/* set by apply() where it cannot do without: it is called again */
 	bool		due;			/* engine: is written by its run */
+	bool		alone;			/* engine: its run may make the row for another derivation: locked against all others at once */
 	bool		found;			/* engine: a target row was found */
 	bool		again;			/* engine: the row has moved or gone: look again */
 	struct DpGroup *next;		/* engine */

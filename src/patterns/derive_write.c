@@ -68,6 +68,7 @@ static TargetRow *target_row_room(TargetRows *rows);
 static void target_row_add(Target *t, TargetRows *rows, DpGroup *group, LockTupleMode lock);
 static bool target_missing_add(Target *t, TargetRows *rows, DpGroup *group);
 static void run_gather(DpDerive *run);
+static void mark_alone(DpDerive *run, DpGroup **groups, int n);
 static bool trigger_protects(const Trigger *trigger);
 static void target_single(Target *t, DpGroup *group);
 static void target_many(Target *t, DpGroup **groups, int n);
@@ -131,10 +132,13 @@ dp_derive_end(DpDerive *run, bool forced)
 	for (i = 0; i < n; i++)
 		locked += groups[i]->derivation->methods->group_lock != NULL ? 1 : 0;
 	dp_derive_lock_many(locked);
+	mark_alone(run, groups, n);
 	for (i = 0; i < n; i++)
 	{
 		LOCKMODE	mode = NoLock;
 
+		if (groups[i]->alone && groups[i]->derivation->methods->group_lock != NULL)
+			dp_derive_lock_group(groups[i]->derivation, groups[i]->hash, ShareRowExclusiveLock);
 		if (groups[i]->derivation->methods->group_lock != NULL)
 			mode = groups[i]->derivation->methods->group_lock(groups[i]->derivation, groups[i]);
 		if (mode != NoLock)
@@ -177,6 +181,37 @@ dp_derive_end(DpDerive *run, bool forced)
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(run->context);
 	return written;
+}
+
+/*
+ * Marks groups whose row this run may have to make for another derivation.  Who makes it locks them against those who found no row;
+ * two who had locked them as these do before would wait for each other.
+ */
+static void
+mark_alone(DpDerive *run, DpGroup **groups, int n)
+{
+	List	   *makers = NIL;
+	ListCell   *lc;
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		if (groups[i]->derivation->create_missing && !groups[i]->derivation->guarded)
+			makers = list_append_unique_ptr(makers, groups[i]->derivation);
+	}
+	foreach(lc, makers)
+	{
+		DpDerivation *maker = lfirst(lc);
+
+		for (i = 0; i < n; i++)
+		{
+			DpDerivation *d = groups[i]->derivation;
+
+			if (d->target == maker->target && !d->create_missing && !d->guarded && strcmp(d->place, maker->place) == 0 &&
+				dp_derive_find(run, maker, &groups[i]->key) != NULL)
+				groups[i]->alone = true;
+		}
+	}
 }
 
 /* Orders derivations as their locks are taken. */
@@ -639,9 +674,13 @@ others_lock(Target *t, DpGroup **groups, int n)
 		foreach(lc, others_of(groups[i]->derivation))
 		{
 			DpDerivation *other = lfirst(lc);
+			DpGroup    *same;
 
 			/* those who make the rows have the same locks */
 			if (other->create_missing || other->deferred || strcmp(other->place, groups[i]->derivation->place) != 0)
+				continue;
+			same = dp_derive_find(t->run, other, &groups[i]->key);
+			if (same != NULL && same->alone && same->due && !t->forced)
 				continue;
 			if (run == NULL)
 				run = dp_derive_begin();
