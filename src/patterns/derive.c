@@ -41,6 +41,8 @@ static bool group_locks_heard = false;
 
 static int	derivation_compare(const ListCell *a, const ListCell *b);
 static void groups_grow(DpDerive *run);
+static LOCKMODE lock_mode(const DpGroup *group, LOCKMODE mode);
+static int	lock_rank(const DpDerivation *d);
 static bool lock_class(uint32 class, const DpDerivation *d, uint32 hash, LOCKMODE mode);
 static void group_locks_ended(XactEvent event, void *arg);
 
@@ -292,17 +294,28 @@ groups_grow(DpDerive *run)
 	}
 }
 
+/*
+ * Those that are locked before rows are found come before those that are locked
+ * when no row was; and of these, those who make rows before others that keep
+ * something in them.
+ */
+static int
+lock_rank(const DpDerivation *d)
+{
+	return d->methods->group_lock != NULL ? 0 : d->create_missing && !d->guarded ? 1 : 2;
+}
+
 /* Orders groups by derivation and hash: for qsort() of DpGroup *. */
 int
 dp_derive_group_compare(const void *a, const void *b)
 {
 	const DpGroup *left = *(DpGroup *const *) a;
 	const DpGroup *right = *(DpGroup *const *) b;
-	bool		first = left->derivation->methods->group_lock != NULL;
+	int			left_rank = lock_rank(left->derivation);
+	int			right_rank = lock_rank(right->derivation);
 
-	/* those that are locked before rows are found come before those that are locked when no row was */
-	if (first != (right->derivation->methods->group_lock != NULL))
-		return first ? -1 : 1;
+	if (left_rank != right_rank)
+		return left_rank < right_rank ? -1 : 1;
 	if (left->derivation->lock_id != right->derivation->lock_id)
 		return left->derivation->lock_id < right->derivation->lock_id ? -1 : 1;
 	if ((uint32) left->hash != (uint32) right->hash)
@@ -370,21 +383,38 @@ dp_derive_lock_many(int n)
 void
 dp_derive_lock_groups(DpGroup **groups, int n, LOCKMODE mode)
 {
+	const DpDerivation *wide = NULL;
+	int			fresh = 0;
 	int			i;
 
 	if (n > 1)
 		qsort(groups, n, sizeof(DpGroup *), dp_derive_group_compare);
-	if (group_locks + n > MAX_GROUP_LOCKS)
+	for (i = 0; i < n; i++)
+		fresh += groups[i]->held != lock_mode(groups[i], mode);
+	if (group_locks + fresh > MAX_GROUP_LOCKS)
 		group_locks = MAX_GROUP_LOCKS;	/* not some of them first */
 	for (i = 0; i < n; i++)
 	{
 		DpDerivation *d = groups[i]->derivation;
+		LOCKMODE	wanted = lock_mode(groups[i], mode);
 
-		if (group_locks < MAX_GROUP_LOCKS || i == 0 || d != groups[i - 1]->derivation)
-			dp_derive_lock_group(d, groups[i]->hash, mode != NoLock ? mode :
-								 d->create_missing ? ExclusiveLock :
-								 groups[i]->alone ? ShareRowExclusiveLock : RowExclusiveLock);
+		if (groups[i]->held == wanted)
+			continue;
+		if (group_locks < MAX_GROUP_LOCKS || d != wide)
+			dp_derive_lock_group(d, groups[i]->hash, wanted);
+		if (group_locks >= MAX_GROUP_LOCKS)
+			wide = d;
+		groups[i]->held = wanted;
 	}
+}
+
+/* The mode in which a group is locked: that one, or with NoLock as those do who have found no row. */
+static LOCKMODE
+lock_mode(const DpGroup *group, LOCKMODE mode)
+{
+	if (mode != NoLock)
+		return mode;
+	return group->derivation->create_missing ? ExclusiveLock : group->alone ? ShareRowExclusiveLock : RowExclusiveLock;
 }
 
 bool

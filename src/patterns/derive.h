@@ -114,6 +114,8 @@ typedef struct DpGroup
 	bool		need_lock;		/* set by apply() where it cannot do without: it is called again */
 	bool		due;			/* engine: is written by its run */
 	bool		alone;			/* engine: its run may make the row for another derivation: locked against all others at once */
+	LOCKMODE	held;			/* engine: the lock that dp_derive_lock_groups() has taken, or NoLock */
+	bool		others_held;	/* engine: the groups of others that keep something in the row that is made are locked */
 	bool		found;			/* engine: a target row was found */
 	bool		again;			/* engine: the row has moved or gone: look again */
 	struct DpGroup *next;		/* engine */

@@ -106,6 +106,7 @@ dp_derive_end(DpDerive *run, bool forced)
 	int64		written = 0;
 	MemoryContext old;
 
+	check_stack_depth();
 	if (run->groups == NULL)
 	{
 		MemoryContextDelete(run->context);
@@ -132,13 +133,12 @@ dp_derive_end(DpDerive *run, bool forced)
 	for (i = 0; i < n; i++)
 		locked += groups[i]->derivation->methods->group_lock != NULL ? 1 : 0;
 	dp_derive_lock_many(locked);
-	mark_alone(run, groups, n);
+	if (!run->locked && !forced)
+		mark_alone(run, groups, n);
 	for (i = 0; i < n; i++)
 	{
 		LOCKMODE	mode = NoLock;
 
-		if (groups[i]->alone && groups[i]->derivation->methods->group_lock != NULL)
-			dp_derive_lock_group(groups[i]->derivation, groups[i]->hash, ShareRowExclusiveLock);
 		if (groups[i]->derivation->methods->group_lock != NULL)
 			mode = groups[i]->derivation->methods->group_lock(groups[i]->derivation, groups[i]);
 		if (mode != NoLock)
@@ -615,14 +615,21 @@ static void
 target_make(Target *t, DpGroup *group)
 {
 	DpDerivation *d = group->derivation;
+	MemoryContext old = MemoryContextSwitchTo(t->row);
 	struct varlena *doc;
 	ListCell   *lc;
 
+	/* also where the row that was found has gone since */
+	group->found = false;
 	group->locked = true;
+	others_lock(t, &group, 1);
 	doc = d->methods->create(d, group);
 	if (doc == NULL)
+	{
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(t->row);
 		return;
-	others_lock(t, &group, 1);
+	}
 	foreach(lc, others_of(d))
 	{
 		DpDerivation *other = lfirst(lc);
@@ -641,15 +648,16 @@ target_make(Target *t, DpGroup *group)
 		}
 		if (t->made == NULL)
 		{
-			MemoryContext old = MemoryContextSwitchTo(t->run->context);
-
+			MemoryContextSwitchTo(t->run->context);
 			t->made = dp_derive_begin();
 			t->made->locked = true;
-			MemoryContextSwitchTo(old);
+			MemoryContextSwitchTo(t->row);
 		}
 		dp_derive_group(t->made, other, &group->key)->recompute = true;
 	}
+	MemoryContextSwitchTo(old);
 	dp_writer_insert(t->w, doc);
+	MemoryContextReset(t->row);
 }
 
 /*
@@ -669,8 +677,9 @@ others_lock(Target *t, DpGroup **groups, int n)
 	{
 		ListCell   *lc;
 
-		if (groups[i]->found || !groups[i]->derivation->create_missing || groups[i]->derivation->guarded)
+		if (groups[i]->found || groups[i]->others_held || !groups[i]->derivation->create_missing || groups[i]->derivation->guarded)
 			continue;
+		groups[i]->others_held = true;
 		foreach(lc, others_of(groups[i]->derivation))
 		{
 			DpDerivation *other = lfirst(lc);
@@ -680,7 +689,8 @@ others_lock(Target *t, DpGroup **groups, int n)
 			if (other->create_missing || other->deferred || strcmp(other->place, groups[i]->derivation->place) != 0)
 				continue;
 			same = dp_derive_find(t->run, other, &groups[i]->key);
-			if (same != NULL && same->alone && same->due && !t->forced)
+			if (same != NULL && same->alone && same->due &&
+				(same->held == ShareRowExclusiveLock || other->methods->group_lock != NULL))
 				continue;
 			if (run == NULL)
 				run = dp_derive_begin();

@@ -280,6 +280,7 @@ subset_group_lock(DpDerivation *d, DpGroup *group)
 {
 	Subset	   *s = d->state;
 	SubsetState *state = group->state;
+	LOCKMODE	mode = group->alone ? ShareRowExclusiveLock : RowExclusiveLock;
 
 	if (state == NULL || !state->has_first)
 		return NoLock;			/* nothing has happened to the source */
@@ -287,7 +288,7 @@ subset_group_lock(DpDerivation *d, DpGroup *group)
 	{
 		/* the document's row is locked; if there is none this is the lock that would be taken then, but in its order */
 		if (!s->count_deferred)
-			return RowExclusiveLock;
+			return mode;
 		if (state->delta != 0 && !group->recompute)
 		{
 			DpQueue    *queue = dp_queue_open(d->decl, "second_pair");
@@ -299,14 +300,15 @@ subset_group_lock(DpDerivation *d, DpGroup *group)
 
 	if (!group->recompute)
 	{
-		dp_derive_lock_group(d, group->hash, RowExclusiveLock);
+		dp_derive_lock_group(d, group->hash, mode);
 		if (!dp_subset_reaches(s, &group->key, &state->first))
 		{
 			group->changed = false;
 			return NoLock;
 		}
 		/* not while holding it: two who do the same would wait for each other */
-		dp_derive_unlock_group(d, group->hash, RowExclusiveLock);
+		if (mode == RowExclusiveLock)
+			dp_derive_unlock_group(d, group->hash, mode);
 	}
 	state->alone = true;
 	return ShareRowExclusiveLock;
