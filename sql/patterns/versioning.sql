@@ -339,6 +339,10 @@ DECLARE
   done bigint := 0;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
+  IF @extschema@.bson_get_text(p.options, 'pair') IS NULL OR @extschema@.bson_get_text(p.options, 'second_pair') IS NULL THEN
+    RAISE EXCEPTION 'the declaration of the versioning pattern "%" on table % is incomplete', name, rel
+      USING ERRCODE = 'invalid_parameter_value', DETAIL = 'It does not say which tables the history lies in.';
+  END IF;
   IF p.revisions IS NULL OR p.changes IS NULL THEN
     PERFORM @extschema@._versioning_create_tables(rel, p.options);
   END IF;

@@ -3,7 +3,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(156);
+SELECT plan(157);
 CREATE SCHEMA vt;
 SET search_path = vt, public;
 CREATE ROLE vt_reader;
@@ -362,5 +362,12 @@ INSERT INTO x VALUES (1, '{meta: {}}'), (2, '{}');
 SELECT throws_ok($$UPDATE x SET doc = '{meta: "a", b: 1}'$$, '23514', NULL, 'nor by a change');
 SELECT lives_ok($$UPDATE x SET doc = bson_set(doc, 'b', 1)$$, 'there is in others');
 SELECT results_eq('SELECT (doc -> ''meta.rev'')::int FROM x', '{2,2}'::int[], 'and it is written');
+DROP TABLE x CASCADE;
+
+-- a declaration that somebody has written by hand
+CREATE TABLE x (id int PRIMARY KEY, doc bson);
+CREATE TRIGGER zz_docpatterns_88_versioning_rev BEFORE UPDATE ON x FOR EACH ROW
+  EXECUTE FUNCTION versioning_trigger('{name: "rev", revision_field: "rev", storage: "delta", doc_column: "doc", second_pair: "a"}');
+SELECT throws_ok($$SELECT pattern_repair('x', 'rev')$$, '22023', NULL, 'which tables a history lies in has to be said');
 DROP TABLE x CASCADE;
 SELECT * FROM finish();
