@@ -7,7 +7,8 @@
  * first, in the order of their places, then those that come: so two rows can
  * exchange values that are unique, and statements that do the same wait for
  * each other instead of deadlocking.  Beyond BATCH bytes a statement is handled
- * piece by piece, the rows that come in a second pass.
+ * piece by piece, the rows that come in a second pass; where foreign keys may
+ * write to the source it is postponed instead, all of it in memory.
  *
  * A statement inside of another one on the same source (a user's trigger, or a
  * pattern that brings what it has copied up to date) is told first, although
