@@ -119,10 +119,17 @@ all install installcheck:
 	@echo "$(PG_CONFIG) knows no PGXS: install PostgreSQL's server headers or set PG_CONFIG" >&2; exit 1
 endif
 
-# PostgreSQL is usually built without dependency tracking: any header rebuilds all, and so does another PostgreSQL.
+# The compilers write beside each object and bitcode file which headers it depends on, so an edit rebuilds what includes it. A
+# PostgreSQL built with --enable-depend does so for objects itself. Another PostgreSQL or compiler rebuilds all.
+ifneq ($(autodepend),yes)
+COMPILE.c += -MMD -MP -MF $@.d
+endif
+COMPILE.c.bc += -MMD -MP -MF $@.d
+-include $(OBJS:%=%.d) $(OBJS:%.o=%.bc.d)
+EXTRA_CLEAN += $(OBJS:%=%.d) $(OBJS:%.o=%.bc.d)
 built_for := $(shell $(PG_CONFIG) --version 2>/dev/null) $(CC) $(COPT)
 $(shell mkdir -p build; echo "$(built_for)" | cmp -s - build/built-for || echo "$(built_for)" >build/built-for)
-$(OBJS): $(wildcard src/*.h src/*/*.h) build/built-for
+$(OBJS) $(OBJS:.o=.bc): build/built-for
 
 build/regress build/isolation:
 	@mkdir -p $@

@@ -75,7 +75,7 @@ copy_source() {  # copy_source ROOT
   local dir=$1/srv/docpatterns
   mkdir -p "$dir"
   find "$dir" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
-  tar -C "$top" --exclude=./build --exclude=./.git --exclude='*.o' --exclude='*.bc' --exclude='*.so' -cf - . | tar -C "$dir" -xf -
+  tar -C "$top" --exclude=./build --exclude=./.git --exclude='*.o' --exclude='*.bc' --exclude='*.d' --exclude='*.so' -cf - . | tar -C "$dir" -xf -
 }
 
 # The suites on a release.

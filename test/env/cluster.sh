@@ -128,7 +128,7 @@ make_prefix() {
 sources() {
   if [ -z "${CLUSTER:-}" ]; then echo "$top"; return; fi
   mkdir -p "$home/src"
-  tar -C "$top" --exclude='*.o' --exclude='*.bc' -cf - Makefile docpatterns.control src sql | tar -C "$home/src" -xf -
+  tar -C "$top" --exclude='*.o' --exclude='*.bc' --exclude='*.d' -cf - Makefile docpatterns.control src sql | tar -C "$home/src" -xf -
   (cd "$home/src" && find src sql -name '*.[ch]' -o -name '*.sql') | while read -r file; do
     [ -e "$top/$file" ] || rm -f "$home/src/$file" "$home/src/${file%.c}.o"
   done
