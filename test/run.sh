@@ -63,7 +63,7 @@ for suite in "${suites[@]}"; do
   printf '%-12s %6d  %6d\n' "$suite" "${suite_passed[$suite]}" "${suite_failed[$suite]}"
 done
 [ $((passed + failed)) -gt 0 ] || { echo "no test was run"; failed=1; }
-[ ! -s "$out/failures" ] || { echo; echo "What failed:"; head -n 60 "$out/failures"; echo; }
+[ ! -s "$out/failures" ] || { echo; echo "What failed:"; head -n 400 "$out/failures"; echo; }
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]
 finish $?

@@ -25,9 +25,14 @@ result() {  # result PASSED NAME [DETAIL...]
   fi
 }
 
-# The beginning of a failure, to be repeated at the end of the run: who sees the last lines only sees what failed.
+# A failure, shortened to be repeated at the end of the run, where it is seen even if only the last lines are.
 shorten() {
-  cut -c 1-300 | head -n 14
+  grep -vE '^ *(diff -U3|--- /|\+\+\+ /)' | cut -c 1-300 | head -n 30
+}
+
+# Prints the failed assertions of a TAP file, each with what the test says of it (got and expected), and errors of the server or of psql.
+failed_assertions() {
+  awk '/^not ok/ {on = 1; n = 0; print; next} /^ok/ {on = 0} /^#/ {if (on && /^# (  |Failed)/ && n++ < 12) print; next} /ERROR|FATAL|PANIC/' "$1"
 }
 
 # Prints the stems of the files named that FILTER lets through.
@@ -137,11 +142,10 @@ read_tap() {  # read_tap NAME FILE STATUS
   fi
   passed=$((passed + ok)) failed=$((failed + (not_ok > 0 ? not_ok : 1)))
   echo "NOT OK   $1 (planned ${plan:-nothing}, $ok passed, $not_ok failed, exit status $3)"
-  lines=$(grep -nE '^(not ok|# )|ERROR|FATAL|PANIC' "$2" | head -n "${DIFF_LINES:-60}")
+  lines=$(failed_assertions "$2" | head -n "${DIFF_LINES:-60}")
   [ -n "$lines" ] || lines=$(tail -n 10 "$2")
   printf '%s\n' "$lines" | sed 's/^/           /'
-  echo "NOT OK   $1" >>"$out/failures"
-  [ "$not_ok" = 0 ] || lines=$(printf '%s\n' "$lines" | sed -n '/^[0-9]*:not ok/,$p')
+  echo "NOT OK   $1 (planned ${plan:-nothing}, $ok passed, $not_ok failed, exit status $3)" >>"$out/failures"
   printf '%s\n' "$lines" | sed 's/^/           /' | shorten >>"$out/failures"
 }
 

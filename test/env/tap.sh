@@ -8,14 +8,27 @@ tap_count=0
 
 plan() { echo "1..$1"; }
 
+# A failed test says what it got and expected, or which command failed.
+tap() {  # tap STATUS NAME LINE...
+  local status=$1 name=$2
+  shift 2
+  tap_count=$((tap_count + 1))
+  if [ "$status" = 0 ]; then
+    echo "ok $tap_count - $name"
+  else
+    echo "not ok $tap_count - $name"
+    printf '%s\n' "$@" | cut -c 1-2000 | head -n 40 | sed 's/^/#   /'
+  fi
+}
+
 ok() {  # ok NAME COMMAND...
   local name=$1
   shift
-  tap_count=$((tap_count + 1))
-  if "$@"; then echo "ok $tap_count - $name"; else echo "not ok $tap_count - $name"; fi
+  "$@"
+  tap $? "$name" "failed: $*"
 }
 
 is() {  # is GOT EXPECTED NAME
-  ok "$3" [ "$1" = "$2" ]
-  [ "$1" = "$2" ] || { printf '%s\n' "got:" "$1" "expected:" "$2" | cut -c 1-2000 | head -n 40 | sed 's/^/#   /'; }
+  [ "$1" = "$2" ]
+  tap $? "$3" "got:" "$1" "expected:" "$2"
 }
