@@ -227,6 +227,21 @@ dp_bucket_lost(void)
 			 errhint("Try the statement again.")));
 }
 
+/*
+ * A measurement was changed by another part of the statement, or by a command
+ * that the statement has called.
+ */
+void
+dp_bucket_changed_twice(bool part)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+			 part ? errmsg("a measurement is changed twice by one statement") :
+			 errmsg("measurement to be changed was already changed by an operation triggered by the current command"),
+			 part ? errhint("Let each measurement be changed by one part of the statement only.") :
+			 errhint("Consider using an AFTER trigger instead of a BEFORE trigger or a function to change other rows.")));
+}
+
 /* What is to be done to a bucket. */
 static Entry *
 entry_get(DpBucketChanges *changes, const ItemPointerData *tid)
@@ -363,12 +378,7 @@ entry_apply(DpBucketChanges *changes, Entry *entry)
 					continue;
 				}
 			}
-			ereport(ERROR,
-					(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
-					 here ? errmsg("a measurement is changed twice by one statement") :
-					 errmsg("measurement to be changed was already changed by an operation triggered by the current command"),
-					 here ? errhint("Let each measurement be changed by one part of the statement only.") :
-					 errhint("Consider using an AFTER trigger instead of a BEFORE trigger to propagate changes to other rows.")));
+			dp_bucket_changed_twice(here);
 		}
 		if (result != TM_Updated || IsolationUsesXactSnapshot())
 			dp_bucket_lost();

@@ -33,4 +33,7 @@ extern void dp_bucket_changes_apply(DpBucketChanges *changes);
 /* Raises T_R_SERIALIZATION_FAILURE. */
 extern void dp_bucket_lost(void) pg_attribute_noreturn();
 
+/* Raises TRIGGERED_DATA_CHANGE_VIOLATION; part: of the same statement. */
+extern void dp_bucket_changed_twice(bool part) pg_attribute_noreturn();
+
 #endif							/* DP_BUCKET_CHANGE_H */

@@ -175,4 +175,10 @@ extern void dp_bucket_place(EState *estate, Oid relid, const ItemPointerData *ct
 extern void dp_bucket_scan_routine(FdwRoutine *routine);
 extern void dp_bucket_modify_routine(FdwRoutine *routine);
 
+/*
+ * Whether an UPDATE or DELETE of this session is between its first row and its
+ * last.  It notes measurements by their places, so nothing may move them.
+ */
+extern bool dp_bucket_changing(Oid relid);
+
 #endif							/* DP_BUCKET_FDW_H */

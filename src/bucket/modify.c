@@ -261,7 +261,9 @@ update_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTable
 	result = dp_bucket_recent_update(store, &place.tid, modify->values, modify->nulls, &failure);
 	if (result == TM_SelfModified && failure.cmax == store->cid)
 		return NULL;
-	if (result == TM_Deleted || result == TM_SelfModified)
+	if (result == TM_SelfModified)
+		dp_bucket_changed_twice(false);
+	if (result == TM_Deleted)
 		dp_bucket_changes_again(modify->changes, &place.tid, modify->values, modify->nulls);
 	else if (result != TM_Ok)
 		dp_bucket_lost();
@@ -297,7 +299,9 @@ delete_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTable
 
 		if (result == TM_SelfModified && failure.cmax == store->cid)
 			return NULL;
-		if (result == TM_Deleted || result == TM_SelfModified)
+		if (result == TM_SelfModified)
+			dp_bucket_changed_twice(false);
+		if (result == TM_Deleted)
 			dp_bucket_changes_again(modify->changes, &place.tid, NULL, NULL);
 		else if (result != TM_Ok)
 			dp_bucket_lost();
@@ -461,6 +465,20 @@ unwatch(void *arg)
 			return;
 		}
 	}
+}
+
+/* See fdw.h. */
+bool
+dp_bucket_changing(Oid relid)
+{
+	Modify	   *modify;
+
+	for (modify = watched; modify != NULL; modify = modify->next)
+	{
+		if (modify->changes != NULL && !modify->ended && modify->rel->relid == relid)
+			return true;
+	}
+	return false;
 }
 
 /* A plan that is watched gives a row. */

@@ -207,7 +207,8 @@ existing_find(DpBucketStore *store, const DpBucketGroup *group, int64 start, Exi
 
 /*
  * Choose the buckets that take new measurements, and lock them: those whose
- * times overlap, or else a neighbour that has room.
+ * times overlap, or else a neighbour that has room.  None while a statement of
+ * this session changes measurements.
  */
 static void
 targets_choose(DpBucketStore *store, Existing *there, int n, int64 first, int64 last)
@@ -217,6 +218,8 @@ targets_choose(DpBucketStore *store, Existing *there, int n, int64 first, int64 
 	bool		overlap = false;
 	int			i;
 
+	if (dp_bucket_changing(rel->relid))
+		return;
 	if (rel->time == NULL)
 		neighbour = n - 1;		/* the last page */
 	else
@@ -361,8 +364,8 @@ int64
 dp_bucket_pack(DpBucketStore *store, const DpBucketGroup *group, int64 until, bool full)
 {
 	DpBucketRel *rel = store->rel;
-	Snapshot	snapshot = RegisterSnapshot(dp_bucket_store_snapshot(store, true));
-	MemoryContext run_context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket run", ALLOCSET_DEFAULT_SIZES);
+	Snapshot	snapshot;
+	MemoryContext run_context;
 	MemoryContext old = CurrentMemoryContext;
 	Datum	   *values = palloc(sizeof(Datum) * Max(rel->ncolumns, 1));
 	bool	   *nulls = palloc(sizeof(bool) * Max(rel->ncolumns, 1));
@@ -376,6 +379,10 @@ dp_bucket_pack(DpBucketStore *store, const DpBucketGroup *group, int64 until, bo
 	int64		packed = 0;
 	IndexScanDesc scan;
 
+	if (dp_bucket_changing(rel->relid))
+		return 0;
+	snapshot = RegisterSnapshot(dp_bucket_store_snapshot(store, true));
+	run_context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket run", ALLOCSET_DEFAULT_SIZES);
 	if (full)
 	{
 		room = count_waiting(store, group, PG_INT64_MIN, until, PG_INT64_MAX);

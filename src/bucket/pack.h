@@ -8,6 +8,8 @@
  * for every snapshot.  It waits for nobody: measurements that somebody is
  * changing stay where they are, and a bucket that somebody is changing is not
  * added to: the span gets one more, and a later packing puts them together.
+ * While a statement of this session changes measurements (dp_bucket_changing()),
+ * they all stay where they are.
  */
 #ifndef DP_BUCKET_PACK_H
 #define DP_BUCKET_PACK_H
