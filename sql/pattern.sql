@@ -432,23 +432,28 @@ END
 $$;
 COMMENT ON FUNCTION _pattern_create_whole(regclass, text) IS 'makes the view <table>_whole';
 
-CREATE FUNCTION _pattern_copy_grants(source regclass, target regclass) RETURNS void
+CREATE FUNCTION _pattern_grant(acl aclitem[], owner oid, target regclass) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   g record;
 BEGIN
   FOR g IN
     SELECT a.privilege_type, CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END AS grantee, a.is_grantable
-    FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) a
-    WHERE c.oid = source AND a.grantee <> c.relowner AND a.privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE')
+    FROM aclexplode(acl) a WHERE a.grantee <> owner AND a.privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE')
   LOOP
     EXECUTE format('GRANT %s ON %s TO %s%s', g.privilege_type, target, g.grantee, CASE WHEN g.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END);
   END LOOP;
 END
 $$;
+COMMENT ON FUNCTION _pattern_grant(aclitem[], oid, regclass) IS 'gives a view the grants of a list, but those of the owner';
+
+CREATE FUNCTION _pattern_copy_grants(source regclass, target regclass) RETURNS void
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._pattern_grant(c.relacl, c.relowner, $2) FROM pg_class c WHERE c.oid = $1
+$$;
 COMMENT ON FUNCTION _pattern_copy_grants(regclass, regclass) IS 'gives a view the grants of its table';
 
-CREATE FUNCTION _pattern_whole_view(rel regclass) RETURNS regclass
+CREATE FUNCTION _pattern_whole_view(rel regclass, owner oid DEFAULT NULL) RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT v.oid::regclass
   FROM pg_depend d
@@ -456,11 +461,10 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
     JOIN pg_trigger t ON t.tgrelid = v.oid AND t.tgfoid = '@extschema@.pattern_whole_trigger'::regproc
   WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
-    -- one that shows what its owner may see is none of ours, and is not to be given to anybody
-    AND 'security_invoker=true' = ANY (v.reloptions)
-  ORDER BY v.relowner = (SELECT c.relowner FROM pg_class c WHERE c.oid = $1) DESC, v.oid LIMIT 1
+    AND 'security_invoker=true' = ANY (v.reloptions) AND v.relowner = coalesce($2, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1))
+  ORDER BY v.oid LIMIT 1
 $$;
-COMMENT ON FUNCTION _pattern_whole_view(regclass) IS 'the view <table>_whole of a table, whatever it is called now';
+COMMENT ON FUNCTION _pattern_whole_view(regclass, oid) IS 'the view <table>_whole of a table, whatever it is called now; of the table''s owner, or of the one given';
 
 CREATE FUNCTION _pattern_drop_whole(rel regclass) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -560,4 +564,4 @@ COMMENT ON FUNCTION _pattern_created() IS
 
 CREATE EVENT TRIGGER docpatterns_created ON ddl_command_end WHEN TAG IN ('CREATE TRIGGER', 'CREATE TABLE', 'ALTER TABLE', 'ALTER FOREIGN TABLE', 'ALTER SCHEMA')
   EXECUTE FUNCTION _pattern_created();
-COMMENT ON EVENT TRIGGER docpatterns_created IS 'makes tables that belong together depend on each other, also after a restore, and keeps them together';
+COMMENT ON EVENT TRIGGER docpatterns_created IS 'makes tables that belong together depend on each other, also after a restore, and keeps them together when their owner changes';

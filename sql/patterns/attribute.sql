@@ -175,7 +175,7 @@ COMMENT ON FUNCTION _attribute_create_trigger(regclass, bson) IS 'the trigger of
 
 -- The view <table>_wide ---------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _attribute_wide_view(rel regclass) RETURNS regclass
+CREATE FUNCTION _attribute_wide_view(rel regclass, owner oid DEFAULT NULL) RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT v.oid::regclass
   FROM pg_depend d
@@ -183,10 +183,19 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
     JOIN pg_trigger t ON t.tgrelid = v.oid AND t.tgfoid = '@extschema@.attribute_wide_trigger'::regproc
   WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
-    AND 'security_invoker=true' = ANY (v.reloptions)
-  ORDER BY v.relowner = (SELECT c.relowner FROM pg_class c WHERE c.oid = $1) DESC, v.oid LIMIT 1
+    AND 'security_invoker=true' = ANY (v.reloptions) AND v.relowner = coalesce($2, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1))
+  ORDER BY v.oid LIMIT 1
 $$;
-COMMENT ON FUNCTION _attribute_wide_view(regclass) IS 'the view <table>_wide of a table, whatever it is called now';
+COMMENT ON FUNCTION _attribute_wide_view(regclass, oid) IS 'the view <table>_wide of a table, whatever it is called now; of the table''s owner, or of the one given';
+
+CREATE FUNCTION _attribute_follow_owner(rel regclass, former oid) RETURNS void
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._pattern_renew_view($1, @extschema@._attribute_wide_view($1, $2),
+           format('SELECT @extschema@._attribute_create_view(%L, %L, NULL)', $1, @extschema@._pattern_doc_column($1, @extschema@.bson_get_text(d.options, 'doc_column'))),
+           format('SELECT @extschema@._attribute_wide_view(%L)', $1))
+  FROM @extschema@._pattern_declarations($1) d WHERE d.pattern = 'attribute' ORDER BY d.trigger_oid LIMIT 1
+$$;
+COMMENT ON FUNCTION _attribute_follow_owner(regclass, oid) IS 'makes the view <table>_wide again after a change of the table''s owner';
 
 CREATE FUNCTION _attribute_create_view(rel regclass, doc_column text, view_name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

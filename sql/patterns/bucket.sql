@@ -258,17 +258,17 @@ END
 $$;
 COMMENT ON FUNCTION _bucket_create_view(regclass, text, text, text[], text) IS 'makes the view <relation>_buckets';
 
-CREATE FUNCTION _bucket_view(rel regclass) RETURNS regclass
+CREATE FUNCTION _bucket_view(rel regclass, owner oid DEFAULT NULL) RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT r.ev_class::regclass
   FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
   WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
     AND EXISTS (SELECT FROM pg_depend f WHERE f.classid = 'pg_rewrite'::regclass AND f.objid = r.oid AND f.refclassid = 'pg_proc'::regclass
                   AND f.refobjid IN ('@extschema@._bucket_documents(regclass)'::regprocedure, '@extschema@._bucket_documents(regclass, "any")'::regprocedure))
-    AND v.relowner = (SELECT c.relowner FROM pg_class c WHERE c.oid = $1)
+    AND v.relowner = coalesce($2, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1))
   ORDER BY v.oid LIMIT 1
 $$;
-COMMENT ON FUNCTION _bucket_view(regclass) IS 'the view of a bucket relation''s documents, whatever it is called now; of the same owner';
+COMMENT ON FUNCTION _bucket_view(regclass, oid) IS 'the view of a bucket relation''s documents, whatever it is called now; of the same owner, or of the one given';
 
 -- The table of buckets and that of waiting measurements, their indexes and their guards.
 CREATE FUNCTION _bucket_create_tables(rel regclass, names text[], types text[], not_nulls boolean[], group_by text[], time_field text, name text, pair text) RETURNS void

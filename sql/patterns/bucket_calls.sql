@@ -81,6 +81,15 @@ END
 $$;
 COMMENT ON FUNCTION _bucket_parts(regclass) IS 'names and options of a bucket relation, and pieces of SQL text about it; errors 22004, 42809';
 
+CREATE FUNCTION _bucket_follow_owner(rel regclass, former oid) RETURNS void
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._pattern_renew_view($1, @extschema@._bucket_view($1, $2),
+           format('SELECT @extschema@._bucket_create_view(%L, %L, %L, %L, %L)', $1, p.packed, p.recent, p.group_columns, p.time_column),
+           format('SELECT @extschema@._bucket_view(%L)', $1))
+  FROM @extschema@._bucket_parts($1) p
+$$;
+COMMENT ON FUNCTION _bucket_follow_owner(regclass, oid) IS 'makes the view of a relation''s buckets again after a change of its owner';
+
 -- Verbs of the toolkit ----------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION _bucket_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)

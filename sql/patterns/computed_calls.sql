@@ -191,32 +191,35 @@ END
 $$;
 COMMENT ON FUNCTION _computed_strip_all(regclass, bson, boolean) IS 'takes computed fields and their state out of all documents of a table; returns how many were written';
 
--- One that somebody else has made does not matter: it would be shown with the rights of who reads it, and comes last.
-CREATE FUNCTION _computed_view(rel regclass, name text) RETURNS regclass
+CREATE FUNCTION _computed_view(rel regclass, name text, owner oid DEFAULT NULL) RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT v.oid::regclass
-  FROM pg_depend q JOIN pg_rewrite r ON r.oid = q.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
-  WHERE q.classid = 'pg_rewrite'::regclass AND q.refclassid = 'pg_class'::regclass AND q.refobjid = $1
-    AND right(obj_description(v.oid, 'pg_class'), length(format(' with the computed fields "%s"', $2))) = format(' with the computed fields "%s"', $2)
-    AND 'security_invoker=true' = ANY (v.reloptions)
-  ORDER BY v.relowner = (SELECT c.relowner FROM pg_class c WHERE c.oid = $1) DESC, v.oid LIMIT 1
+  SELECT v.view FROM @extschema@._pattern_views($1, 'computed', $2, $3) v ORDER BY v.view LIMIT 1
 $$;
-COMMENT ON FUNCTION _computed_view(regclass, text) IS 'the view of a computed declaration of mode on_read, whatever it is called now';
+COMMENT ON FUNCTION _computed_view(regclass, text, oid) IS 'the view of a computed declaration of mode on_read, whatever it is called now; of the table''s owner, or of the one given';
 
-CREATE FUNCTION _computed_follow_owner(rel regclass) RETURNS void
+CREATE FUNCTION _computed_view_sources(view regclass) RETURNS SETOF regclass
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT DISTINCT q.refobjid::regclass FROM pg_depend q JOIN pg_rewrite r ON r.oid = q.objid
+  WHERE r.ev_class = $1 AND q.classid = 'pg_rewrite'::regclass AND q.refclassid = 'pg_class'::regclass AND q.refobjid <> $1
+$$;
+COMMENT ON FUNCTION _computed_view_sources(regclass) IS 'the tables that a view reads';
+
+CREATE FUNCTION _computed_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   d record;
+  source regclass;
 BEGIN
-  FOR d IN SELECT @extschema@._computed_view(q.rel, q.name) AS view_rel, c.relowner FROM @extschema@._pattern_declarations($1) q JOIN pg_class c ON c.oid = q.rel
+  FOR d IN SELECT q.name, q.options, @extschema@._computed_view(q.rel, q.name, former) AS view FROM @extschema@._pattern_declarations($1) q
            WHERE q.pattern = 'computed' AND @extschema@.bson_get_text(q.options, 'mode') = 'on_read' LOOP
-    IF d.view_rel IS NOT NULL THEN
-      EXECUTE format('ALTER VIEW %s OWNER TO %s', d.view_rel, d.relowner::regrole);
-    END IF;
+    source := (SELECT s FROM @extschema@._computed_view_sources(d.view) s JOIN pg_class c ON c.oid = s
+               WHERE c.relowner IN (former, (SELECT o.relowner FROM pg_class o WHERE o.oid = $1)) ORDER BY s = $1, s LIMIT 1);
+    PERFORM @extschema@._pattern_renew_view($1, d.view, format('SELECT @extschema@._computed_create_view(%L, %L, %L)', $1, coalesce(source, $1), d.options::text),
+                                            format('SELECT @extschema@._computed_view(%L, %L)', $1, d.name));
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _computed_follow_owner(regclass) IS 'gives the views of computed declarations to the owner of the table, who is a new one';
+COMMENT ON FUNCTION _computed_follow_owner(regclass, oid) IS 'makes the views of computed declarations again after a change of the table''s owner';
 
 CREATE FUNCTION _computed_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -224,7 +227,6 @@ DECLARE
   p record;
   done bigint := 0;
   view_rel regclass;
-  source_rel regclass;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   SELECT q.* INTO p FROM @extschema@._computed_parts(rel, name) q;
@@ -232,10 +234,7 @@ BEGIN
     -- whatever it is called now
     view_rel := @extschema@._computed_view(rel, name);
     IF view_rel IS NOT NULL THEN
-      FOR source_rel IN SELECT DISTINCT q.refobjid::regclass FROM pg_depend q JOIN pg_rewrite r ON r.oid = q.objid
-                        WHERE r.ev_class = view_rel AND q.classid = 'pg_rewrite'::regclass AND q.refclassid = 'pg_class'::regclass AND q.refobjid <> view_rel LOOP
-        PERFORM @extschema@._derive_drop_indexes(source_rel, 'computed', name);
-      END LOOP;
+      PERFORM @extschema@._derive_drop_indexes(s, 'computed', name) FROM @extschema@._computed_view_sources(view_rel) s;
       EXECUTE format('DROP VIEW %s', view_rel);
     END IF;
   END IF;

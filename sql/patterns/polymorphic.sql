@@ -244,16 +244,12 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION _polymorphic_predicate(text, text, bson_value) IS 'SQL text: whether a document is of a variant';
 
--- A view that is made for a declaration says so in its comment.
-CREATE FUNCTION _polymorphic_view(rel regclass, pattern text, name text) RETURNS regclass
+CREATE FUNCTION _polymorphic_view(rel regclass, pattern text, name text, owner oid DEFAULT NULL) RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT v.oid::regclass
-  FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
-  WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
-    AND 'security_invoker=true' = ANY (v.reloptions) AND obj_description(v.oid, 'pg_class') = @extschema@._derive_index_line($2, $3)
-  ORDER BY v.relowner = (SELECT c.relowner FROM pg_class c WHERE c.oid = $1) DESC, v.oid LIMIT 1
+  SELECT v.view FROM @extschema@._pattern_views($1, $2, $3, $4) v ORDER BY v.view LIMIT 1
 $$;
-COMMENT ON FUNCTION _polymorphic_view(regclass, text, text) IS 'the view of a polymorphic declaration or of a variant, whatever it is called now';
+COMMENT ON FUNCTION _polymorphic_view(regclass, text, text, oid) IS
+  'the view of a polymorphic declaration or of a variant, whatever it is called now; of the table''s owner, or of the one given';
 
 -- The view of a variant (or, with NULL, of all): made, or made anew.
 CREATE FUNCTION _polymorphic_create_view(rel regclass, of text, variant text, wanted text) RETURNS void
@@ -324,7 +320,8 @@ BEGIN
   END LOOP;
   query := format('SELECT %s%s AS %I FROM %s AS t%s%s', columns, doc, CASE WHEN m.parent IS NULL THEN m.doc ELSE 'doc' END, m.base,
                   CASE WHEN m.parent IS NULL THEN '' ELSE format(' CROSS JOIN LATERAL @extschema@._polymorphic_elements(t.%I, %L::text) AS e (place, doc)', m.doc, m.by_path) END,
-                  CASE WHEN variant IS NULL THEN '' ELSE ' WHERE ' || @extschema@._polymorphic_predicate(doc, m.field_path, v.value) END);
+                  CASE WHEN variant IS NULL THEN ' WHERE ' ELSE format(' WHERE %s AND ', @extschema@._polymorphic_predicate(doc, m.field_path, v.value)) END)
+           || format('@extschema@._pattern_made(%L, %L, '''')', pattern, coalesce(variant, of));
   -- what is written to the view of a variant is of the variant
   query := format('VIEW %s WITH (security_invoker = true%s) AS %s', qualified, CASE WHEN variant IS NULL OR m.parent IS NOT NULL THEN '' ELSE ', check_option = local' END, query);
   IF existing IS NOT NULL THEN
@@ -336,7 +333,6 @@ BEGIN
     END;
   END IF;
   EXECUTE 'CREATE ' || query;
-  EXECUTE format('COMMENT ON VIEW %s IS %L', qualified, @extschema@._derive_index_line(pattern, coalesce(variant, of)));
   PERFORM @extschema@._pattern_copy_grants(rel, qualified::regclass);
   EXECUTE format('ALTER VIEW %s OWNER TO %s', qualified, m.owner::regrole);
 END

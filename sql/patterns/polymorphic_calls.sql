@@ -190,20 +190,23 @@ END
 $$;
 COMMENT ON FUNCTION _polymorphic_drop(regclass, text, text) IS 'drops the trigger, the view and the indexes of a polymorphic declaration or of a variant';
 
-CREATE FUNCTION _polymorphic_follow_owner(rel regclass) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  d record;
-BEGIN
-  FOR d IN SELECT @extschema@._polymorphic_view(q.rel, q.pattern, q.name) AS view_rel, c.relowner FROM @extschema@._pattern_declarations($1) q JOIN pg_class c ON c.oid = q.rel
-           WHERE q.pattern IN ('polymorphic', 'polymorphic_variant') LOOP
-    IF d.view_rel IS NOT NULL THEN
-      EXECUTE format('ALTER VIEW %s OWNER TO %s', d.view_rel, d.relowner::regrole);
-    END IF;
-  END LOOP;
-END
+CREATE FUNCTION _polymorphic_follow_owner(rel regclass, former oid) RETURNS void
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._pattern_renew_view($1, @extschema@._polymorphic_view($1, 'polymorphic', d.name, $2),
+                                         format('SELECT @extschema@._polymorphic_create_view(%L, %L, NULL, NULL)', $1, d.name),
+                                         format('SELECT @extschema@._polymorphic_view(%L, ''polymorphic'', %L)', $1, d.name))
+  FROM @extschema@._pattern_declarations($1) d WHERE d.pattern = 'polymorphic' ORDER BY d.name
 $$;
-COMMENT ON FUNCTION _polymorphic_follow_owner(regclass) IS 'gives the views of polymorphic declarations to the owner of the table, who is a new one';
+COMMENT ON FUNCTION _polymorphic_follow_owner(regclass, oid) IS 'makes the views of polymorphic declarations again after a change of the table''s owner';
+
+CREATE FUNCTION _polymorphic_variant_follow_owner(rel regclass, former oid) RETURNS void
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._pattern_renew_view($1, @extschema@._polymorphic_view($1, 'polymorphic_variant', d.name, $2),
+                                         format('SELECT @extschema@._polymorphic_create_view(%L, %L, %L, NULL)', $1, @extschema@.bson_get_text(d.options, 'of'), d.name),
+                                         format('SELECT @extschema@._polymorphic_view(%L, ''polymorphic_variant'', %L)', $1, d.name))
+  FROM @extschema@._pattern_declarations($1) d WHERE d.pattern = 'polymorphic_variant' ORDER BY d.name
+$$;
+COMMENT ON FUNCTION _polymorphic_variant_follow_owner(regclass, oid) IS 'makes the views of variants again after a change of the table''s owner';
 
 -- Verbs of a variant ------------------------------------------------------------------------------------------------------
 

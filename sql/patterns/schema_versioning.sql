@@ -331,7 +331,7 @@ END
 $$;
 COMMENT ON FUNCTION _schema_versioning_rename_functions(regclass, bson, int[], regprocedure[]) IS 'gives generated functions their plain names where these are free';
 
-CREATE FUNCTION _schema_versioning_view(rel regclass, name text, version text) RETURNS regclass
+CREATE FUNCTION _schema_versioning_view(rel regclass, name text, version text, owner oid DEFAULT NULL) RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT v.oid::regclass
   FROM pg_depend d
@@ -340,10 +340,11 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     JOIN pg_trigger t ON t.tgrelid = v.oid AND t.tgfoid = '@extschema@.schema_versioning_view_trigger'::regproc
   WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
     AND t.tgargs = @extschema@._pattern_arguments($2, $3)
-    AND 'security_invoker=true' = ANY (v.reloptions) AND v.relowner = (SELECT c.relowner FROM pg_class c WHERE c.oid = $1)
+    AND 'security_invoker=true' = ANY (v.reloptions) AND v.relowner = coalesce($4, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1))
   ORDER BY v.oid LIMIT 1
 $$;
-COMMENT ON FUNCTION _schema_versioning_view(regclass, text, text) IS 'the view of a version (or of the current one: "current") of a declaration, whatever it is called now';
+COMMENT ON FUNCTION _schema_versioning_view(regclass, text, text, oid) IS
+  'the view of a version (or of the current one: "current") of a declaration, whatever it is called now; of the table''s owner, or of the one given';
 
 -- Those who write through a view lock it first and the table then; so do those who change a declaration.
 CREATE FUNCTION _schema_versioning_lock(rel regclass, views regclass[]) RETURNS void
@@ -732,29 +733,40 @@ END
 $$;
 COMMENT ON FUNCTION _schema_versioning_disable(regclass, text, bson) IS 'pattern_disable of the schema versioning pattern: documents stay as they are';
 
-CREATE FUNCTION _schema_versioning_follow_owner(rel regclass) RETURNS void
+-- Indexes may use the functions, so that they stay and get all that makes them what they are again: CREATE OR REPLACE leaves
+-- nothing of the former one but its owner and its grants.
+CREATE FUNCTION _schema_versioning_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+  owner oid := (SELECT c.relowner FROM pg_class c WHERE c.oid = rel);
   d record;
   f record;
+  v text;
+  versions int[];
 BEGIN
-  FOR d IN SELECT q.name, c.relowner::regrole AS owner FROM @extschema@._pattern_declarations(rel) q JOIN pg_class c ON c.oid = q.rel WHERE q.pattern = 'schema_versioning' LOOP
-    FOR f IN SELECT r.function FROM @extschema@._schema_versioning_refers(rel, d.name, false) r
-             WHERE EXISTS (SELECT FROM pg_depend p WHERE p.classid = 'pg_proc'::regclass AND p.objid = r.function AND p.refclassid = 'pg_class'::regclass AND p.refobjid = rel) LOOP
-      EXECUTE format('ALTER FUNCTION %s OWNER TO %s', f.function, d.owner);
+  FOR d IN SELECT q.name, q.options FROM @extschema@._pattern_declarations($1) q WHERE q.pattern = 'schema_versioning' LOOP
+    versions := @extschema@._schema_versioning_versions(d.options);
+    FOR f IN SELECT r.version, r.function, p.proowner FROM @extschema@._schema_versioning_refers($1, d.name, false) r JOIN pg_proc p ON p.oid = r.function
+             WHERE r.version = ANY (versions) LOOP
+      IF f.proowner = former THEN
+        PERFORM @extschema@._schema_versioning_create_function($1, d.options, ARRAY(SELECT r.function FROM @extschema@._schema_versioning_refers($1, d.name, true) r), f.version, f.function);
+        EXECUTE format('ALTER FUNCTION %s OWNER TO %s', f.function, owner::regrole);
+      ELSIF NOT EXISTS (SELECT FROM pg_roles r WHERE r.oid = f.proowner AND (r.rolsuper OR r.oid = owner)) THEN
+        RAISE EXCEPTION 'function % of table % belongs to another role', f.function, $1
+          USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Give it to the new owner if you trust it, and repeat the command.';
+      END IF;
     END LOOP;
-    FOR f IN
-      SELECT DISTINCT v.oid::regclass AS view_rel
-      FROM pg_depend p JOIN pg_rewrite r ON r.oid = p.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
-        JOIN pg_trigger t ON t.tgrelid = v.oid AND t.tgfoid = '@extschema@.schema_versioning_view_trigger'::regproc
-      WHERE p.classid = 'pg_rewrite'::regclass AND p.refclassid = 'pg_class'::regclass AND p.refobjid = rel AND 'security_invoker=true' = ANY (v.reloptions)
-    LOOP
-      EXECUTE format('ALTER VIEW %s OWNER TO %s', f.view_rel, d.owner);
+    FOREACH v IN ARRAY ARRAY['current'] || versions::text[] LOOP
+      PERFORM @extschema@._pattern_renew_view($1, @extschema@._schema_versioning_view($1, d.name, v, former),
+                format('SELECT @extschema@._schema_versioning_create_view(%L, %L, %L, %L)', $1, d.options::text, v, r.function),
+                format('SELECT @extschema@._schema_versioning_view(%L, %L, %L)', $1, d.name, v))
+        FROM @extschema@._schema_versioning_refers($1, d.name, false) r
+        WHERE r.version::text = CASE v WHEN 'current' THEN @extschema@.bson_get_text(d.options, 'current') ELSE v END;
     END LOOP;
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _schema_versioning_follow_owner(regclass) IS 'gives the functions and views of schema versioning declarations to the owner of the table, who is a new one';
+COMMENT ON FUNCTION _schema_versioning_follow_owner(regclass, oid) IS 'makes the functions and views of schema versioning declarations again after a change of the table''s owner; error 55000 for a function of others';
 
 -- How many documents of which version -------------------------------------------------------------------------------------
 

@@ -301,10 +301,9 @@ BEGIN
     RAISE EXCEPTION 'relation % exists already', qualified USING ERRCODE = 'duplicate_table',
       HINT = 'Give the view another name with single_collection_view(rel, type, view_name); single_collection_enable(..., views => false) makes none.';
   END IF;
-  EXECUTE format('CREATE VIEW %s WITH (security_invoker = true) AS SELECT %s FROM %s AS t WHERE t.%I OPERATOR(@extschema@.@@) %L::@extschema@.bson WITH LOCAL CHECK OPTION',
+  EXECUTE format('CREATE VIEW %s WITH (security_invoker = true) AS SELECT %s FROM %s AS t WHERE t.%I OPERATOR(@extschema@.@@) %L::@extschema@.bson AND @extschema@._pattern_made(''single_collection'', %L, %L) WITH LOCAL CHECK OPTION',
     qualified, (SELECT string_agg(format('t.%I', a.attname), ', ' ORDER BY a.attnum) FROM pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped),
-    t.base, t.doc, @extschema@.bson_build(type_field, type)::text);
-  EXECUTE format('COMMENT ON VIEW %s IS %L', qualified, @extschema@._derive_index_line('single_collection', name));
+    t.base, t.doc, @extschema@.bson_build(type_field, type)::text, name, type);
   PERFORM @extschema@._pattern_copy_grants(rel, qualified::regclass);
   EXECUTE format('ALTER VIEW %s OWNER TO %s', qualified, t.owner::regrole);
   RETURN qualified;
@@ -312,33 +311,14 @@ END
 $$;
 COMMENT ON FUNCTION _single_collection_view(regclass, text, bson) IS 'single_collection_view of a declaration';
 
--- Others can make views that look like ours, but none before there is one that belongs to the table's owner.
-CREATE FUNCTION _single_collection_views(rel regclass, name text) RETURNS SETOF regclass
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  WITH found AS (
-    SELECT DISTINCT v.oid, v.relowner
-    FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
-    WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
-      AND 'security_invoker=true' = ANY (v.reloptions) AND obj_description(v.oid, 'pg_class') LIKE 'made for the single_collection pattern "%'
-      AND ($2 IS NULL OR obj_description(v.oid, 'pg_class') = @extschema@._derive_index_line('single_collection', $2)))
-  SELECT f.oid::regclass FROM found f
-  WHERE f.relowner = (SELECT o.relowner FROM found o ORDER BY o.relowner = (SELECT c.relowner FROM pg_class c WHERE c.oid = $1) DESC, o.oid LIMIT 1)
+CREATE FUNCTION _single_collection_follow_owner(rel regclass, former oid) RETURNS void
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._pattern_renew_view($1, v.view, format('SELECT @extschema@._single_collection_view(%L, %L, %L)', $1, d.name, @extschema@.bson_build('type', v.part)::text),
+           format('SELECT v.view FROM @extschema@._pattern_views(%L, ''single_collection'', %L) v WHERE v.part = %L ORDER BY v.view DESC LIMIT 1', $1, d.name, v.part))
+  FROM @extschema@._pattern_declarations($1) d CROSS JOIN LATERAL @extschema@._pattern_views($1, 'single_collection', d.name, $2) v
+  WHERE d.pattern = 'single_collection' AND v.part IS NOT NULL
 $$;
-COMMENT ON FUNCTION _single_collection_views(regclass, text) IS 'the views of the types of a single collection, or of all of a table';
-
-CREATE FUNCTION _single_collection_follow_owner(rel regclass) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  v regclass;
-  c record;
-BEGIN
-  SELECT q.relowner INTO c FROM pg_class q WHERE q.oid = rel;
-  FOR v IN SELECT q FROM @extschema@._single_collection_views(rel, NULL) q JOIN pg_class o ON o.oid = q WHERE o.relowner <> c.relowner LOOP
-    EXECUTE format('ALTER VIEW %s OWNER TO %s', v, c.relowner::regrole);
-  END LOOP;
-END
-$$;
-COMMENT ON FUNCTION _single_collection_follow_owner(regclass) IS 'gives the views of single collections to the owner of the table, who is a new one';
+COMMENT ON FUNCTION _single_collection_follow_owner(regclass, oid) IS 'makes the views of types again after a change of the table''s owner';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
@@ -436,7 +416,7 @@ DECLARE
   v regclass;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  FOR v IN SELECT q FROM @extschema@._single_collection_views(rel, name) q LOOP
+  FOR v IN SELECT q.view FROM @extschema@._pattern_views(rel, 'single_collection', name) q LOOP
     EXECUTE format('DROP VIEW %s', v);
   END LOOP;
   PERFORM @extschema@._derive_drop(rel, 'single_collection', name);

@@ -203,31 +203,27 @@ $$;
 COMMENT ON FUNCTION _single_table_view(regclass, text, text) IS 'makes the view of an entity, or makes it anew; error 42P07 if its name is taken';
 
 -- A view of ours shows one entity of the table, and its column says by default which.
-CREATE FUNCTION _single_table_views(rel regclass, OUT view regclass, OUT entity text) RETURNS SETOF record
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION _single_table_views(rel regclass, owner oid DEFAULT NULL, OUT view regclass, OUT entity text) RETURNS SETOF record
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
   SELECT DISTINCT ON (e.key) v.oid::regclass, e.key
   FROM @extschema@.bson_each((@extschema@._single_table_options($1) OPERATOR(@extschema@.->) 'entities'::text)::@extschema@.bson) AS e
     CROSS JOIN pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
     JOIN pg_attribute a ON a.attrelid = v.oid AND a.attname = 'entity' JOIN pg_attrdef f ON f.adrelid = v.oid AND f.adnum = a.attnum
   WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
     AND 'security_invoker=true' = ANY (v.reloptions) AND 'check_option=local' = ANY (v.reloptions)
-    AND pg_get_expr(f.adbin, f.adrelid) = quote_literal(e.key) || '::text'
-  ORDER BY e.key, v.relowner = (SELECT c.relowner FROM pg_class c WHERE c.oid = $1) DESC, v.oid
+    AND v.relowner = coalesce($2, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1))
+    AND pg_get_expr(f.adbin, f.adrelid) = format('''%s''::text', replace(e.key, '''', ''''''))
+  ORDER BY e.key, v.oid
 $$;
-COMMENT ON FUNCTION _single_table_views(regclass) IS 'the views of a single table''s entities, whatever they are called now';
+COMMENT ON FUNCTION _single_table_views(regclass, oid) IS 'the views of a single table''s entities, whatever they are called now; of the table''s owner, or of the one given';
 
-CREATE FUNCTION _single_table_follow_owner(rel regclass) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  v record;
-BEGIN
-  FOR v IN SELECT w.view, c.relowner FROM @extschema@._pattern_declarations(rel) d CROSS JOIN @extschema@._single_table_views(d.rel) w JOIN pg_class c ON c.oid = d.rel
-           WHERE d.pattern = 'single_table' LOOP
-    EXECUTE format('ALTER VIEW %s OWNER TO %s', v.view, v.relowner::regrole);
-  END LOOP;
-END
+CREATE FUNCTION _single_table_follow_owner(rel regclass, former oid) RETURNS void
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._pattern_renew_view($1, w.view, format('SELECT @extschema@._single_table_view(%L, %L, NULL)', $1, w.entity),
+                                         format('SELECT v.view FROM @extschema@._single_table_views(%L) v WHERE v.entity = %L', $1, w.entity))
+  FROM @extschema@._single_table_views($1, $2) w
 $$;
-COMMENT ON FUNCTION _single_table_follow_owner(regclass) IS 'gives the views of entities to the owner of the table, who is a new one';
+COMMENT ON FUNCTION _single_table_follow_owner(regclass, oid) IS 'makes the views of entities again after a change of the table''s owner';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 

@@ -135,6 +135,33 @@ END
 $$;
 COMMENT ON FUNCTION _versioning_create_triggers(regclass, bson) IS 'triggers of the versioning pattern on its table';
 
+-- What was made for reading a history is found by what it depends on, whatever it is called now.
+CREATE FUNCTION _versioning_made(revisions regclass, made_by oid, OUT history regclass, OUT gone regclass, OUT as_of regprocedure)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  SELECT v.oid::regclass INTO gone
+    FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
+      JOIN pg_depend f ON f.classid = 'pg_rewrite'::regclass AND f.objid = r.oid AND f.refclassid = 'pg_proc'::regclass
+    WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = revisions
+      AND f.refobjid = '@extschema@._versioning_sees_all(regclass, text)'::regprocedure AND v.relowner = made_by
+    ORDER BY v.oid LIMIT 1;
+  SELECT v.oid::regclass INTO history
+    FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
+      JOIN pg_depend f ON f.classid = 'pg_rewrite'::regclass AND f.objid = r.oid AND f.refclassid = 'pg_proc'::regclass
+    WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = gone
+      AND f.refobjid = '@extschema@.versioning_revisions(regclass, "any", text)'::regprocedure AND v.relowner = made_by
+      AND 'security_invoker=true' = ANY (v.reloptions)
+    ORDER BY v.oid LIMIT 1;
+  SELECT p.oid::regprocedure INTO as_of
+    FROM pg_depend d JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid AND p.proowner = made_by
+      JOIN pg_depend f ON f.classid = 'pg_proc'::regclass AND f.objid = p.oid AND f.refclassid = 'pg_proc'::regclass
+    WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = gone
+      AND f.refobjid = '@extschema@._versioning_as_of(regclass, "any", @extschema@.bson, timestamptz, text)'::regprocedure
+    ORDER BY p.oid LIMIT 1;
+END
+$$;
+COMMENT ON FUNCTION _versioning_made(regclass, oid) IS 'the views and the function through which a history is read, as far as they belong to a role';
+
 -- Names and options of a declaration, and pieces of SQL text about them.
 CREATE FUNCTION _versioning_parts(rel regclass, name text,
                                   OUT base text, OUT schema_name text, OUT table_name text, OUT owner oid, OUT options bson, OUT doc text,
@@ -150,26 +177,7 @@ BEGIN
   side_keys := t.side_keys;
   revisions := t.side;
   changes := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
-  -- what we made is found by what it depends on, whatever it is called now
-  SELECT v.oid::regclass INTO gone
-    FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
-      JOIN pg_depend f ON f.classid = 'pg_rewrite'::regclass AND f.objid = r.oid AND f.refclassid = 'pg_proc'::regclass
-    WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = revisions
-      AND f.refobjid = '@extschema@._versioning_sees_all(regclass, text)'::regprocedure AND v.relowner = t.owner
-    ORDER BY v.oid LIMIT 1;
-  SELECT v.oid::regclass INTO history
-    FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
-      JOIN pg_depend f ON f.classid = 'pg_rewrite'::regclass AND f.objid = r.oid AND f.refclassid = 'pg_proc'::regclass
-    WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = gone
-      AND f.refobjid = '@extschema@.versioning_revisions(regclass, "any", text)'::regprocedure AND v.relowner = t.owner
-      AND 'security_invoker=true' = ANY (v.reloptions)
-    ORDER BY v.oid LIMIT 1;
-  SELECT p.oid::regprocedure INTO as_of
-    FROM pg_depend d JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid AND p.proowner = t.owner
-      JOIN pg_depend f ON f.classid = 'pg_proc'::regclass AND f.objid = p.oid AND f.refclassid = 'pg_proc'::regclass
-    WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = gone
-      AND f.refobjid = '@extschema@._versioning_as_of(regclass, "any", @extschema@.bson, timestamptz, text)'::regprocedure
-    ORDER BY p.oid LIMIT 1;
+  SELECT m.history, m.gone, m.as_of INTO history, gone, as_of FROM @extschema@._versioning_made(revisions, owner) m;
 END
 $$;
 COMMENT ON FUNCTION _versioning_parts(regclass, text) IS 'names and options of a versioning declaration, and what was made for it';
@@ -257,34 +265,30 @@ END
 $$;
 COMMENT ON FUNCTION _versioning_create_reading(regclass, text) IS 'views and function through which a history is read';
 
-CREATE FUNCTION _versioning_follow_owner(rel regclass) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION _versioning_follow_owner(rel regclass, former oid) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   d record;
-  o record;
+  m record;
+  old record;
 BEGIN
-  FOR d IN SELECT q.name, q.options FROM @extschema@._pattern_declarations(rel) q WHERE q.pattern = 'versioning' LOOP
-    FOR o IN
-      WITH RECURSIVE made (class, oid) AS (
-        SELECT 'pg_class'::regclass::oid, @extschema@._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), rel)::oid
-        UNION
-        SELECT CASE WHEN r.oid IS NULL THEN p.classid ELSE 'pg_class'::regclass::oid END, coalesce(r.ev_class, p.objid)
-        FROM made m JOIN pg_depend p ON p.refclassid = m.class AND p.refobjid = m.oid AND p.classid IN ('pg_rewrite'::regclass, 'pg_proc'::regclass)
-          LEFT JOIN pg_rewrite r ON p.classid = 'pg_rewrite'::regclass AND r.oid = p.objid)
-      SELECT CASE WHEN c.oid IS NOT NULL THEN format('VIEW %s', c.oid::regclass) ELSE format('FUNCTION %s', f.oid::regprocedure) END AS object
-      FROM made m LEFT JOIN pg_class c ON m.class = 'pg_class'::regclass AND c.oid = m.oid LEFT JOIN pg_proc f ON m.class = 'pg_proc'::regclass AND f.oid = m.oid
-      WHERE c.relkind = 'v' AND EXISTS (SELECT FROM pg_rewrite r JOIN pg_depend q ON q.classid = 'pg_rewrite'::regclass AND q.objid = r.oid AND q.refclassid = 'pg_proc'::regclass
-                                        WHERE r.ev_class = c.oid AND q.refobjid IN ('@extschema@._versioning_sees_all(regclass, text)'::regprocedure,
-                                                                                    '@extschema@.versioning_revisions(regclass, "any", text)'::regprocedure))
-         OR f.proretset AND EXISTS (SELECT FROM pg_depend q WHERE q.classid = 'pg_proc'::regclass AND q.objid = f.oid AND q.refclassid = 'pg_proc'::regclass
-                      AND q.refobjid = '@extschema@._versioning_as_of(regclass, "any", @extschema@.bson, timestamptz, text)'::regprocedure)
-    LOOP
-      EXECUTE format('ALTER %s OWNER TO %s', o.object, (SELECT c.relowner::regrole FROM pg_class c WHERE c.oid = rel));
-    END LOOP;
+  FOR d IN SELECT q.name, @extschema@._pattern_side(@extschema@.bson_get_text(q.options, 'pair'), $1) AS revisions
+           FROM @extschema@._pattern_declarations($1) q WHERE q.pattern = 'versioning' LOOP
+    SELECT q.* INTO m FROM @extschema@._versioning_made(d.revisions, former) q;
+    SELECT array_agg(concat_ws(' ', w.kind, w.object) ORDER BY w.n) AS objects, array_agg(w.n) AS n, array_agg(i.schema_name) AS schemas, array_agg(i.name) AS names INTO old
+      FROM (VALUES (1, 'FUNCTION', m.as_of::text), (2, 'VIEW', m.history::text), (3, 'VIEW', m.gone::text)) AS w (n, kind, object)
+        CROSS JOIN LATERAL @extschema@._pattern_placed(w.kind, w.object) i WHERE w.object IS NOT NULL;
+    IF old.objects IS NOT NULL AND @extschema@._pattern_discard(VARIADIC old.objects) THEN
+      PERFORM @extschema@._versioning_create_reading($1, d.name);
+      SELECT q.* INTO m FROM @extschema@._versioning_parts($1, d.name) q;
+      PERFORM @extschema@._pattern_place(w.kind, w.object, o.schema_name, o.name)
+        FROM (VALUES (1, 'FUNCTION', m.as_of::text), (2, 'VIEW', m.history::text), (3, 'VIEW', m.gone::text)) AS w (n, kind, object)
+          JOIN unnest(old.n, old.schemas, old.names) AS o (n, schema_name, name) ON o.n = w.n;
+    END IF;
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _versioning_follow_owner(regclass) IS 'views and functions through which the history of a table is read get its owner';
+COMMENT ON FUNCTION _versioning_follow_owner(regclass, oid) IS 'makes the views and the function through which a history is read again after a change of the table''s owner';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 

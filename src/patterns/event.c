@@ -37,6 +37,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "bson/catalog.h"
@@ -58,9 +59,9 @@ static void partition_joined(Oid relid, bool attached);
 static void partition_left(Oid table, Oid partition);
 static bool has_own(Oid relid);
 static bool needs_statements(Oid relid);
-static void call_with(const char *function, Oid relid);
+static void call_with(const char *function, Oid relid, Oid role);
 static void owner_follow(Oid relid);
-static void view_follow(Oid relid, const char *function, Oid owner);
+static Oid	former_owner(Oid relid);
 static Oid	view_find(Oid relid, const char *function);
 static bool caller_owns(Oid relid);
 static void relation_depend(Oid relid);
@@ -436,7 +437,7 @@ partition_joined(Oid relid, bool attached)
 				 errhint("Disable the pattern, and declare it on the table above.")));
 	if (!ours)
 		return;
-	call_with("_pattern_join_partition", relid);
+	call_with("_pattern_join_partition", relid, InvalidOid);
 	if (attached)
 	{
 		dp_versioning_partition(llast_oid(ancestors), relid, true);
@@ -459,7 +460,7 @@ partition_left(Oid table, Oid partition)
 	CommandCounterIncrement();
 	if (!has_own(table) && !has_own(partition))
 		return;
-	call_with("_pattern_leave_partition", partition);
+	call_with("_pattern_leave_partition", partition, InvalidOid);
 	top = get_partition_ancestors(table) == NIL ? table : llast_oid(get_partition_ancestors(table));
 	dp_versioning_partition(top, partition, false);
 	dp_kv_leaderboard_partition(top);
@@ -511,27 +512,30 @@ needs_statements(Oid relid)
 	return result;
 }
 
-/* Calls one of our SQL functions with a table. */
+/* Calls one of our SQL functions with a table, and with a role if there is one. */
 static void
-call_with(const char *function, Oid relid)
+call_with(const char *function, Oid relid, Oid role)
 {
 	StringInfoData sql;
-	Oid			type = REGCLASSOID;
-	Datum		value = ObjectIdGetDatum(relid);
+	Oid			types[2] = {REGCLASSOID, OIDOID};
+	Datum		values[2] = {ObjectIdGetDatum(relid), ObjectIdGetDatum(role)};
 
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "SELECT ");
 	dp_sql_own_schema(&sql);
-	appendStringInfo(&sql, "%s($1)", function);
+	appendStringInfo(&sql, OidIsValid(role) ? "%s($1, $2)" : "%s($1)", function);
 	SPI_connect();
-	if (SPI_execute_with_args(sql.data, 1, &type, &value, NULL, false, 0) != SPI_OK_SELECT)
+	if (SPI_execute_with_args(sql.data, OidIsValid(role) ? 2 : 1, types, values, NULL, false, 0) != SPI_OK_SELECT)
 		elog(ERROR, "%s failed", function);
 	SPI_finish();
 }
 
 /*
  * A table has another owner: the tables that patterns keep beside it follow,
- * because they are written to with its owner's rights.
+ * because they are written to with its owner's rights.  The former owner could
+ * have put code of their own there, or into the views and functions that
+ * patterns have made: tables are searched for it first, the rest is made again
+ * from the declarations.
  */
 static void
 owner_follow(Oid relid)
@@ -575,34 +579,34 @@ owner_follow(Oid relid)
 
 	foreach(lc, sides)
 	{
-		if (has_guard(lfirst_oid(lc)))
-			ATExecChangeOwner(lfirst_oid(lc), owner, false, AccessExclusiveLock);
+		if (!has_guard(lfirst_oid(lc)))
+			continue;
+		LockRelationOid(lfirst_oid(lc), AccessExclusiveLock);
+		call_with("_pattern_hand_over", lfirst_oid(lc), owner);
+		ATExecChangeOwner(lfirst_oid(lc), owner, false, AccessExclusiveLock);
 	}
-	if (has_triggers)
-	{
-		view_follow(relid, "_pattern_whole_view", owner);
-		view_follow(relid, "_bucket_view", owner);
-		view_follow(relid, "_attribute_wide_view", owner);
-		call_with("_computed_follow_owner", relid);
-		call_with("_polymorphic_follow_owner", relid);
-		call_with("_single_collection_follow_owner", relid);
-		call_with("_single_table_follow_owner", relid);
-		call_with("_schema_versioning_follow_owner", relid);
-		call_with("_versioning_follow_owner", relid);
-	}
+	CommandCounterIncrement();
+	if (has_triggers && OidIsValid(former_owner(relid)))
+		call_with("_pattern_follow_owner", relid, former_owner(relid));
 }
 
-/*
- * A view that a pattern has made for a table gets its new owner, who could not
- * drop it otherwise when he ends the pattern.
- */
-static void
-view_follow(Oid relid, const char *function, Oid owner)
+/* The owner that a relation had when the statement began. */
+static Oid
+former_owner(Oid relid)
 {
-	Oid			view = view_find(relid, function);
+	Relation	rel = table_open(RelationRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	Oid			owner = InvalidOid;
 
-	if (OidIsValid(view))
-		ATExecChangeOwner(view, owner, false, AccessExclusiveLock);
+	ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, ClassOidIndexId, true, GetActiveSnapshot(), 1, &key);
+	if (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return owner;
 }
 
 /* The view of a table, as one of our functions finds it; InvalidOid if there is none. */

@@ -1,0 +1,168 @@
+-- What becomes of the things that patterns have made when their table gets another owner. The former owner could have changed each
+-- of them, or have put code beside them, so nothing is handed over as it is: tables must be free of foreign code, views are dropped
+-- and made again from the declaration, functions get their body again. Called by the event trigger, as the user who alters the table.
+
+-- Views say what they are made for in their condition. The planner takes it for what it is, true.
+CREATE FUNCTION _pattern_made(pattern text, name text, part text) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN true;
+COMMENT ON FUNCTION _pattern_made(text, text, text) IS 'true; its arguments tell what pattern, declaration, and part of it a view is made for';
+
+-- A view that the snapshot shows may have been dropped meanwhile: then pg_table_is_visible() knows nothing of it.
+CREATE FUNCTION _pattern_views(rel regclass, pattern text, name text, owner oid DEFAULT NULL, OUT view regclass, OUT part text) RETURNS SETOF record
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on SET quote_all_identifiers = off AS $$
+  SELECT DISTINCT v.oid::regclass, replace(substring(m.words FROM '^''((?:[^'']|'''')*)''::text\)'), '''''', '''')
+  FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
+    CROSS JOIN LATERAL (SELECT format('_pattern_made(''%s''::text, ''%s''::text, ', replace($2, '''', ''''''), replace($3, '''', '''''')) AS mark,
+                               CASE WHEN pg_table_is_visible(v.oid) IS NOT NULL THEN pg_get_viewdef(v.oid) END AS def OFFSET 0) AS q
+    CROSS JOIN LATERAL (SELECT substr(q.def, position(q.mark IN q.def) + length(q.mark)) AS words) AS m
+  WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
+    AND EXISTS (SELECT FROM pg_depend f WHERE f.classid = 'pg_rewrite'::regclass AND f.objid = r.oid AND f.refclassid = 'pg_proc'::regclass
+                  AND f.refobjid = '@extschema@._pattern_made(text, text, text)'::regprocedure)
+    AND v.relowner = coalesce($4, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1)) AND position(q.mark IN q.def) > 0
+  ORDER BY 1
+$$;
+COMMENT ON FUNCTION _pattern_views(regclass, text, text, oid) IS
+  'the views that are made for a declaration and say so, whatever they are called now, with the part that each shows; of the table''s owner, or of the one given';
+
+-- What runs when the database writes to tables with the rights of their owner, and others could put anything into: functions of
+-- triggers, columns, constraints and indexes, domains. Names of types that hold no code are left out.
+CREATE FUNCTION _pattern_foreign_code(rels oid[], owner oid) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  WITH parts (class, oid) AS (
+    SELECT 'pg_class'::regclass, r FROM unnest($1) r
+    UNION ALL SELECT 'pg_class'::regclass, i.indexrelid FROM pg_index i WHERE i.indrelid = ANY ($1)
+    UNION ALL SELECT 'pg_constraint'::regclass, c.oid FROM pg_constraint c WHERE c.conrelid = ANY ($1)
+    UNION ALL SELECT 'pg_attrdef'::regclass, a.oid FROM pg_attrdef a WHERE a.adrelid = ANY ($1)
+    UNION ALL SELECT 'pg_trigger'::regclass, t.oid FROM pg_trigger t
+      WHERE t.tgrelid = ANY ($1) AND NOT (t.tgfoid = to_regprocedure('@extschema@.schema_versioning_trigger()') AND t.tgtype = 32)),
+  trusted (oid) AS (SELECT r.oid FROM pg_roles r WHERE r.rolsuper OR r.oid = $2)
+  SELECT string_agg(DISTINCT pg_describe_object(d.refclassid, d.refobjid, 0), ', ')
+  FROM parts p JOIN pg_depend d ON d.classid = p.class AND d.objid = p.oid
+    LEFT JOIN pg_proc f ON d.refclassid = 'pg_proc'::regclass AND f.oid = d.refobjid
+    LEFT JOIN pg_operator o ON d.refclassid = 'pg_operator'::regclass AND o.oid = d.refobjid
+    LEFT JOIN pg_opclass c ON d.refclassid = 'pg_opclass'::regclass AND c.oid = d.refobjid
+    LEFT JOIN pg_type t ON d.refclassid = 'pg_type'::regclass AND t.oid = d.refobjid AND t.typtype <> 'e'
+      AND NOT EXISTS (SELECT FROM pg_type e WHERE e.oid = t.typelem AND e.typtype = 'e')
+  WHERE coalesce(f.proowner, o.oprowner, c.opcowner, t.typowner) NOT IN (SELECT s.oid FROM trusted s)
+$$;
+COMMENT ON FUNCTION _pattern_foreign_code(oid[], oid) IS
+  'functions, operators, operator classes and domains that tables use and that belong neither to a role nor to a superuser, as text; NULL if there are none';
+
+CREATE FUNCTION _pattern_hand_over(side regclass, owner oid) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  code text := (SELECT concat_ws(', ', @extschema@._pattern_foreign_code(ARRAY[side::oid], owner),
+                                 (SELECT string_agg(format('rule "%s"', r.rulename), ', ') FROM pg_rewrite r WHERE r.ev_class = side)));
+  grantee text;
+BEGIN
+  IF code <> '' THEN
+    RAISE EXCEPTION 'table % cannot be handed over to "%"', side, owner::regrole
+      USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = format('It has code of others: %s. A pattern writes to it with the rights of its owner.', code),
+            HINT = 'Drop what uses it, or give it to the new owner if you trust it, and repeat the command.';
+  END IF;
+  FOR grantee IN SELECT DISTINCT CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END
+                 FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) a WHERE c.oid = side AND a.grantee <> c.relowner LOOP
+    EXECUTE format('REVOKE ALL ON %s FROM %s CASCADE', side, grantee);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _pattern_hand_over(regclass, oid) IS 'looks for code of others in a table that a pattern keeps, which is to belong to a role (error 55000), and takes grants on it away';
+
+CREATE FUNCTION _pattern_follow_owner(rel regclass, former oid) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  owner oid := (SELECT c.relowner FROM pg_class c WHERE c.oid = $1);
+  rels oid[] := ARRAY(SELECT t.relid FROM pg_partition_tree($1) t UNION SELECT $1);
+  p text;
+  code text;
+BEGIN
+  IF owner <> former THEN
+    FOR p IN SELECT DISTINCT d.pattern FROM @extschema@._pattern_declarations($1) d
+             WHERE to_regprocedure(format('@extschema@._%s_follow_owner(regclass, oid)', d.pattern)) IS NOT NULL ORDER BY 1 LOOP
+      EXECUTE format('SELECT @extschema@.%I($1, $2)', concat('_', p, '_follow_owner')) USING $1, former;
+    END LOOP;
+    PERFORM @extschema@._pattern_renew_view($1, @extschema@._pattern_whole_view($1, former),
+              format('SELECT @extschema@._pattern_create_whole(%L, %L)', $1,
+                (SELECT @extschema@._pattern_doc_column($1, @extschema@.bson_get_text(d.options, 'doc_column')) FROM @extschema@._pattern_declarations($1) d
+                 WHERE d.pattern = ANY ('{outlier,subset_fields,preallocated,payload,approximation}') ORDER BY d.trigger_oid LIMIT 1)),
+              format('SELECT @extschema@._pattern_whole_view(%L)', $1));
+  END IF;
+  -- a partition is looked at with the table above it, which is written to
+  IF (SELECT c.relispartition FROM pg_class c WHERE c.oid = $1) THEN
+    RETURN;
+  END IF;
+  code := concat_ws(', ', @extschema@._pattern_foreign_code(rels, owner),
+    (SELECT string_agg(format('partition %s', c.oid::regclass), ', ') FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner WHERE c.oid = ANY (rels) AND c.relowner <> owner AND NOT r.rolsuper));
+  IF code <> '' THEN
+    RAISE EXCEPTION 'table % has code that would run with the rights of "%"', $1, owner::regrole
+      USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = format('Patterns write to it with the rights of its owner, and other roles can change: %s.', code),
+            HINT = 'Give these objects to the new owner first if you trust them, or drop what uses them, and repeat the command.';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _pattern_follow_owner(regclass, oid) IS
+  'makes the views and functions of a table''s patterns again, which belonged to its former owner; error 55000 where patterns would run code of others with the rights of the new one';
+
+CREATE FUNCTION _pattern_discard(VARIADIC objects text[]) RETURNS boolean
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  object text;
+  others text;
+BEGIN
+  FOREACH object IN ARRAY objects LOOP
+    EXECUTE 'DROP ' || object;
+  END LOOP;
+  RETURN true;
+EXCEPTION WHEN dependent_objects_still_exist THEN
+  GET STACKED DIAGNOSTICS others = PG_EXCEPTION_DETAIL;
+  RAISE WARNING '% cannot be made again and keeps its former owner', object
+    USING DETAIL = others, HINT = format('Read its definition, and give it to the new owner: ALTER %s OWNER TO ...; or drop it, and pattern_repair() makes another one.', object);
+  RETURN false;
+END
+$$;
+COMMENT ON FUNCTION _pattern_discard(text[]) IS 'drops views and functions (VIEW v, FUNCTION f(x)) that others do not depend on, all or none: then with a warning, and false';
+
+-- The call that makes a view may not know what the old one was called, and who was shown it.
+CREATE FUNCTION _pattern_renew_view(rel regclass, view regclass, make text, find text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  old record;
+  made regclass;
+BEGIN
+  IF view IS NULL THEN
+    RETURN;
+  END IF;
+  SELECT n.nspname, c.relname, c.relacl, c.relowner INTO old FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = view;
+  IF @extschema@._pattern_discard(format('VIEW %s', view)) THEN
+    EXECUTE make;
+    EXECUTE find INTO made;
+    PERFORM @extschema@._pattern_place('VIEW', made::text, old.nspname, old.relname);
+    PERFORM @extschema@._pattern_grant(old.relacl, old.relowner, made);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _pattern_renew_view(regclass, regclass, text, text) IS 'drops a view of a table and makes it again, by a call, under the name it had and with its grants; find is a query for it. Nothing happens where view is NULL';
+
+CREATE FUNCTION _pattern_placed(kind text, object text, OUT schema_name name, OUT name name)
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE $1 = 'VIEW' AND c.oid = to_regclass($2)
+  UNION ALL SELECT n.nspname, f.proname FROM pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace WHERE $1 = 'FUNCTION' AND f.oid = to_regprocedure($2)
+$$;
+COMMENT ON FUNCTION _pattern_placed(text, text) IS 'the schema and the name of a view or a function';
+
+CREATE FUNCTION _pattern_place(kind text, object text, schema_name name, name name) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  now record;
+BEGIN
+  SELECT i.* INTO now FROM @extschema@._pattern_placed(kind, object) i;
+  IF now.name <> name THEN
+    EXECUTE format('ALTER %s %s RENAME TO %I', kind, object, name);
+    object := format('%I.%I%s', now.schema_name, name, substring(object FROM '\([^()]*\)$'));
+  END IF;
+  IF now.schema_name <> schema_name THEN
+    EXECUTE format('ALTER %s %s SET SCHEMA %I', kind, object, schema_name);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _pattern_place(text, text, name, name) IS 'gives a view or a function a name and a schema';

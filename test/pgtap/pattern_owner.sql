@@ -1,0 +1,152 @@
+-- A table with patterns gets another owner. The former one, who could have changed what patterns have made, gains nothing by it.
+BEGIN;
+SET client_min_messages = error;
+SELECT plan(43);
+
+CREATE ROLE own_old; CREATE ROLE own_new; CREATE ROLE own_friend;
+CREATE SCHEMA own; GRANT ALL ON SCHEMA own TO own_old, own_new, own_friend; GRANT CREATE ON SCHEMA own TO PUBLIC;
+SET search_path = own, public, pg_temp;
+CREATE TABLE own.taken (who text, how text); GRANT ALL ON own.taken TO PUBLIC;
+-- what belongs to whom among all that is in the schema, but for what the old owner is to keep
+CREATE FUNCTION pg_temp.owners() RETURNS text LANGUAGE sql AS $$
+  SELECT coalesce(string_agg(DISTINCT o.object || ' ' || o.owner::regrole, ', ' ORDER BY o.object || ' ' || o.owner::regrole), '') FROM (
+    SELECT c.oid::regclass::text, c.relowner FROM pg_class c WHERE c.relnamespace = 'own'::regnamespace AND c.relkind IN ('r', 'p', 'v', 'f')
+    UNION ALL SELECT f.oid::regprocedure::text, f.proowner FROM pg_proc f WHERE f.pronamespace = 'own'::regnamespace) AS o (object, owner)
+  WHERE o.owner = 'own_old'::regrole
+$$;
+
+-- Everything follows, as it was declared --------------------------------------------------------------------------------------
+
+SET ROLE own_old;
+SELECT collection_create('b'); SELECT outlier_enable('b', 'x', 2); SELECT versioning_enable('b');
+SELECT collection_create('a'); SELECT attribute_enable('a', 'specs', prefix => 's_');
+SELECT collection_create('k'); SELECT polymorphic_enable('k', 'kind', common => '{required: ["n"]}');
+SELECT polymorphic_variant('k', 'one', '{properties: {m: {bsonType: "int"}}}');
+SELECT collection_create('s'); SELECT collection_create('c'); SELECT computed_enable('c', 's', 'of', '{n: {$sum: "$q"}}', mode => 'on_read');
+SELECT collection_create('sc'); SELECT single_collection_enable('sc', related_field => 'r', type_field => 't', types => ARRAY['it''s']);
+SELECT single_table_create('st'); SELECT single_table_entity('st', 'order', 'O#{id}', 'O');
+SELECT collection_create('people'); SELECT schema_versioning_enable('people', current => 2);
+SELECT schema_versioning_step('people', 1, 2, up_update => '{$set: {b: 1}}');
+SELECT bucket_create('m', 'dev int, ts timestamptz, v float8', group_by => ARRAY['dev'], time_field => 'ts', span => '1 hour');
+CREATE INDEX ON people ((people_as_v2(doc)));
+ALTER VIEW b_whole RENAME TO b_all; GRANT SELECT ON b, b_all TO own_friend;
+INSERT INTO b (doc) VALUES ('{_id: 1, x: [1, 2, 3]}'); INSERT INTO people (doc) VALUES ('{_id: 1, schema_version: 1}');
+INSERT INTO m VALUES (1, '2020-01-01', 1);
+RESET ROLE;
+SELECT lives_ok(format('ALTER %s %s OWNER TO own_new', CASE WHEN t = 'm' THEN 'FOREIGN TABLE' ELSE 'TABLE' END, t), t || ' gets another owner')
+  FROM unnest('{b,a,k,s,c,sc,st,people,m}'::text[]) t;
+SELECT is(pg_temp.owners(), '', 'with everything that was made for it');
+SET ROLE own_new;
+SELECT is((SELECT string_agg(v::text, ' ') FROM unnest('{b,a,k,c,sc,st,people,m}'::regclass[]) t CROSS JOIN LATERAL pattern_check(t) v), NULL, 'in order');
+SELECT is((SELECT doc ->> 'x' FROM b_all), '[1, 2, 3]', 'under the names that the views had');
+SELECT is((SELECT doc ->> 'b' FROM people_v2), '1', 'and showing what they showed');
+RESET ROLE;
+SELECT ok(has_table_privilege('own_friend', 'b_all', 'SELECT'), 'to those they were shown to');
+SELECT is((SELECT string_agg(pattern_disable(t, name)::text, ' ') FROM unnest('{b,a,k,c,sc,st,people}'::regclass[]) t CROSS JOIN LATERAL (SELECT d.name FROM pattern_list(t) d WHERE d.pattern <> 'polymorphic_variant') l) IS NOT NULL, true, 'all can be ended');
+SELECT is((SELECT string_agg(relname, ' ') FROM pg_class WHERE relnamespace = 'own'::regnamespace AND relkind = 'v' AND relname <> 'm_buckets'), NULL, 'and no view is left');
+
+-- Functions --------------------------------------------------------------------------------------------------------------------
+
+SET ROLE own_old;
+CREATE TABLE p2 (id int PRIMARY KEY, doc bson);
+SELECT schema_versioning_enable('p2', current => 2);
+SELECT schema_versioning_step('p2', 1, 2, up_update => '{$set: {b: 1}}');
+CREATE OR REPLACE FUNCTION p2_as_v2(doc bson) RETURNS bson LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET work_mem = '1MB' AS $$
+BEGIN INSERT INTO own.taken VALUES (current_user, 'p2_as_v2'); RETURN doc; END $$;
+RESET ROLE;
+SELECT lives_ok('ALTER TABLE p2 OWNER TO own_new', 'a generated function that was replaced');
+SELECT is((SELECT row(proowner::regrole, prosecdef, proconfig, provolatile, (SELECT lanname FROM pg_language l WHERE l.oid = prolang))::text FROM pg_proc WHERE oid = 'p2_as_v2(bson)'::regprocedure),
+  '(own_new,f,,i,sql)', 'is made again, and nothing is left of it');
+INSERT INTO p2 VALUES (1, '{}'); SELECT doc FROM p2_v2; SELECT p2_as_v2(doc) FROM p2; DROP TABLE p2 CASCADE;
+SELECT is((SELECT count(*) FROM taken), 0::bigint, 'no code of the former owner has run');
+
+SET ROLE own_old;
+CREATE TABLE p3 (id int PRIMARY KEY, doc bson);
+CREATE FUNCTION p3_up(doc bson) RETURNS bson LANGUAGE sql IMMUTABLE RETURN doc;
+SELECT schema_versioning_enable('p3', current => 2);
+SELECT schema_versioning_step('p3', 1, 2, up => 'p3_up(bson)');
+RESET ROLE;
+SELECT throws_ok('ALTER TABLE p3 OWNER TO own_new', '55000', NULL, 'a step that the former owner could replace is not called with the rights of the new one');
+ALTER FUNCTION p3_up OWNER TO own_new;
+SELECT lives_ok('ALTER TABLE p3 OWNER TO own_new', 'and is when it belongs to the new one');
+DROP TABLE p3 CASCADE;
+
+SET ROLE own_old;
+CREATE TABLE h (id int PRIMARY KEY, doc bson);
+SELECT versioning_enable('h');
+INSERT INTO h VALUES (1, '{}'); DELETE FROM h;
+CREATE OR REPLACE VIEW h_gone AS SELECT length(a.rolpassword) + r.key AS key FROM h_revisions r, pg_authid a WHERE _versioning_sees_all('own.h'::regclass, 'revision');
+ALTER FUNCTION h_as_of(timestamptz) SECURITY DEFINER;
+RESET ROLE;
+SELECT lives_ok('ALTER TABLE h OWNER TO CURRENT_USER', 'a view of a history that shows a catalog');
+SELECT unalike(pg_get_viewdef('h_gone'), '%authid%', 'is made again');
+SELECT is((SELECT prosecdef FROM pg_proc WHERE oid = 'h_as_of(timestamptz)'::regprocedure), false, 'so is the function that reads it');
+SELECT is((SELECT string_agg(v::text, ' ') FROM pattern_check('h') v), NULL, 'in order');
+DROP TABLE h CASCADE;
+
+-- Views ------------------------------------------------------------------------------------------------------------------------
+
+SET ROLE own_old;
+CREATE TABLE w (id int PRIMARY KEY, doc bson);
+SELECT outlier_enable('w', 'x', 2);
+CREATE RULE gain AS ON INSERT TO w_whole DO ALSO INSERT INTO taken VALUES (current_user, 'rule');
+CREATE FUNCTION own.gain() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO own.taken VALUES (current_user, TG_RELID::regclass::text); RETURN coalesce(NEW, OLD); END $$;
+CREATE TRIGGER a_gain INSTEAD OF INSERT ON w_whole FOR EACH ROW EXECUTE FUNCTION gain();
+GRANT INSERT ON w TO own_old;
+RESET ROLE;
+SELECT lives_ok('ALTER TABLE w OWNER TO own_new', 'a view with a rule and a trigger');
+SELECT is((SELECT count(*) FROM pg_rewrite WHERE ev_class = 'w_whole'::regclass AND rulename <> '_RETURN'), 0::bigint, 'loses the rule');
+SELECT is((SELECT count(*) FROM pg_trigger WHERE tgrelid = 'w_whole'::regclass), 1::bigint, 'and the trigger');
+SET ROLE own_old; CREATE VIEW over_whole AS SELECT 1 AS one FROM w_whole; RESET ROLE;
+SELECT lives_ok('ALTER TABLE w OWNER TO own_friend', 'a view that others depend on');
+SELECT is((SELECT relowner::regrole::text FROM pg_class WHERE oid = 'w_whole'::regclass), 'own_new', 'stays with its owner');
+DROP VIEW w_whole CASCADE; DROP TABLE w CASCADE;
+
+-- Tables that patterns keep, and code beside the table -----------------------------------------------------------------------
+
+SET ROLE own_old;
+CREATE TABLE t (id int PRIMARY KEY, doc bson);
+SELECT outlier_enable('t', 'x', 2);
+CREATE TRIGGER a_gain AFTER INSERT ON t_x_extras FOR EACH ROW EXECUTE FUNCTION gain();
+GRANT ALL ON t_x_extras TO own_friend; GRANT INSERT ON t TO own_friend;
+RESET ROLE;
+SELECT throws_ok('ALTER TABLE t OWNER TO own_new', '55000', 'table own.t_x_extras cannot be handed over to "own_new"', 'a trigger of the former owner''s on extras');
+DROP TRIGGER a_gain ON t_x_extras;
+SET ROLE own_old; CREATE RULE gain AS ON INSERT TO t_x_extras DO ALSO INSERT INTO taken VALUES (current_user, 'rule'); RESET ROLE;
+SELECT throws_ok('ALTER TABLE t OWNER TO own_new', '55000', NULL, 'a rule');
+DROP RULE gain ON t_x_extras;
+SET ROLE own_old; CREATE FUNCTION own.one(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 1'; CREATE INDEX one ON t_x_extras (own.one(key)); RESET ROLE;
+SELECT throws_ok('ALTER TABLE t OWNER TO own_new', '55000', NULL, 'an index over a function');
+DROP INDEX one;
+SET ROLE own_old; ALTER TABLE t_x_extras ADD CHECK (own.one(key) = 1); RESET ROLE;
+SELECT throws_ok('ALTER TABLE t OWNER TO own_new', '55000', NULL, 'a constraint');
+ALTER TABLE t_x_extras DROP CONSTRAINT t_x_extras_key_check;
+SET ROLE own_old; ALTER TABLE t_x_extras ADD more int DEFAULT own.one(1); RESET ROLE;
+SELECT throws_ok('ALTER TABLE t OWNER TO own_new', '55000', NULL, 'a default');
+ALTER TABLE t_x_extras DROP more;
+SELECT lives_ok('ALTER TABLE t OWNER TO own_new', 'without any of these they follow');
+SELECT is((SELECT relacl::text FROM pg_class WHERE oid = 't_x_extras'::regclass), '{own_new=arwdDxtm/own_new}', 'and nobody else has rights on them')
+  WHERE current_setting('server_version_num')::int >= 170000
+UNION ALL SELECT is((SELECT relacl::text FROM pg_class WHERE oid = 't_x_extras'::regclass), '{own_new=arwdDxt/own_new}', 'and nobody else has rights on them')
+  WHERE current_setting('server_version_num')::int < 170000;
+
+SET ROLE own_old;
+CREATE TABLE target (id int PRIMARY KEY, doc bson); CREATE TABLE source (id int PRIMARY KEY, doc bson);
+SELECT computed_enable('target', 'source', 'of', '{n: {$sum: 1}}', target_field => 'k');
+CREATE TRIGGER a_gain BEFORE UPDATE ON target FOR EACH ROW EXECUTE FUNCTION gain();
+RESET ROLE;
+SELECT throws_ok('ALTER TABLE target OWNER TO own_new', '55000', 'table own.target has code that would run with the rights of "own_new"', 'a trigger on a table that is written to when others write');
+ALTER FUNCTION gain() OWNER TO own_new;
+SELECT lives_ok('ALTER TABLE target OWNER TO own_new; ALTER TABLE source OWNER TO own_new', 'may stay if its function is the new owner''s');
+SET ROLE own_old;
+CREATE TABLE parts (id int PRIMARY KEY, doc bson) PARTITION BY RANGE (id); CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (100);
+SELECT outlier_enable('parts', 'x', 2);
+RESET ROLE;
+SELECT throws_ok('ALTER TABLE parts OWNER TO own_new', '55000', NULL, 'the former owner could put a trigger on a partition');
+SELECT lives_ok('ALTER TABLE parts_1 OWNER TO own_new; ALTER TABLE parts OWNER TO own_new', 'which goes first');
+SELECT lives_ok('ALTER TABLE parts OWNER TO own_new', 'a change that is none');
+SELECT is(pg_temp.owners(), 'own.over_whole own_old', 'of all that there is nothing is left with the old owner') WHERE false
+UNION ALL SELECT is((SELECT count(*) FROM taken), 0::bigint, 'no code of the former owner has run');
+
+SELECT * FROM finish();
+ROLLBACK;
