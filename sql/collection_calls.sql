@@ -2,12 +2,13 @@
 -- caller (src/mql/collection_calls.c). No search_path is set, because the caller's triggers and policies run inside; everything
 -- is qualified instead.
 
-CREATE FUNCTION _collection_query(rel regclass, filter bson, sort bson DEFAULT NULL,
+CREATE FUNCTION _collection_query(rel regclass, filter bson, sort bson DEFAULT NULL, projection bson DEFAULT NULL, field text DEFAULT NULL,
+    update bson_value DEFAULT NULL, array_filters bson_value DEFAULT NULL, multi boolean DEFAULT false,
     OUT source text, OUT doc text, OUT conditions text, OUT operands bson_value[], OUT ordering text,
-    OUT locate text, OUT located text, OUT locks boolean, OUT insertion text, OUT id text)
+    OUT locate text, OUT located text, OUT locks boolean, OUT insertion text, OUT id text, OUT doc_column text, OUT change text)
   AS 'MODULE_PATHNAME', 'dp_collection_query' LANGUAGE C STABLE;
-COMMENT ON FUNCTION _collection_query(regclass, bson, bson) IS
-  'internal: the parts of a statement on a relation: its name, columns, conditions ($1 filter, $2 operands), order, how one row is told from the others, and how documents are inserted';
+COMMENT ON FUNCTION _collection_query(regclass, bson, bson, bson, text, bson_value, bson_value, boolean) IS
+  'internal: the parts of a statement on a relation: its name, the document, conditions ($1 filter, $2 operands), order, how one row is told from the others, how documents are inserted, and how split ones are changed; 22023 for an update that replaces several documents';
 
 CREATE FUNCTION _collection_ticket() RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_collection_ticket' LANGUAGE C VOLATILE;
@@ -44,9 +45,9 @@ BEGIN
   IF skip OPERATOR(pg_catalog.<) 0 OR take OPERATOR(pg_catalog.<) 0 THEN
     RAISE EXCEPTION 'skip and take cannot be negative' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  q := @extschema@._collection_query(rel, filter, sort);
+  q := @extschema@._collection_query(rel, filter, sort, coalesce(projection, '{}'));
   RETURN QUERY EXECUTE pg_catalog.concat('SELECT ',
-      CASE WHEN projection IS NULL THEN 't.' OPERATOR(pg_catalog.||) q.doc ELSE '@extschema@.bson_project(t.' OPERATOR(pg_catalog.||) q.doc OPERATOR(pg_catalog.||) ', $4, $1)' END,
+      CASE WHEN projection IS NULL THEN q.doc ELSE pg_catalog.concat('@extschema@.bson_project(', q.doc, ', $4, $1)') END,
       ' FROM ', q.source, ' WHERE ', q.conditions, ' ORDER BY ' OPERATOR(pg_catalog.||) q.ordering, ' OFFSET $5 LIMIT $6')
     USING filter, q.operands, sort, projection, skip, take;
 END
@@ -70,12 +71,13 @@ COMMENT ON FUNCTION collection_count(regclass, bson) IS
 CREATE FUNCTION collection_distinct(rel regclass, field text, filter bson DEFAULT '{}') RETURNS SETOF bson_value
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED COST 1000 AS $$
 DECLARE
-  q pg_catalog.record := @extschema@._collection_query(rel, filter);
+  q pg_catalog.record;
 BEGIN
   IF field IS NULL THEN
     RAISE EXCEPTION 'field cannot be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  RETURN QUERY EXECUTE pg_catalog.concat('SELECT DISTINCT v FROM ', q.source, ', @extschema@.bson_values(t.', q.doc,
+  q := @extschema@._collection_query(rel, filter, field => field);
+  RETURN QUERY EXECUTE pg_catalog.concat('SELECT DISTINCT v FROM ', q.source, ', @extschema@.bson_values(', q.doc,
       ', $3) AS v WHERE ', q.conditions, ' ORDER BY v') USING filter, q.operands, field;
 END
 $$;
@@ -86,11 +88,11 @@ CREATE FUNCTION collection_update(rel regclass, filter bson, update bson_value, 
     array_filters bson_value DEFAULT NULL, OUT matched bigint, OUT modified bigint, OUT upserted bson_value)
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-  q pg_catalog.record := @extschema@._collection_query(rel, filter);
+  q pg_catalog.record := @extschema@._collection_query(rel, filter, update => update, array_filters => array_filters, multi => multi);
   command pg_catalog.text;
   row_table pg_catalog.oid;
   row_place pg_catalog.tid;
-  row_key @extschema@.bson_value;
+  row_key pg_catalog.text[];
   ticket bigint;
   new_docs @extschema@.bson[];
 BEGIN
@@ -99,22 +101,25 @@ BEGIN
   END IF;
   IF NOT multi AND q.locate IS NULL THEN
     RAISE EXCEPTION 'cannot tell the rows of % apart', rel
-      USING ERRCODE = 'feature_not_supported', HINT = 'With multi => true all that match are updated.';
+      USING ERRCODE = 'feature_not_supported', DETAIL = 'It does not show the primary key of one table.', HINT = 'With multi => true all that match are updated.';
   END IF;
   command := pg_catalog.format('UPDATE %1$s SET %2$s = @extschema@.bson_update(t.%2$s, $6, $1, $7) WHERE %3$s AND %4$s AND '
     '@extschema@._collection_changes(t.%2$s, @extschema@.bson_update(t.%2$s, $6, $1, $7), $8)',
-    q.source, q.doc, q.conditions, CASE WHEN multi THEN 'true' ELSE q.located END);
+    q.source, q.doc_column, q.conditions, CASE WHEN multi THEN 'true' ELSE q.located END);
 
   -- Again if somebody else changes a row of a view that was found, or inserts the document of an upsert, meanwhile.
   FOR attempt IN 1 .. 3 LOOP
     matched := 0;
     modified := 0;
+    IF q.change IS NOT NULL THEN
+      EXECUTE q.change INTO matched, modified USING filter, q.operands, NULL, NULL, NULL, update, array_filters, CASE WHEN multi THEN NULL ELSE 1 END;
+      EXIT WHEN matched OPERATOR(pg_catalog.>) 0;
     -- One row is found and locked by a statement of its own, so that the next one sees it as it was locked.
-    IF NOT multi THEN
+    ELSIF NOT multi THEN
       EXECUTE pg_catalog.concat(q.locate, CASE WHEN q.locks THEN ' FOR NO KEY UPDATE OF t' END)
         INTO row_table, row_place, row_key USING filter, q.operands;
     END IF;
-    IF multi OR row_place IS NOT NULL OR row_key IS NOT NULL THEN
+    IF q.change IS NULL AND (multi OR row_place IS NOT NULL OR row_key IS NOT NULL) THEN
       ticket := @extschema@._collection_ticket();
       EXECUTE command USING filter, q.operands, row_table, row_place, row_key, update, array_filters, ticket;
       GET DIAGNOSTICS modified = ROW_COUNT;
@@ -165,7 +170,7 @@ DECLARE
   q pg_catalog.record := @extschema@._collection_query(rel, filter);
   row_table pg_catalog.oid;
   row_place pg_catalog.tid;
-  row_key @extschema@.bson_value;
+  row_key pg_catalog.text[];
   deleted bigint;
 BEGIN
   IF multi IS NULL THEN
@@ -173,7 +178,11 @@ BEGIN
   END IF;
   IF NOT multi AND q.locate IS NULL THEN
     RAISE EXCEPTION 'cannot tell the rows of % apart', rel
-      USING ERRCODE = 'feature_not_supported', HINT = 'With multi => true all that match are deleted.';
+      USING ERRCODE = 'feature_not_supported', DETAIL = 'It does not show the primary key of one table.', HINT = 'With multi => true all that match are deleted.';
+  END IF;
+  IF q.change IS NOT NULL THEN
+    EXECUTE q.change INTO deleted USING filter, q.operands, NULL, NULL, NULL, NULL::@extschema@.bson_value, NULL::@extschema@.bson_value, CASE WHEN multi THEN NULL ELSE 1 END;
+    RETURN deleted;
   END IF;
   -- A row can be locked before it is deleted only by those who may also update it.
   q.locks := q.locks AND pg_catalog.has_any_column_privilege(rel, 'UPDATE');

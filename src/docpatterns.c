@@ -14,8 +14,10 @@
 
 #include "dp.h"
 #include "bson/cast.h"
+#include "mql/collection_split.h"
 #include "patterns/approximation.h"
 #include "patterns/kv.h"
+#include "patterns/whole_calls.h"
 #include "tree/treepath.h"
 
 PG_MODULE_MAGIC;
@@ -32,6 +34,7 @@ void
 _PG_init(void)
 {
 	dp_append_treepath = dp_builder_append_treepath;
+	dp_split_hook = dp_split_of_relation;
 
 	DefineCustomIntVariable("docpatterns.max_document_size",
 							"Largest document that is accepted or built.",

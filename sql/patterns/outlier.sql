@@ -558,6 +558,11 @@ CREATE FUNCTION outlier_find(rel regclass, value "any", name text DEFAULT NULL) 
 COMMENT ON FUNCTION outlier_find(regclass, "any", text) IS
   'documents, as they are stored, whose whole array holds the value; needs SELECT on the table; extras are found by index, elements inside documents too if the pattern has index_elements, else by one scan of the table; errors 42704 when the table has no outlier pattern, 22023 when it has several and none is named';
 
+CREATE FUNCTION _outlier_rows(rel regclass, name text, "values" bson_value) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'dp_outlier_rows' LANGUAGE C STABLE STRICT ROWS 10 COST 1000;
+COMMENT ON FUNCTION _outlier_rows(regclass, text, bson_value) IS
+  'internal: the keys, as rows of key columns, of documents that the user sees and that have one of the values (an array) among their extras; found by index';
+
 CREATE FUNCTION outlier_count(rel regclass, key "any", name text DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_outlier_count' LANGUAGE C STABLE;
 COMMENT ON FUNCTION outlier_count(regclass, "any", text) IS

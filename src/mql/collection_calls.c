@@ -16,6 +16,7 @@
 #include "commands/trigger.h"
 #include "funcapi.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "parser/parse_func.h"
 #include "parser/parsetree.h"
@@ -25,11 +26,15 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/typcache.h"
 
+#include "bson/builder.h"
 #include "bson/catalog.h"
 #include "mql/collection_calls.h"
+#include "mql/collection_split.h"
 #include "mql/filter.h"
 #include "mql/sort_key.h"
+#include "mql/update_tree.h"
 
 /* A relation as the calls see it */
 typedef struct Target
@@ -37,7 +42,9 @@ typedef struct Target
 	Relation	rel;
 	AttrNumber	doc;
 	AttrNumber	key;			/* holds the document's _id and is unique; or 0 */
+	List	   *row;			/* columns (ints) whose values no other row has; NIL if there are none */
 	DpDocFacts *facts;
+	DpSplit    *split;			/* NULL unless patterns have split the documents */
 } Target;
 
 /* What the conditions are put together in */
@@ -75,27 +82,42 @@ static int64 last_ticket = 0;
 static void find_columns(Target *target);
 static bool is_collection(Relation rel, AttrNumber *key, AttrNumber *doc);
 static AttrNumber view_key(Relation view, AttrNumber doc);
+static RangeTblEntry *view_table(Relation view, Query **query);
+static List *row_columns(Relation rel);
 static bool has_id_trigger(Relation rel);
 static const char *column(Target *target, AttrNumber attnum);
 static void add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n, void *arg);
 static StringInfo loose_condition(Conditions *c, const char *expr, bool deep);
 static void append_loose(Conditions *c);
-static char *sort_order(Conditions *c, const DpValue *spec);
+static char *sort_order(Conditions *c, const DpValue *spec, const char *doc);
 static bool is_id(const DpPath *path);
+static int add_operand(Conditions *c, struct varlena *value);
+static char *filter_operand(Conditions *c, struct varlena *filter);
+static bool add_search(Conditions *c, const DpPath *path, DpComparison how, const DpValue *values, int n);
+static void check_update(FunctionCallInfo fcinfo, const DpValue *filter);
+static void locate_by_columns(Target *target, StringInfo select, StringInfo match);
 static char *row_key(Target *target, const char *schema);
 static void forget_unchanged(void *arg);
 static bool same_bytes(Datum a, Datum b);
 
 /*
- * _collection_query(rel regclass, filter bson, sort bson) -> (source text,
- * doc text, conditions text, operands bson_value[], ordering text, locate text,
- * located text, locks boolean, insertion text, id text)
+ * _collection_query(rel regclass, filter bson, sort bson, projection bson, field
+ * text, update bson_value, array_filters bson_value, multi boolean) -> (source
+ * text, doc text, conditions text, operands bson_value[], ordering text, locate
+ * text, located text, locks boolean, insertion text, id text, doc_column text,
+ * change text)
  *
- * The parts of a statement on the relation, called t.  In the conditions $1 is
- * the filter and $2 are the operands.  locate selects what tells one such row
- * from the others, and located is the condition that it is that row, with $3,
- * $4 and $5 for what locate returned; both NULL if nothing does.  insertion
- * inserts the documents $1, and id is the _id of a row.
+ * The parts of a statement on the relation, called t, for a call that shows the
+ * projection, or a field, of the documents, or updates them.  In the conditions
+ * $1 is the filter and $2 are the operands; doc is the document.  locate selects
+ * what tells one such row from the others, and located is the condition that it
+ * is that row, with $3, $4 and $5 for what locate returned; both NULL if nothing
+ * does.  insertion inserts the documents $1, and id is the _id of a row.
+ *
+ * Where the call is about something that patterns have split off, doc is the
+ * whole document, and change counts the rows that match and those that it
+ * changes: by the update $6 with array_filters $7, which if NULL deletes, $8 of
+ * them at most.  Otherwise change is NULL.
  */
 DP_FUNCTION(dp_collection_query);
 Datum
@@ -104,15 +126,20 @@ dp_collection_query(PG_FUNCTION_ARGS)
 	Target		target = {0};
 	Conditions	c = {0};
 	TupleDesc	desc;
-	Datum		values[10];
-	bool		nulls[10] = {false};
+	Datum		values[12];
+	bool		nulls[12] = {false};
 	struct varlena *filter;
+	struct varlena *near;
+	struct varlena *far = NULL;
 	DpValue		spec;
 	char	   *source;
 	const char *doc;
+	const char *column_name;
 	const char *key = NULL;
 	char	   *ordering = NULL;
 	bool		is_table;
+	bool		shown = false;		/* what is split off is shown, updated .. */
+	bool		computed = false;	/* .. or looked at before it is known which rows are shown */
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
@@ -128,7 +155,8 @@ dp_collection_query(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("relation with OID %u does not exist", PG_GETARG_OID(0))));
 	find_columns(&target);
-	doc = column(&target, target.doc);
+	column_name = column(&target, target.doc);
+	doc = psprintf("t.%s", column_name);
 	if (target.key != 0)
 		key = column(&target, target.key);
 	is_table = target.rel->rd_rel->relkind == RELKIND_RELATION ||
@@ -136,46 +164,108 @@ dp_collection_query(PG_FUNCTION_ARGS)
 	source = psprintf("%s AS t",
 					  quote_qualified_identifier(get_namespace_name(RelationGetNamespace(target.rel)),
 												 RelationGetRelationName(target.rel)));
+	if (is_table && target.rel->trigdesc != NULL && dp_split_hook != NULL)
+		target.split = dp_split_hook(target.rel, target.doc);
 
-	filter = DP_GETARG_VARLENA(1);
+	filter = near = DP_GETARG_VARLENA(1);
 	spec = dp_value_of_document(filter);
+	if (!PG_ARGISNULL(5))
+		check_update(fcinfo, &spec);
 	c.target = &target;
 	c.schema = quote_identifier(get_namespace_name(dp_types()->schema));
 	initStringInfo(&c.sql);
 	if (spec.len == DP_DOCUMENT_MIN_SIZE)
-		appendStringInfo(&c.sql, "t.%s IS NOT NULL", doc);
+		appendStringInfo(&c.sql, "%s IS NOT NULL", doc);
 	else
 	{
-		appendStringInfo(&c.sql, "t.%s OPERATOR(%s.@@) $1", doc, c.schema);
-		dp_filter_each_comparison(dp_filter_compile(&spec, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL),
-								  add_condition, &c);
+		DpFilter   *compiled = dp_filter_compile(&spec, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL);
+
+		if (target.split != NULL)
+			dp_split_filter(target.split, &spec, &near, &far);
+		if (near == NULL)
+			appendStringInfo(&c.sql, "%s IS NOT NULL", doc);
+		else
+			appendStringInfo(&c.sql, "%s OPERATOR(%s.@@) %s", doc, c.schema,
+							 far == NULL ? "$1" : filter_operand(&c, near));
+		dp_filter_each_comparison(compiled, add_condition, &c);
 		append_loose(&c);
 	}
+	computed = far != NULL;
 	if (!PG_ARGISNULL(2))
 	{
 		spec = dp_value_of_document(DP_GETARG_VARLENA(2));
-		ordering = sort_order(&c, &spec);
+		if (target.split != NULL && dp_split_sort(target.split, &spec))
+			computed = true;
+	}
+	if (target.split != NULL && !PG_ARGISNULL(3))
+	{
+		DpValue		projection = dp_value_of_document(DP_GETARG_VARLENA(3));
+
+		shown = dp_split_projection(target.split, &projection);
+	}
+	if (target.split != NULL && !PG_ARGISNULL(4))
+	{
+		text	   *field = PG_GETARG_TEXT_PP(4);
+
+		shown = dp_split_find(target.split, dp_path_parse(VARDATA_ANY(field), VARSIZE_ANY_EXHDR(field))) != NULL;
+	}
+	if (target.split != NULL && !PG_ARGISNULL(5))
+	{
+		DpValue		update = dp_value_of_varlena(DP_GETARG_VARLENA(5));
+
+		shown = dp_split_update(target.split, &update);
 	}
 
-	values[0] = CStringGetTextDatum(source);
+	if (computed)
+	{
+		/* once for each row that is left, and not before that is known */
+		values[0] = CStringGetTextDatum(psprintf("%s CROSS JOIN LATERAL (SELECT %s AS doc OFFSET 0) AS w",
+												 source, target.split->whole));
+		doc = "w.doc";
+		if (far != NULL)
+			appendStringInfo(&c.sql, " AND w.doc OPERATOR(%s.@@) %s", c.schema, filter_operand(&c, far));
+	}
+	else
+	{
+		values[0] = CStringGetTextDatum(source);
+		if (shown)
+			doc = target.split->whole;
+	}
+	if (!PG_ARGISNULL(2))
+		ordering = sort_order(&c, &spec, doc);
+	nulls[11] = (!computed && !shown) || !PG_ARGISNULL(3) || !PG_ARGISNULL(4);
+	values[11] = (Datum) 0;
+	if (!nulls[11])
+		values[11] = CStringGetTextDatum(
+			psprintf("SELECT pg_catalog.count(*), pg_catalog.count(*) FILTER (WHERE c.changed) FROM "
+					 "(SELECT c.changed FROM (SELECT %s, %s, %s, $1, $6, $7) AS changed FROM %s WHERE %s) AS c "
+					 "WHERE c.changed IS NOT NULL LIMIT $8) AS c",
+					 target.split->change, near == NULL ? "NULL" : filter_operand(&c, near),
+					 far == NULL ? "NULL" : filter_operand(&c, far),
+					 TextDatumGetCString(values[0]), c.sql.data));
+
 	values[1] = CStringGetTextDatum(doc);
 	values[2] = CStringGetTextDatum(c.sql.data);
 	values[3] = PointerGetDatum(construct_array(c.operands, c.noperands, dp_types()->bson_value,
 												-1, false, TYPALIGN_INT));
 	nulls[4] = ordering == NULL;
 	values[4] = ordering ? CStringGetTextDatum(ordering) : (Datum) 0;
-	nulls[5] = nulls[6] = !is_table && key == NULL;
+	nulls[5] = nulls[6] = !is_table && target.row == NIL;
 	if (is_table)
 	{
-		values[5] = CStringGetTextDatum(psprintf("SELECT t.tableoid, t.ctid, NULL::%s.bson_value FROM %s WHERE %s LIMIT 1",
-												 c.schema, source, c.sql.data));
+		values[5] = CStringGetTextDatum(psprintf("SELECT t.tableoid, t.ctid, NULL::pg_catalog.text[] FROM %s WHERE %s LIMIT 1",
+												 source, c.sql.data));
 		values[6] = CStringGetTextDatum("t.tableoid OPERATOR(pg_catalog.=) $3 AND t.ctid OPERATOR(pg_catalog.=) $4");
 	}
-	else if (key != NULL)
+	else if (target.row != NIL)
 	{
-		values[5] = CStringGetTextDatum(psprintf("SELECT NULL::pg_catalog.oid, NULL::pg_catalog.tid, t.%s FROM %s WHERE %s LIMIT 1",
-												 key, source, c.sql.data));
-		values[6] = CStringGetTextDatum(psprintf("t.%s OPERATOR(%s.=) $5", key, c.schema));
+		StringInfoData select;
+		StringInfoData match;
+
+		locate_by_columns(&target, &select, &match);
+		values[5] = CStringGetTextDatum(psprintf("SELECT NULL::pg_catalog.oid, NULL::pg_catalog.tid, %s FROM %s WHERE %s LIMIT 1",
+												 select.data, source, c.sql.data));
+		values[6] = CStringGetTextDatum(match.data);
 	}
 	values[7] = BoolGetDatum(is_table);
 	if (key != NULL)
@@ -184,18 +274,40 @@ dp_collection_query(PG_FUNCTION_ARGS)
 		values[8] = CStringGetTextDatum(psprintf("INSERT INTO %s (%s, %s) SELECT coalesce(d OPERATOR(%s.->) '_id'::pg_catalog.text, "
 												 "%s.bson_value_from(%s.objectid())), d "
 												 "FROM pg_catalog.unnest($1) WITH ORDINALITY AS u (d, n) ORDER BY n",
-												 source, key, doc, c.schema, c.schema, c.schema));
+												 source, key, column_name, c.schema, c.schema, c.schema));
 		values[9] = CStringGetTextDatum(psprintf("t.%s", key));
 	}
 	else
 	{
 		values[8] = CStringGetTextDatum(psprintf("INSERT INTO %s (%s) SELECT d "
 												 "FROM pg_catalog.unnest($1) WITH ORDINALITY AS u (d, n) ORDER BY n",
-												 source, doc));
-		values[9] = CStringGetTextDatum(psprintf("t.%s OPERATOR(%s.->) '_id'::pg_catalog.text", doc, c.schema));
+												 source, column_name));
+		values[9] = CStringGetTextDatum(psprintf("t.%s OPERATOR(%s.->) '_id'::pg_catalog.text", column_name, c.schema));
 	}
+	values[10] = CStringGetTextDatum(column_name);
 	table_close(target.rel, AccessShareLock);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+}
+
+/*
+ * Raises what is wrong with an update, also if it then meets no document.  Many
+ * documents cannot be replaced by one: INVALID_PARAMETER_VALUE.
+ */
+static void
+check_update(FunctionCallInfo fcinfo, const DpValue *filter)
+{
+	DpValue		update = dp_value_of_varlena(DP_GETARG_VARLENA(5));
+	DpValue		array_filters;
+	DpUpdate   *compiled;
+
+	if (!PG_ARGISNULL(6))
+		array_filters = dp_value_of_varlena(DP_GETARG_VARLENA(6));
+	compiled = dp_update_compile(&update, filter, PG_ARGISNULL(6) ? NULL : &array_filters);
+	if (compiled->replacement != NULL && !PG_ARGISNULL(7) && PG_GETARG_BOOL(7))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a whole document cannot replace several documents"),
+				 errhint("With multi, use update operators such as $set, or a pipeline.")));
 }
 
 /* ---------------------------------------------------------------- columns */
@@ -247,7 +359,10 @@ find_columns(Target *target)
 				 n == 0 ? 0 : errhint("A view may show one of them."),
 				 errtable(rel)));
 	if (rel->rd_rel->relkind == RELKIND_VIEW)
+	{
 		target->key = view_key(rel, target->doc);
+		target->row = row_columns(rel);
+	}
 }
 
 /*
@@ -318,8 +433,8 @@ has_id_trigger(Relation rel)
 static AttrNumber
 view_key(Relation view, AttrNumber doc)
 {
-	Query	   *query = get_view_query(view);
-	RangeTblEntry *rte;
+	Query	   *query;
+	RangeTblEntry *rte = view_table(view, &query);
 	Relation	base;
 	AttrNumber	base_key;
 	AttrNumber	base_doc;
@@ -327,13 +442,8 @@ view_key(Relation view, AttrNumber doc)
 	bool		shows_doc = false;
 	ListCell   *lc;
 
-	if (query->setOperations != NULL || list_length(query->jointree->fromlist) != 1 ||
-		!IsA(linitial(query->jointree->fromlist), RangeTblRef))
+	if (rte == NULL)
 		return 0;
-	rte = rt_fetch(((RangeTblRef *) linitial(query->jointree->fromlist))->rtindex, query->rtable);
-	if (rte->rtekind != RTE_RELATION)
-		return 0;
-
 	base = table_open(rte->relid, AccessShareLock);
 	if (is_collection(base, &base_key, &base_doc))
 		foreach(lc, query->targetList)
@@ -355,6 +465,106 @@ view_key(Relation view, AttrNumber doc)
 		}
 	table_close(base, AccessShareLock);
 	return shows_doc ? key : 0;
+}
+
+/*
+ * The only relation whose rows, each at most once, a view shows; NULL if it is
+ * no such view.
+ */
+static RangeTblEntry *
+view_table(Relation view, Query **query)
+{
+	Query	   *q = get_view_query(view);
+	RangeTblEntry *rte;
+
+	*query = q;
+	if (q->setOperations != NULL || q->hasTargetSRFs || q->hasAggs || q->groupClause != NIL ||
+		q->groupingSets != NIL || q->distinctClause != NIL ||
+		list_length(q->jointree->fromlist) != 1 || !IsA(linitial(q->jointree->fromlist), RangeTblRef))
+		return NULL;
+	rte = rt_fetch(((RangeTblRef *) linitial(q->jointree->fromlist))->rtindex, q->rtable);
+	return rte->rtekind == RTE_RELATION ? rte : NULL;
+}
+
+/*
+ * The columns that tell a relation's rows apart: of a table its primary key, of
+ * a view those that show all of it.  NIL if there are none.
+ */
+static List *
+row_columns(Relation rel)
+{
+	List	   *columns = NIL;
+	List	   *found = NIL;
+	ListCell   *lc;
+
+	check_stack_depth();
+	if (rel->rd_rel->relkind == RELKIND_VIEW)
+	{
+		Query	   *query;
+		RangeTblEntry *rte = view_table(rel, &query);
+		Relation	base;
+
+		if (rte == NULL)
+			return NIL;
+		base = table_open(rte->relid, AccessShareLock);
+		found = row_columns(base);
+		table_close(base, AccessShareLock);
+		foreach(lc, found)
+		{
+			ListCell   *lc2;
+			int			shown = 0;
+
+			foreach(lc2, query->targetList)
+			{
+				TargetEntry *tle = lfirst(lc2);
+
+				if (!tle->resjunk && IsA(tle->expr, Var) && ((Var *) tle->expr)->varattno == lfirst_int(lc))
+					shown = tle->resno;
+			}
+			if (shown == 0)
+				return NIL;
+			columns = lappend_int(columns, shown);
+		}
+		return columns;
+	}
+	list_free(RelationGetIndexList(rel));
+	if (OidIsValid(rel->rd_pkindex))
+	{
+		Relation	index = index_open(rel->rd_pkindex, AccessShareLock);
+
+		for (int i = 0; i < index->rd_index->indnkeyatts; i++)
+			columns = lappend_int(columns, index->rd_index->indkey.values[i]);
+		index_close(index, AccessShareLock);
+	}
+	return columns;
+}
+
+/*
+ * What selects the values of the columns that tell rows apart, as texts, and the
+ * condition that they are $5.
+ */
+static void
+locate_by_columns(Target *target, StringInfo select, StringInfo match)
+{
+	ListCell   *lc;
+
+	initStringInfo(select);
+	initStringInfo(match);
+	foreach(lc, target->row)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(target->rel), lfirst_int(lc) - 1);
+		const char *name = psprintf("t.%s", quote_identifier(NameStr(att->attname)));
+		int			n = foreach_current_index(lc);
+		Oid			type = getBaseType(att->atttypid);
+
+		appendStringInfo(select, "%s%s::pg_catalog.text", n > 0 ? ", " : "ARRAY[", name);
+		if (n > 0)
+			appendStringInfoString(match, " AND ");
+		generate_operator_clause(match, psprintf("%s::%s", name, format_type_be_qualified(type)), type,
+								 lookup_type_cache(type, TYPECACHE_EQ_OPR)->eq_opr,
+								 psprintf("($5)[%d]::%s", n + 1, format_type_be_qualified(type)), type);
+	}
+	appendStringInfoChar(select, ']');
 }
 
 /* The name of a column, quoted. */
@@ -396,6 +606,8 @@ add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n
 				/* other types are met, too */
 				return;
 		}
+	if (add_search(c, path, how, values, n))
+		return;
 	if (!on_key)
 	{
 		if (target->facts == NULL)
@@ -404,15 +616,6 @@ add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n
 		if (index == NULL)
 			return;
 	}
-
-	while (c->noperands + n > c->maxoperands)
-	{
-		c->maxoperands = Max(8, c->maxoperands * 2);
-		c->operands = c->operands == NULL ? palloc(c->maxoperands * sizeof(Datum)) :
-			repalloc(c->operands, c->maxoperands * sizeof(Datum));
-	}
-	for (int i = 0; i < n; i++)
-		c->operands[c->noperands + i] = PointerGetDatum(dp_value_to_varlena(&values[i]));
 
 	if (on_key)
 		expr = psprintf("t.%s", column(target, target->key));
@@ -428,7 +631,81 @@ add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n
 		appendStringInfo(sql, "ANY (($2)[%d:%d])", c->noperands + 1, c->noperands + n);
 	else
 		appendStringInfo(sql, "($2)[%d]", c->noperands + 1);
-	c->noperands += n;
+	for (int i = 0; i < n; i++)
+		add_operand(c, dp_value_to_varlena(&values[i]));
+}
+
+/* Its number in $2. */
+static int
+add_operand(Conditions *c, struct varlena *value)
+{
+	if (c->noperands == c->maxoperands)
+	{
+		c->maxoperands = Max(8, c->maxoperands * 2);
+		c->operands = c->operands == NULL ? palloc(c->maxoperands * sizeof(Datum)) :
+			repalloc(c->operands, c->maxoperands * sizeof(Datum));
+	}
+	c->operands[c->noperands++] = PointerGetDatum(value);
+	return c->noperands;
+}
+
+/* A document among the operands. */
+static char *
+filter_operand(Conditions *c, struct varlena *filter)
+{
+	DpValue		value = dp_value_of_document(filter);
+
+	return psprintf("(($2)[%d]::%s.bson)", add_operand(c, dp_value_to_varlena(&value)), c->schema);
+}
+
+/*
+ * A condition on a path of which patterns have split something off: what is
+ * stored says nothing of it, but for the elements of an array that the stored
+ * document and an index of the pattern hold together.  Returns whether it is
+ * such a path.
+ */
+static bool
+add_search(Conditions *c, const DpPath *path, DpComparison how, const DpValue *values, int n)
+{
+	DpSplitField *field = c->target->split == NULL ? NULL : dp_split_find(c->target->split, path);
+	DpBuilder	b;
+	StringInfoData name;
+	char	   *in_document;
+	DpValue		array;
+
+	if (field == NULL)
+		return false;
+	if (field->search[0] == NULL || field->path->nsteps != path->nsteps ||
+		(how != DP_COMPARE_EQ && how != DP_COMPARE_IN))
+		return true;
+	for (int i = 0; i < n; i++)
+		if (values[i].type == DP_TYPE_ARRAY)
+			return true;		/* the array as a whole, too */
+
+	initStringInfo(&name);
+	for (int i = 0; i < path->nsteps; i++)
+		appendStringInfo(&name, "%s%s", i > 0 ? "." : "", path->steps[i].name);
+	dp_builder_init(&b, 64);
+	dp_builder_begin_document(&b);
+	dp_builder_begin_document_field(&b, name.data, name.len);
+	dp_builder_begin_array_field(&b, "$in", 3);
+	for (int i = 0; i < n; i++)
+		dp_builder_append_value(&b, NULL, 0, &values[i]);
+	dp_builder_end(&b);
+	dp_builder_end(&b);
+	dp_builder_end(&b);
+	in_document = filter_operand(c, dp_builder_finish_bson(&b));
+
+	dp_builder_init(&b, 64);
+	dp_builder_begin_array(&b);
+	for (int i = 0; i < n; i++)
+		dp_builder_append_value(&b, NULL, 0, &values[i]);
+	dp_builder_end(&b);
+	array = dp_builder_view(&b, DP_TYPE_ARRAY);
+	appendStringInfo(&c->sql, " AND (t.%s OPERATOR(%s.@@) %s OR %s($2)[%d]%s)", column(c->target, c->target->doc),
+					 c->schema, in_document, field->search[0], add_operand(c, dp_value_to_varlena(&array)),
+					 field->search[1]);
+	return true;
 }
 
 /*
@@ -487,13 +764,14 @@ append_loose(Conditions *c)
  * the specification.  NULL for {}.
  */
 static char *
-sort_order(Conditions *c, const DpValue *spec)
+sort_order(Conditions *c, const DpValue *spec, const char *doc)
 {
 	Target	   *target = c->target;
 	StringInfoData sql;
 	DpIter		iter;
 	DpElement	field;
 	const char *between = "";
+	bool		split = target->split != NULL && dp_split_sort(target->split, spec);
 
 	dp_sort_spec_compile(spec);
 	initStringInfo(&sql);
@@ -521,8 +799,9 @@ sort_order(Conditions *c, const DpValue *spec)
 				 (iter.next < iter.end && !dp_doc_never(target->facts, path, "null"))))
 				index = NULL;
 		}
-		if (!dp_value_to_whole(&field.value, &direction) || (!on_key && index == NULL))
-			return psprintf("%s.bson_sort_key(t.%s, $3)", c->schema, column(target, target->doc));
+		if (split || !dp_value_to_whole(&field.value, &direction) || (!on_key && index == NULL))
+			return psprintf("%s.bson_sort_key(%s, $3)", c->schema,
+							split ? doc : psprintf("t.%s", column(target, target->doc)));
 
 		appendStringInfoString(&sql, between);
 		if (on_key)

@@ -372,6 +372,12 @@ dp_projection_compile(const DpValue *spec, int flags)
 	return p;
 }
 
+bool
+dp_projection_includes(const DpProjection *p)
+{
+	return p->inclusion && !p->empty;
+}
+
 /* ---------------------------------------------------------------- applying */
 
 /*

@@ -19,6 +19,9 @@ typedef struct DpProjection DpProjection;
  */
 extern DpProjection *dp_projection_compile(const DpValue *spec, int flags);
 
+/* Whether it shows the fields that it names, and not the others. */
+extern bool dp_projection_includes(const DpProjection *p);
+
 /*
  * The projected document as a new bson in the current memory context, or NULL
  * if it has the same bytes as doc.  filter is the query that the positional

@@ -27,6 +27,7 @@
 
 #include "bson/catalog.h"
 #include "bson/edit.h"
+#include "mql/collection_split.h"
 #include "patterns/approximation.h"
 #include "patterns/moves.h"
 #include "patterns/pattern.h"
@@ -60,9 +61,10 @@ static struct varlena *method_whole(DpDecl *decl, struct varlena *stored, const 
 static struct varlena *method_keep(DpDecl *decl, struct varlena *stored,
 								   struct varlena *old_whole, struct varlena *new_whole);
 static bool method_settle(DpDecl *decl, const DpKey *key);
+static List *method_split(DpDecl *decl);
 
 const DpPatternMethods dp_approximation_methods = {
-	"approximation", method_is_split, method_whole, method_keep, method_settle
+	"approximation", method_is_split, method_whole, method_keep, method_settle, method_split
 };
 
 /*
@@ -381,6 +383,15 @@ method_is_split(DpDecl *decl, struct varlena *stored)
 	Approximation *a = dp_approximation(decl);
 
 	return a->form == DP_APPROXIMATION_SLOTS && OidIsValid(a->side);
+}
+
+/* What is added to the stored number is added to the sum of it and the slots. */
+static List *
+method_split(DpDecl *decl)
+{
+	Approximation *a = dp_approximation(decl);
+
+	return a->form == DP_APPROXIMATION_SLOTS && OidIsValid(a->side) ? list_make1(dp_split_field(a->field, "$inc")) : NIL;
 }
 
 /* The document with the slots added to its field. */

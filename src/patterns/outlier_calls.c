@@ -27,13 +27,14 @@
 #include "bson/compare.h"
 #include "bson/edit.h"
 #include "bson/reader.h"
+#include "mql/collection_split.h"
 #include "patterns/outlier.h"
 #include "patterns/pattern.h"
 #include "patterns/row.h"
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
 
-static const char plan_read, plan_user_write, plan_find_row, plan_find_inside;
+static const char plan_read, plan_user_write, plan_find_row, plan_find_inside, plan_visible;
 
 static Outlier *outlier_argument(FunctionCallInfo fcinfo, int rel, int name, LOCKMODE lock);
 static struct varlena *value_argument(FunctionCallInfo fcinfo, int argno);
@@ -48,9 +49,10 @@ static struct varlena *method_whole(DpDecl *decl, struct varlena *stored, const 
 static struct varlena *method_keep(DpDecl *decl, struct varlena *stored,
 								   struct varlena *old_whole, struct varlena *new_whole);
 static bool method_settle(DpDecl *decl, const DpKey *key);
+static List *method_split(DpDecl *decl);
 
 const DpPatternMethods dp_outlier_methods = {
-	"outlier", method_is_split, method_whole, method_keep, method_settle
+	"outlier", method_is_split, method_whole, method_keep, method_settle, method_split
 };
 
 /*
@@ -354,6 +356,55 @@ dp_outlier_find(PG_FUNCTION_ARGS)
 			Datum		doc = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull);
 
 			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &doc, &isnull);
+		}
+	}
+	SPI_finish();
+	return (Datum) 0;
+}
+
+/*
+ * _outlier_rows(rel, name, values bson_value) -> rows of the key's columns: of
+ * the documents that the user sees and that have one of the values, elements of
+ * an array, among their extras
+ */
+DP_FUNCTION(dp_outlier_rows);
+Datum
+dp_outlier_rows(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Outlier    *o = outlier_argument(fcinfo, 0, 1, NoLock);
+	DpDecl	   *decl = o->decl;
+	DpValue		wanted = dp_value_of_varlena(PG_GETARG_VARLENA_PP(2));
+	DpIter		iter;
+	DpValue		value;
+	bool		nulls[INDEX_MAX_KEYS] = {false};
+
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	if (rsinfo->setDesc->natts != decl->nkeys)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("the primary key of table %s has %d columns", dp_relation_name(decl->target), decl->nkeys)));
+	for (int i = 0; i < decl->nkeys; i++)
+		if (TupleDescAttr(rsinfo->setDesc, i)->atttypid != decl->keys[i].type)
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("column \"%s\" of the primary key of table %s has another type",
+							decl->keys[i].name, dp_relation_name(decl->target))));
+	SPI_connect();
+	dp_iter_init_value(&iter, &wanted);
+	while (dp_iter_next_value(&iter, &value))
+	{
+		List	   *keys = dp_outlier_holders(o, &value);
+		ListCell   *lc;
+
+		foreach(lc, keys)
+		{
+			DpKey	   *key = lfirst(lc);
+			struct varlena *doc;
+
+			CHECK_FOR_INTERRUPTS();
+			if (dp_row_read(decl, &plan_visible, key, "", DP_RUN_SNAPSHOT, &doc))
+				tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, key->values, nulls);
 		}
 	}
 	SPI_finish();
@@ -762,4 +813,43 @@ static bool
 method_settle(DpDecl *decl, const DpKey *key)
 {
 	return dp_outlier_settle(dp_outlier(decl), key, false);
+}
+
+/*
+ * What the calls for collections need: the array, of which $push writes the end
+ * wherever that lies, and the index on the elements of chunks.
+ */
+static List *
+method_split(DpDecl *decl)
+{
+	Outlier    *o = dp_outlier(decl);
+	DpSplitField *field = dp_split_field(o->field, "$push");
+	StringInfoData before;
+	StringInfoData columns;
+	StringInfoData match;
+
+	initStringInfo(&before);
+	initStringInfo(&columns);
+	initStringInfo(&match);
+	for (int i = 0; i < decl->nkeys; i++)
+	{
+		const char *name = quote_identifier(decl->keys[i].name);
+
+		appendStringInfo(&columns, "%s%s %s", i > 0 ? ", " : "", name, format_type_be_qualified(decl->keys[i].type));
+		appendStringInfo(&match, "%st.%s ", i > 0 ? " AND " : "", name);
+		dp_sql_operator(&match, decl->keys[i].eqop);
+		if (decl->nkeys == 1)
+			/* an array that is made once and that an index can search for */
+			appendStringInfo(&before, "%s ANY (ARRAY(SELECT h.%s FROM ", match.data, name);
+		appendStringInfo(&match, " h.%s", name);
+	}
+	if (decl->nkeys > 1)
+		appendStringInfoString(&before, "EXISTS (SELECT FROM ");
+	dp_sql_own_schema(&before);
+	appendStringInfo(&before, "_outlier_rows('%u'::pg_catalog.regclass, %s, ", decl->target, quote_literal_cstr(decl->name));
+
+	field->search[0] = before.data;
+	field->search[1] = decl->nkeys == 1 ? psprintf(") AS h (%s)))", columns.data) :
+		psprintf(") AS h (%s) WHERE %s)", columns.data, match.data);
+	return list_make1(field);
 }

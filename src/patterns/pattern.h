@@ -29,6 +29,9 @@ typedef struct DpPatternMethods
 
 	/* Brings one row in line; returns whether it was written.  Called inside SPI_connect(), as the owner. */
 	bool		(*settle) (DpDecl *decl, const DpKey *key);
+
+	/* The fields that differ between stored and whole documents: a list of DpSplitField, for rows called t. */
+	List	   *(*split) (DpDecl *decl);
 } DpPatternMethods;
 
 /* NULL if the pattern does not split documents. */

@@ -26,6 +26,7 @@
 #include "bson/access.h"
 #include "bson/edit.h"
 #include "bson/text.h"
+#include "mql/collection_split.h"
 #include "patterns/payload.h"
 #include "patterns/run.h"
 #include "patterns/write.h"
@@ -269,12 +270,19 @@ methods_settle(DpDecl *decl, const DpKey *key)
 	return written;
 }
 
+static List *
+methods_split(DpDecl *decl)
+{
+	return list_make1(dp_split_field(payload_of(decl)->field, NULL));
+}
+
 const DpPatternMethods dp_payload_methods = {
 	.pattern = PATTERN,
 	.is_split = methods_is_split,
 	.whole = methods_whole,
 	.keep = methods_keep,
-	.settle = methods_settle
+	.settle = methods_settle,
+	.split = methods_split
 };
 
 /* The declaration that a function is called for: rel and name are its first arguments after the document. */

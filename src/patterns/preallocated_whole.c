@@ -13,6 +13,7 @@
 #include "utils/timestamp.h"
 
 #include "bson/edit.h"
+#include "mql/collection_split.h"
 #include "patterns/pattern.h"
 #include "patterns/preallocated.h"
 #include "patterns/run.h"
@@ -316,10 +317,26 @@ methods_settle(DpDecl *decl, const DpKey *key)
 	return dp_preallocated_settle(dp_preallocated(decl), key);
 }
 
+/* Claims, which lie in a table, or in the document and may have expired. */
+static List *
+methods_split(DpDecl *decl)
+{
+	Preallocated *p = dp_preallocated(decl);
+	List	   *fields;
+
+	if (p->shape->kind == DP_SHAPE_CLOCK)
+		return NIL;
+	fields = list_make1(dp_split_field(p->field, NULL));
+	if (p->available != NULL)
+		fields = lappend(fields, dp_split_field(p->available, NULL));
+	return fields;
+}
+
 const DpPatternMethods dp_preallocated_methods = {
 	PATTERN,
 	methods_is_split,
 	methods_whole,
 	methods_keep,
-	methods_settle
+	methods_settle,
+	methods_split
 };

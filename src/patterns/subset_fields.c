@@ -38,6 +38,7 @@
 #include "bson/catalog.h"
 #include "bson/edit.h"
 #include "bson/reader.h"
+#include "mql/collection_split.h"
 #include "patterns/moves.h"
 #include "patterns/pattern.h"
 #include "patterns/row.h"
@@ -772,12 +773,24 @@ methods_settle(DpDecl *decl, const DpKey *key)
 	return cold_settle(cold_of(decl), key);
 }
 
+static List *
+methods_split(DpDecl *decl)
+{
+	Cold	   *c = cold_of(decl);
+	List	   *fields = NIL;
+
+	for (int i = 0; i < c->n; i++)
+		fields = lappend(fields, dp_split_field(c->paths[i], NULL));
+	return fields;
+}
+
 const DpPatternMethods dp_subset_fields_methods = {
 	PATTERN,
 	methods_is_split,
 	methods_whole,
 	methods_keep,
-	methods_settle
+	methods_settle,
+	methods_split
 };
 
 /* The declaration that a function is called for, its table locked as by a writer. */

@@ -38,4 +38,7 @@ typedef struct DpViewMethods
 /* What the trigger function of such a view does. */
 extern Datum dp_view_trigger(FunctionCallInfo fcinfo, const DpViewMethods *methods);
 
+/* What the views <table>_whole do. */
+extern const DpViewMethods dp_whole_view;
+
 #endif							/* DP_PATTERNS_VIEW_H */

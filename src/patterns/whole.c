@@ -130,7 +130,7 @@ dp_pattern_whole(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(whole);
 }
 
-static const DpViewMethods whole_view = {
+const DpViewMethods dp_whole_view = {
 	.label = "_whole",
 	.is_changed = is_split,
 	.show = join_document,
@@ -144,7 +144,7 @@ DP_FUNCTION(dp_pattern_whole_trigger);
 Datum
 dp_pattern_whole_trigger(PG_FUNCTION_ARGS)
 {
-	return dp_view_trigger(fcinfo, &whole_view);
+	return dp_view_trigger(fcinfo, &dp_whole_view);
 }
 
 /*

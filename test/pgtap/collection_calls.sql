@@ -68,7 +68,7 @@ SELECT throws_ok(t, e, NULL, t) FROM (VALUES ($$SELECT collection_find('c', skip
 CREATE FUNCTION plan_of(rel regclass, filter bson, sort bson DEFAULT NULL) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE q record := _collection_query(rel, filter, sort); line text; result text := '';
 BEGIN
-  FOR line IN EXECUTE concat('EXPLAIN (COSTS OFF) SELECT t.', q.doc, ' FROM ', q.source, ' WHERE ', q.conditions, ' ORDER BY ' || q.ordering) USING filter, q.operands, sort LOOP
+  FOR line IN EXECUTE concat('EXPLAIN (COSTS OFF) SELECT ', q.doc, ' FROM ', q.source, ' WHERE ', q.conditions, ' ORDER BY ' || q.ordering) USING filter, q.operands, sort LOOP
     result := concat_ws(E'\n', nullif(result, ''), line);
   END LOOP;
   RETURN result;

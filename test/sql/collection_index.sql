@@ -50,7 +50,7 @@ CREATE FUNCTION plan_of(filter bson, sort bson DEFAULT NULL) RETURNS SETOF text 
 DECLARE
   q record := _collection_query('orders', filter, sort);
 BEGIN
-  RETURN QUERY EXECUTE concat('EXPLAIN (COSTS OFF) SELECT t.', q.doc, ' FROM ', q.source, ' WHERE ', q.conditions, ' ORDER BY ' || q.ordering || ' LIMIT 10')
+  RETURN QUERY EXECUTE concat('EXPLAIN (COSTS OFF) SELECT ', q.doc, ' FROM ', q.source, ' WHERE ', q.conditions, ' ORDER BY ' || q.ordering || ' LIMIT 10')
     USING filter, q.operands, sort;
 END $$;
 SELECT plan_of('{customer: "c7", date: {$gte: ISODate("2030-01-01")}}');

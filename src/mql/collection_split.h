@@ -1,0 +1,63 @@
+/*
+ * collection_split.h
+ *		What the calls for collections know of documents that patterns have
+ *		split, and whether a filter, an update or a projection touches it.
+ *
+ * This room does not know the patterns: they fill the hook.
+ */
+#ifndef DP_MQL_COLLECTION_SPLIT_H
+#define DP_MQL_COLLECTION_SPLIT_H
+
+#include "nodes/pg_list.h"
+#include "utils/relcache.h"
+
+#include "bson/path.h"
+
+/* A field that differs between the stored document and the whole one */
+typedef struct DpSplitField
+{
+	DpPath	   *path;
+	const char *direct;			/* the update operator that is right for what is stored; or NULL */
+
+	/*
+	 * A condition in SQL for rows t of which an element lies elsewhere that
+	 * equals one of an array of values: its text in front of the array, a
+	 * bson_value, and behind it.  NULL if only the whole document tells.
+	 */
+	char	   *search[2];
+} DpSplitField;
+
+/* Pieces of SQL about the rows of the table, called t */
+typedef struct DpSplit
+{
+	List	   *fields;			/* of DpSplitField */
+	char	   *whole;			/* the whole document */
+	char	   *change;			/* the function that changes one, and its first arguments */
+} DpSplit;
+
+/* NULL unless something of the column's documents lies elsewhere.  In the current memory context. */
+extern DpSplit *(*dp_split_hook) (Relation rel, AttrNumber doc);
+
+/* A field without a search, in the current memory context. */
+extern DpSplitField *dp_split_field(DpPath *path, const char *direct);
+
+/* Whether the path, or something above or below it, is such a field; which. */
+extern DpSplitField *dp_split_find(const DpSplit *split, const DpPath *path);
+
+/*
+ * Divides a filter: to near goes what the stored document decides, to far what
+ * only the whole one does; both must match.  NULL for one that is empty.
+ */
+extern void dp_split_filter(const DpSplit *split, const DpValue *filter,
+							struct varlena **near, struct varlena **far);
+
+/* Whether the update has to be applied to the whole document. */
+extern bool dp_split_update(const DpSplit *split, const DpValue *update);
+
+/* Whether the projection shows anything of what differs; {} shows all. */
+extern bool dp_split_projection(const DpSplit *split, const DpValue *projection);
+
+/* Whether a specification for sorting looks at it. */
+extern bool dp_split_sort(const DpSplit *split, const DpValue *spec);
+
+#endif							/* DP_MQL_COLLECTION_SPLIT_H */
