@@ -89,10 +89,10 @@ CREATE FUNCTION collection_update(rel regclass, filter bson, update bson_value, 
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   q pg_catalog.record := @extschema@._collection_query(rel, filter, update => update, array_filters => array_filters, multi => multi);
-  command pg_catalog.text;
+  updated pg_catalog.text := pg_catalog.concat('@extschema@.bson_update(', q.doc, ', $5, $1, $6)');
   row_table pg_catalog.oid;
   row_place pg_catalog.tid;
-  row_key pg_catalog.text[];
+  row_condition pg_catalog.text;
   ticket bigint;
   new_docs @extschema@.bson[];
 BEGIN
@@ -103,25 +103,24 @@ BEGIN
     RAISE EXCEPTION 'cannot tell the rows of % apart', rel
       USING ERRCODE = 'feature_not_supported', DETAIL = 'It does not show the primary key of one table.', HINT = 'With multi => true all that match are updated.';
   END IF;
-  command := pg_catalog.format('UPDATE %1$s SET %2$s = @extschema@.bson_update(t.%2$s, $6, $1, $7) WHERE %3$s AND %4$s AND '
-    '@extschema@._collection_changes(t.%2$s, @extschema@.bson_update(t.%2$s, $6, $1, $7), $8)',
-    q.source, q.doc_column, q.conditions, CASE WHEN multi THEN 'true' ELSE q.located END);
-
   -- Again if somebody else changes a row of a view that was found, or inserts the document of an upsert, meanwhile.
   FOR attempt IN 1 .. 3 LOOP
     matched := 0;
     modified := 0;
     IF q.change IS NOT NULL THEN
-      EXECUTE q.change INTO matched, modified USING filter, q.operands, NULL, NULL, NULL, update, array_filters, CASE WHEN multi THEN NULL ELSE 1 END;
+      EXECUTE q.change INTO matched, modified USING filter, q.operands, NULL, NULL, update, array_filters, CASE WHEN multi THEN NULL ELSE 1 END;
       EXIT WHEN matched OPERATOR(pg_catalog.>) 0;
     -- One row is found and locked by a statement of its own, so that the next one sees it as it was locked.
     ELSIF NOT multi THEN
       EXECUTE pg_catalog.concat(q.locate, CASE WHEN q.locks THEN ' FOR NO KEY UPDATE OF t' END)
-        INTO row_table, row_place, row_key USING filter, q.operands;
+        INTO row_table, row_place, row_condition USING filter, q.operands;
     END IF;
-    IF q.change IS NULL AND (multi OR row_place IS NOT NULL OR row_key IS NOT NULL) THEN
+    IF q.change IS NULL AND (multi OR row_place IS NOT NULL OR row_condition IS NOT NULL) THEN
       ticket := @extschema@._collection_ticket();
-      EXECUTE command USING filter, q.operands, row_table, row_place, row_key, update, array_filters, ticket;
+      EXECUTE pg_catalog.concat('UPDATE ', q.source, ' SET ', q.doc_column, ' = ', updated, ' WHERE ', q.conditions, ' AND ',
+          CASE WHEN NOT multi THEN coalesce(q.located, row_condition) OPERATOR(pg_catalog.||) ' AND ' END,
+          '@extschema@._collection_changes(', q.doc, ', ', updated, ', $7)')
+        USING filter, q.operands, row_table, row_place, update, array_filters, ticket;
       GET DIAGNOSTICS modified = ROW_COUNT;
       matched := modified OPERATOR(pg_catalog.+) @extschema@._collection_unchanged(ticket);
       IF NOT multi AND q.locks THEN
@@ -170,7 +169,7 @@ DECLARE
   q pg_catalog.record := @extschema@._collection_query(rel, filter);
   row_table pg_catalog.oid;
   row_place pg_catalog.tid;
-  row_key pg_catalog.text[];
+  row_condition pg_catalog.text;
   deleted bigint;
 BEGIN
   IF multi IS NULL THEN
@@ -181,7 +180,7 @@ BEGIN
       USING ERRCODE = 'feature_not_supported', DETAIL = 'It does not show the primary key of one table.', HINT = 'With multi => true all that match are deleted.';
   END IF;
   IF q.change IS NOT NULL THEN
-    EXECUTE q.change INTO deleted USING filter, q.operands, NULL, NULL, NULL, NULL::@extschema@.bson_value, NULL::@extschema@.bson_value, CASE WHEN multi THEN NULL ELSE 1 END;
+    EXECUTE q.change INTO deleted USING filter, q.operands, NULL, NULL, NULL::@extschema@.bson_value, NULL::@extschema@.bson_value, CASE WHEN multi THEN NULL ELSE 1 END;
     RETURN deleted;
   END IF;
   -- A row can be locked before it is deleted only by those who may also update it.
@@ -189,13 +188,13 @@ BEGIN
   FOR attempt IN 1 .. 10 LOOP
     IF NOT multi THEN
       EXECUTE pg_catalog.concat(q.locate, CASE WHEN q.locks THEN ' FOR UPDATE OF t' END)
-        INTO row_table, row_place, row_key USING filter, q.operands;
-      IF row_place IS NULL AND row_key IS NULL THEN
+        INTO row_table, row_place, row_condition USING filter, q.operands;
+      IF row_place IS NULL AND row_condition IS NULL THEN
         RETURN 0;
       END IF;
     END IF;
-    EXECUTE pg_catalog.concat('DELETE FROM ', q.source, ' WHERE ', q.conditions, ' AND ' OPERATOR(pg_catalog.||) CASE WHEN NOT multi THEN q.located END)
-      USING filter, q.operands, row_table, row_place, row_key;
+    EXECUTE pg_catalog.concat('DELETE FROM ', q.source, ' WHERE ', q.conditions, CASE WHEN NOT multi THEN ' AND ' OPERATOR(pg_catalog.||) coalesce(q.located, row_condition) END)
+      USING filter, q.operands, row_table, row_place;
     GET DIAGNOSTICS deleted = ROW_COUNT;
     EXIT WHEN multi OR q.locks OR deleted OPERATOR(pg_catalog.>) 0;
   END LOOP;

@@ -168,7 +168,7 @@ BEGIN
 
   -- Arrays: their elements are found by a GIN index only.
   IF method OPERATOR(pg_catalog.<>) 'gin' THEN
-    arrays := @extschema@._collection_index_arrays(rel, q.doc, wanted, partial_filter);
+    arrays := @extschema@._collection_index_arrays(rel, q.doc_column, wanted, partial_filter);
   END IF;
   IF pg_catalog.cardinality(arrays) OPERATOR(pg_catalog.>) 0 THEN
     IF is_unique OR method OPERATOR(pg_catalog.=) 'hash' THEN
@@ -184,20 +184,20 @@ BEGIN
     wanted := ARRAY(SELECT pg_catalog.regexp_replace(w.field, '(^|\.)-?[0-9]+(?=\.|$)', '', 'g') FROM pg_catalog.unnest(wanted) WITH ORDINALITY AS w (field, n) ORDER BY w.n);
     wanted := ARRAY(SELECT pg_catalog.ltrim(w.field, '.') FROM pg_catalog.unnest(wanted) WITH ORDINALITY AS w (field, n) ORDER BY w.n);
     IF '' OPERATOR(pg_catalog.=) ANY (wanted) THEN
-      columns := ARRAY[pg_catalog.concat(q.doc, ' @extschema@.bson_ops')];
+      columns := ARRAY[pg_catalog.concat(q.doc_column, ' @extschema@.bson_ops')];
       key := '{"$**": 1}';
     ELSE
       -- two fields of the documents of an array make a pair
       parent := pg_catalog.substring(wanted[1], '^(.*)\.[^.]+$');
       IF pg_catalog.cardinality(arrays) OPERATOR(pg_catalog.=) 2 AND pg_catalog.cardinality(wanted) OPERATOR(pg_catalog.=) 2
          AND parent OPERATOR(pg_catalog.=) pg_catalog.substring(wanted[2], '^(.*)\.[^.]+$')
-         AND pg_catalog.cardinality(@extschema@._collection_index_arrays(rel, q.doc, ARRAY[parent], partial_filter)) OPERATOR(pg_catalog.>) 0 THEN
-        columns := ARRAY[pg_catalog.format('%s @extschema@.bson_ops (pairs = %L)', q.doc, pg_catalog.format('%s(%s,%s)',
+         AND pg_catalog.cardinality(@extschema@._collection_index_arrays(rel, q.doc_column, ARRAY[parent], partial_filter)) OPERATOR(pg_catalog.>) 0 THEN
+        columns := ARRAY[pg_catalog.format('%s @extschema@.bson_ops (pairs = %L)', q.doc_column, pg_catalog.format('%s(%s,%s)',
           @extschema@._collection_index_path(parent),
           @extschema@._collection_index_path(pg_catalog.substr(wanted[1], pg_catalog.length(parent) OPERATOR(pg_catalog.+) 2)),
           @extschema@._collection_index_path(pg_catalog.substr(wanted[2], pg_catalog.length(parent) OPERATOR(pg_catalog.+) 2))))];
       ELSE
-        columns := ARRAY[pg_catalog.format('%s @extschema@.bson_ops (paths = %L)', q.doc,
+        columns := ARRAY[pg_catalog.format('%s @extschema@.bson_ops (paths = %L)', q.doc_column,
           (SELECT pg_catalog.string_agg(@extschema@._collection_index_path(w.field), ', ' ORDER BY w.n) FROM pg_catalog.unnest(wanted) WITH ORDINALITY AS w (field, n)))];
         parent := NULL;
       END IF;
@@ -210,12 +210,12 @@ BEGIN
     END IF;
   ELSE
     -- the key of a collection is a column; what is missing comes first, as it does in MongoDB's order
-    id_column := CASE WHEN NOT pg_catalog.starts_with(q.id, pg_catalog.concat('t.', q.doc, ' ')) THEN pg_catalog.substr(q.id, 3) END;
+    id_column := CASE WHEN NOT pg_catalog.starts_with(q.id, pg_catalog.concat('t.', q.doc_column, ' ')) THEN pg_catalog.substr(q.id, 3) END;
     FOR field IN SELECT * FROM @extschema@._collection_index_fields(key_document) LOOP
       columns := columns OPERATOR(pg_catalog.||) pg_catalog.concat(
         CASE WHEN field.field OPERATOR(pg_catalog.=) '_id' AND id_column IS NOT NULL
           THEN pg_catalog.concat(id_column, CASE WHEN field.direction OPERATOR(pg_catalog.<) 0 THEN ' DESC' END)
-          ELSE pg_catalog.concat(pg_catalog.format('(%s OPERATOR(@extschema@.->) %L::pg_catalog.text)', q.doc, field.path),
+          ELSE pg_catalog.concat(pg_catalog.format('(%s OPERATOR(@extschema@.->) %L::pg_catalog.text)', q.doc_column, field.path),
             CASE WHEN method OPERATOR(pg_catalog.=) 'hash' THEN '' WHEN field.direction OPERATOR(pg_catalog.>) 0 THEN ' NULLS FIRST' ELSE ' DESC NULLS LAST' END)
           END);
     END LOOP;
@@ -248,7 +248,7 @@ BEGIN
     -- MongoDB takes what is missing for a value
     CASE WHEN is_unique THEN ' NULLS NOT DISTINCT' END,
     CASE WHEN partial_filter IS NOT NULL
-      THEN pg_catalog.format(' WHERE %s OPERATOR(@extschema@.@@) %L::@extschema@.bson', q.doc, partial_filter) END);
+      THEN pg_catalog.format(' WHERE %s OPERATOR(@extschema@.@@) %L::@extschema@.bson', q.doc_column, partial_filter) END);
   RETURN @extschema@._collection_index_definition(made, rel);
 END
 $$;

@@ -95,7 +95,8 @@ static int add_operand(Conditions *c, struct varlena *value);
 static char *filter_operand(Conditions *c, struct varlena *filter);
 static bool add_search(Conditions *c, const DpPath *path, DpComparison how, const DpValue *values, int n);
 static void check_update(FunctionCallInfo fcinfo, const DpValue *filter);
-static void locate_by_columns(Target *target, StringInfo select, StringInfo match);
+static char *row_condition(Target *target);
+static char *double_percent(const char *s);
 static char *row_key(Target *target, const char *schema);
 static void forget_unchanged(void *arg);
 static bool same_bytes(Datum a, Datum b);
@@ -110,13 +111,13 @@ static bool same_bytes(Datum a, Datum b);
  * The parts of a statement on the relation, called t, for a call that shows the
  * projection, or a field, of the documents, or updates them.  In the conditions
  * $1 is the filter and $2 are the operands; doc is the document.  locate selects
- * what tells one such row from the others, and located is the condition that it
- * is that row, with $3, $4 and $5 for what locate returned; both NULL if nothing
- * does.  insertion inserts the documents $1, and id is the _id of a row.
+ * the table and the place of one such row and a condition that it is that row;
+ * located is that condition where locate has none, with the other two as $3 and
+ * $4.  locate is NULL if nothing tells rows apart.  insertion inserts the documents $1, and id is the _id of a row.
  *
  * Where the call is about something that patterns have split off, doc is the
  * whole document, and change counts the rows that match and those that it
- * changes: by the update $6 with array_filters $7, which if NULL deletes, $8 of
+ * changes: by the update $5 with array_filters $6, which if NULL deletes, $7 of
  * them at most.  Otherwise change is NULL.
  */
 DP_FUNCTION(dp_collection_query);
@@ -238,8 +239,8 @@ dp_collection_query(PG_FUNCTION_ARGS)
 	if (!nulls[11])
 		values[11] = CStringGetTextDatum(
 			psprintf("SELECT pg_catalog.count(*), pg_catalog.count(*) FILTER (WHERE c.changed) FROM "
-					 "(SELECT c.changed FROM (SELECT %s, %s, %s, $1, $6, $7) AS changed FROM %s WHERE %s) AS c "
-					 "WHERE c.changed IS NOT NULL LIMIT $8) AS c",
+					 "(SELECT c.changed FROM (SELECT %s, %s, %s, $1, $5, $6) AS changed FROM %s WHERE %s) AS c "
+					 "WHERE c.changed IS NOT NULL LIMIT $7) AS c",
 					 target.split->change, near == NULL ? "NULL" : filter_operand(&c, near),
 					 far == NULL ? "NULL" : filter_operand(&c, far),
 					 TextDatumGetCString(values[0]), c.sql.data));
@@ -250,23 +251,15 @@ dp_collection_query(PG_FUNCTION_ARGS)
 												-1, false, TYPALIGN_INT));
 	nulls[4] = ordering == NULL;
 	values[4] = ordering ? CStringGetTextDatum(ordering) : (Datum) 0;
-	nulls[5] = nulls[6] = !is_table && target.row == NIL;
+	nulls[5] = !is_table && target.row == NIL;
+	nulls[6] = !is_table;
 	if (is_table)
-	{
-		values[5] = CStringGetTextDatum(psprintf("SELECT t.tableoid, t.ctid, NULL::pg_catalog.text[] FROM %s WHERE %s LIMIT 1",
-												 source, c.sql.data));
 		values[6] = CStringGetTextDatum("t.tableoid OPERATOR(pg_catalog.=) $3 AND t.ctid OPERATOR(pg_catalog.=) $4");
-	}
-	else if (target.row != NIL)
-	{
-		StringInfoData select;
-		StringInfoData match;
-
-		locate_by_columns(&target, &select, &match);
-		values[5] = CStringGetTextDatum(psprintf("SELECT NULL::pg_catalog.oid, NULL::pg_catalog.tid, %s FROM %s WHERE %s LIMIT 1",
-												 select.data, source, c.sql.data));
-		values[6] = CStringGetTextDatum(match.data);
-	}
+	if (!nulls[5])
+		values[5] = CStringGetTextDatum(psprintf("SELECT %s FROM %s WHERE %s LIMIT 1",
+												 is_table ? "t.tableoid, t.ctid, NULL" :
+												 psprintf("NULL::pg_catalog.oid, NULL::pg_catalog.tid, %s", row_condition(&target)),
+												 source, c.sql.data));
 	values[7] = BoolGetDatum(is_table);
 	if (key != NULL)
 	{
@@ -540,31 +533,45 @@ row_columns(Relation rel)
 }
 
 /*
- * What selects the values of the columns that tell rows apart, as texts, and the
- * condition that they are $5.
+ * What selects, as a text, the condition that a row is this one: by the columns
+ * that tell rows apart.
  */
-static void
-locate_by_columns(Target *target, StringInfo select, StringInfo match)
+static char *
+row_condition(Target *target)
 {
+	StringInfoData match;
+	StringInfoData arguments;
 	ListCell   *lc;
 
-	initStringInfo(select);
-	initStringInfo(match);
+	initStringInfo(&match);
+	initStringInfo(&arguments);
 	foreach(lc, target->row)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(target->rel), lfirst_int(lc) - 1);
 		const char *name = psprintf("t.%s", quote_identifier(NameStr(att->attname)));
-		int			n = foreach_current_index(lc);
 		Oid			type = getBaseType(att->atttypid);
+		const char *type_name = double_percent(format_type_be_qualified(type));
 
-		appendStringInfo(select, "%s%s::pg_catalog.text", n > 0 ? ", " : "ARRAY[", name);
-		if (n > 0)
-			appendStringInfoString(match, " AND ");
-		generate_operator_clause(match, psprintf("%s::%s", name, format_type_be_qualified(type)), type,
+		if (match.len > 0)
+			appendStringInfoString(&match, " AND ");
+		generate_operator_clause(&match, psprintf("%s::%s", double_percent(name), type_name), type,
 								 lookup_type_cache(type, TYPECACHE_EQ_OPR)->eq_opr,
-								 psprintf("($5)[%d]::%s", n + 1, format_type_be_qualified(type)), type);
+								 psprintf("%%L::%s", type_name), type);
+		appendStringInfo(&arguments, ", %s", name);
 	}
-	appendStringInfoChar(select, ']');
+	return psprintf("pg_catalog.format(%s%s)", quote_literal_cstr(match.data), arguments.data);
+}
+
+/* A text as format() spells it. */
+static char *
+double_percent(const char *s)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	for (; *s != '\0'; s++)
+		appendStringInfo(&text, *s == '%' ? "%%%%" : "%c", *s);
+	return text.data;
 }
 
 /* The name of a column, quoted. */

@@ -306,7 +306,7 @@ SELECT is((SELECT upserted FROM collection_update('parts', '{_id: 77}', '{$set: 
 CREATE TABLE made4 AS SELECT collection_create('books') AS rel;
 CREATE TABLE made5 AS SELECT outlier_enable('books', field => 'buyers', threshold => 3) AS name;
 SELECT is((SELECT count(*) FROM collection_insert('books', '{_id: 1, buyers: ["a", "b", "c", "d", "e"]}', '{_id: 2, buyers: ["a"]}')), 2::bigint, 'a collection with a pattern');
-SELECT is((SELECT bson_array_length(d, 'buyers') FROM collection_find('books', '{_id: 1}') d), 3, 'splits');
+SELECT is((SELECT bson_array_length(doc, 'buyers') FROM books WHERE _id = 1), 3, 'splits');
 SELECT is((SELECT bson_array_length(d, 'buyers') FROM collection_find('books_whole', '{_id: 1}') d), 5, 'and the view shows it whole');
 SELECT matches(plan_of('books_whole', '{_id: 1}'), '_id = .1.', 'by the key');
 SELECT is((SELECT concat_ws(' ', matched, modified) FROM collection_update('books_whole', '{buyers: "e"}', '{$pull: {buyers: "e"}}')), '1 1', 'found and changed by what lies elsewhere');
