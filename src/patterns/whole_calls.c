@@ -40,7 +40,7 @@ static ChangeCalls *change_calls(FunctionCallInfo fcinfo);
 static bool lock_row(DpDecl *decl, const DpKey *key, bool deletes, struct varlena **doc);
 static bool write_whole(List *decls, const DpKey *key, struct varlena *stored,
 						struct varlena *old_whole, struct varlena *new_whole);
-static void delete_row(DpDecl *decl, const DpKey *key);
+static bool delete_row(DpDecl *decl, const DpKey *key);
 
 /*
  * For dp_split_hook: what patterns have split off the documents of a column.
@@ -133,7 +133,7 @@ dp_pattern_change(PG_FUNCTION_ARGS)
 			DatumGetBool(FunctionCall2(&calls->far, PointerGetDatum(whole), PG_GETARG_DATUM(3)));
 	}
 	if (matches && deletes)
-		delete_row(decl, &key);
+		matches = delete_row(decl, &key);
 	else if (matches)
 	{
 		LOCAL_FCINFO(call, 5);
@@ -223,8 +223,8 @@ write_whole(List *decls, const DpKey *key, struct varlena *stored, struct varlen
 	return rows > 0;
 }
 
-/* Deletes the row, with the rights of the user. */
-static void
+/* Deletes the row, with the rights of the user; false if a policy or a trigger keeps it. */
+static bool
 delete_row(DpDecl *decl, const DpKey *key)
 {
 	SPIPlanPtr	plan = dp_plan(decl, &plan_delete);
@@ -242,5 +242,5 @@ delete_row(DpDecl *decl, const DpKey *key)
 		dp_sql_key_types(decl, types);
 		plan = dp_plan_make(decl, &plan_delete, sql.data, decl->nkeys, types);
 	}
-	dp_run(decl, plan, (Datum *) key->values, NULL, 0, 0, SPI_OK_DELETE);
+	return dp_run(decl, plan, (Datum *) key->values, NULL, 0, 0, SPI_OK_DELETE) > 0;
 }
