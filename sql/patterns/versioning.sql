@@ -48,7 +48,7 @@ END
 $$;
 COMMENT ON FUNCTION versioning_enable(regclass, text, text, bigint, boolean, text, text) IS
   'declares the document versioning pattern: each change of a document adds a revision to a history, with the time from which on it was valid, who and which transaction; revision_field holds its number. '
-  'storage: delta (reverse differences) or full (whole documents); keep: how many revisions of a document stay, NULL: all; optimistic: a document that carries an old number is refused (40001). '
+  'storage: delta (reverse differences) or full (whole documents); keep: how many revisions of a document stay, NULL: all; optimistic: an update with a document of an old number is refused (40001); one without a number counts as 1, but not in ON CONFLICT and MERGE. '
   'Makes the tables <table>_revisions and _changes, the views _history and _gone and the function _as_of. Returns the name of the declaration. '
   'Locks the table against writers; errors 22023 for options that do not fit, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
 
@@ -118,7 +118,7 @@ CREATE FUNCTION _versioning_create_triggers(rel regclass, options bson) RETURNS 
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
-  truncate_name text;
+  statement_name text;
   part record;
 BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.versioning_trigger(%L)',
@@ -126,10 +126,10 @@ BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.versioning_trigger(%L, %L)',
                  @extschema@._pattern_own_trigger(rel, 88, 'versioning', name, 'record', 29), rel, 'of', name);
   -- statement triggers are not inherited by partitions
-  truncate_name := @extschema@._pattern_own_trigger(rel, 88, 'versioning', name, 'truncate', 34);
+  statement_name := @extschema@._pattern_own_trigger(rel, 88, 'versioning', name, 'statement', 38);
   FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
-    EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.versioning_trigger(%L, %L)',
-                   truncate_name, part.relid::regclass, 'of', name);
+    EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.versioning_trigger(%L, %L)',
+                   statement_name, part.relid::regclass, 'of', name);
   END LOOP;
 END
 $$;
@@ -211,7 +211,7 @@ BEGIN
   SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
   SELECT string_agg(format('k.%I', s), ', ' ORDER BY n) INTO columns FROM unnest(p.side_keys) WITH ORDINALITY AS u (s, n);
   RETURN format('SELECT %s AS key, d.revision, d.since, d.until, d.doc FROM (%s) AS k CROSS JOIN LATERAL @extschema@._versioning_as_of(%L::pg_catalog.regclass, %s, k.live, %s, %L) AS d',
-                CASE WHEN p.single AND p.key_types[1]::regtype = '@extschema@.bson_value'::regtype THEN columns
+                CASE WHEN p.single AND p.key_types[1] = '@extschema@.bson_value'::regtype::text THEN columns
                      WHEN p.single THEN format('@extschema@.to_bson(%s)', columns) ELSE format('@extschema@.bson_array(%s)', columns) END,
                 @extschema@._versioning_keys_query(rel, name), p.base, CASE WHEN p.single THEN columns ELSE format('ROW(%s)', columns) END, moment, name);
 END

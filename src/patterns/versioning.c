@@ -5,14 +5,19 @@
  * BEFORE UPDATE, for each row: a document that carries an old revision is
  * refused, one that is otherwise the same is left as it was, and any other gets
  * the next number.  On INSERT the document is stored as it comes, so that
- * EXCLUDED of an upsert is what the user wrote; a document without a number has
- * the one that its first revision has.
+ * EXCLUDED of an upsert is what the user wrote; a document without a number is
+ * at revision 1, so a save without one was made of the document as it was
+ * inserted.
  *
  * AFTER INSERT, UPDATE or DELETE, for each row: the revision is recorded, with
  * what leads back to the document before.  Triggers of one row may be called in
  * another order than the row was written in (a trigger that comes earlier may
  * write it again), therefore the numbers come from the documents.  A new
- * document with a number that it cannot have is written once more.
+ * document with a number that it cannot have, or without one where the key had
+ * revisions before, is written once more.
+ *
+ * BEFORE INSERT, for each statement: noted, because what it updates instead it
+ * has not read.
  *
  * BEFORE TRUNCATE, for each table that holds rows: all of them are recorded as
  * deleted.
@@ -61,10 +66,24 @@ typedef struct Correction
 } Correction;
 
 static Correction *correcting = NULL;
+
+/* A statement that inserts into a table, and may update its rows as well */
+typedef struct Inserting
+{
+	Oid			table;
+	DpStatement statement;
+} Inserting;
+
+static List *inserting = NIL;	/* of this transaction; in TopTransactionContext */
 static const char plan_trim, plan_forget;
 
 static void read_tables(Versioning *v, Oid revisions, Oid changes);
 static void bad_option(DpDecl *decl, const char *option) pg_attribute_noreturn();
+static void note_insert(Versioning *v);
+static void forget_inserts(void *arg);
+static bool has_read_nothing(Versioning *v);
+static bool is_own_write(Versioning *v);
+static void require_current(Versioning *v, const DpKey *key, int64 number, struct varlena *after);
 static HeapTuple before_update(Versioning *v, TriggerData *trigdata);
 static void after_insert(Versioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key);
 static void after_update(Versioning *v, TriggerData *trigdata);
@@ -102,7 +121,8 @@ dp_versioning_trigger(PG_FUNCTION_ARGS)
 	v = dp_versioning(decl);
 	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) ||
 		(TRIGGER_FIRED_BEFORE(trigdata->tg_event) ?
-		 (for_row ? !TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) : !TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event)) : !for_row))
+		 (for_row ? !TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) :
+		  !TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event) && !TRIGGER_FIRED_BY_INSERT(trigdata->tg_event)) : !for_row))
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"versioning_trigger\" is called by triggers that versioning_enable() makes only")));
@@ -111,7 +131,9 @@ dp_versioning_trigger(PG_FUNCTION_ARGS)
 							   trigdata->tg_newtuple : trigdata->tg_trigtuple);
 	if (!for_row)
 	{
-		if (trigdata->tg_relation->rd_rel->relkind == RELKIND_RELATION)
+		if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+			note_insert(v);
+		else if (trigdata->tg_relation->rd_rel->relkind == RELKIND_RELATION)
 			all_deleted(v, trigdata->tg_relation);
 		return PointerGetDatum(NULL);
 	}
@@ -409,6 +431,96 @@ stored_number(Versioning *v, const DpKey *key, struct varlena *doc, bool *missin
 
 /* ---------------------------------------------------------------- before */
 
+/* A statement begins that inserts: what it updates instead (ON CONFLICT, MERGE) it has not read. */
+static void
+note_insert(Versioning *v)
+{
+	Inserting	now = {v->decl->target, dp_statement_now()};
+	Inserting  *note;
+	MemoryContext old;
+	ListCell   *lc;
+
+	if (!v->optimistic)
+		return;
+	old = MemoryContextSwitchTo(TopTransactionContext);
+	if (inserting == NIL)
+	{
+		MemoryContextCallback *callback = palloc0(sizeof(*callback));
+
+		callback->func = forget_inserts;
+		MemoryContextRegisterResetCallback(TopTransactionContext, callback);
+	}
+	foreach(lc, inserting)
+	{
+		note = lfirst(lc);
+		if (note->statement.depth > now.statement.depth ||
+			(note->statement.depth == now.statement.depth && note->statement.command != now.statement.command))
+			break;				/* it has ended */
+	}
+	if (lc == NULL)
+	{
+		note = palloc(sizeof(Inserting));
+		inserting = lappend(inserting, note);
+	}
+	*note = now;
+	MemoryContextSwitchTo(old);
+}
+
+static void
+forget_inserts(void *arg)
+{
+	inserting = NIL;
+}
+
+/* Whether the statement that updates the row has inserted, or wanted to. */
+static bool
+has_read_nothing(Versioning *v)
+{
+	DpStatement now = dp_statement_now();
+	ListCell   *lc;
+
+	foreach(lc, inserting)
+	{
+		const Inserting *note = lfirst(lc);
+
+		if (note->table == v->decl->target && note->statement.depth == now.depth && note->statement.command == now.command)
+			return true;
+	}
+	return false;
+}
+
+/* Whether a pattern writes what it keeps: it has made that of the row as it is now. */
+static bool
+is_own_write(Versioning *v)
+{
+	return dp_marked_derived(v->decl->target, NULL) || dp_marked(v->decl->target, NULL) == DP_MARK_INTERNAL;
+}
+
+/*
+ * Raises T_R_SERIALIZATION_FAILURE unless the new document of a key was made
+ * of the one that is there, which has that number.  A document without a number
+ * is one as it was first inserted: it becomes visible with the number 1 only.
+ */
+static void
+require_current(Versioning *v, const DpKey *key, int64 number, struct varlena *after)
+{
+	int64		given = 1;
+	bool		has_number = dp_versioning_number(v, after, &given);
+	const char *field = dp_decl_text(v->decl, "revision_field");
+
+	if (!v->optimistic || given == number || (!has_number && (has_read_nothing(v) || is_own_write(v))))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("the document has been changed since it was read"),
+			 has_number ?
+			 errdetail("Document %s of table %s is at revision " INT64_FORMAT ", what was to be written is of revision " INT64_FORMAT ".",
+					   dp_key_to_text(v->decl, key), dp_relation_name(v->decl->target), number, given) :
+			 errdetail("Document %s of table %s is at revision " INT64_FORMAT ", what was to be written has no revision, as only a new document has none.",
+					   dp_key_to_text(v->decl, key), dp_relation_name(v->decl->target), number),
+			 errhint("Read the document again, or take \"%s\" over from the stored document to write without this check.", field)));
+}
+
 static HeapTuple
 before_update(Versioning *v, TriggerData *trigdata)
 {
@@ -420,7 +532,6 @@ before_update(Versioning *v, TriggerData *trigdata)
 	DpKey		new_key;
 	bool		key_changes;
 	bool		missing;
-	bool		has_number;
 	int64		number;
 	int64		given;
 	int			column = v->decl->doc_attnum;
@@ -441,15 +552,10 @@ before_update(Versioning *v, TriggerData *trigdata)
 
 	dp_versioning_require(v);
 	number = stored_number(v, &old_key, before, &missing);
-	has_number = dp_versioning_number(v, after, &given);
-	if (has_number && v->optimistic && given != number)
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("the document has been changed since it was read"),
-				 errdetail("Document %s of table %s is at revision " INT64_FORMAT ", what was to be written is of revision " INT64_FORMAT ".",
-						   dp_key_to_text(v->decl, &old_key), dp_relation_name(v->decl->target), number, given),
-				 errhint("Read the document again, or leave the field \"%s\" out to write without this check.",
-						 dp_decl_text(v->decl, "revision_field"))));
+	if (before != NULL)
+		require_current(v, &old_key, number, after);
+	else
+		(void) dp_versioning_number(v, after, &given);	/* raises what is no number */
 
 	if (key_changes)
 		number = insert_number(v, &new_key, &missing);
@@ -524,7 +630,7 @@ after_insert(Versioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key)
 		return;
 	}
 	number = insert_number(v, key, &exists);
-	if (has_number && given != number)
+	if (has_number ? given != number : number > 1)
 		correct_number(v, key, number, DP_VERSION_INSERT, NULL);
 	else
 		dp_versioning_record(v, key, number, DP_VERSION_INSERT, NULL, doc);
@@ -628,19 +734,18 @@ is_superseded(HeapTuple tuple)
 int64
 dp_versioning_adopt(Versioning *v, const DpKey *key, struct varlena *doc)
 {
-	int64		given;
+	int64		given = 0;
 	bool		exists;
+	bool		has_number = dp_versioning_number(v, doc, &given);
 	int64		number = insert_number(v, key, &exists);
 
-	if (dp_versioning_number(v, doc, &given) && given != number)
+	if (exists && (has_number ? given != number : number > 1))
 	{
-		if (exists)
-		{
-			correct_number(v, key, number, DP_VERSION_INSERT, NULL);
-			return number;
-		}
-		number = given;
+		correct_number(v, key, number, DP_VERSION_INSERT, NULL);
+		return number;
 	}
+	if (has_number)
+		number = given;
 	dp_versioning_record(v, key, number, DP_VERSION_INSERT, NULL, doc);
 	return number;
 }

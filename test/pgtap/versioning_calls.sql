@@ -28,7 +28,7 @@ SELECT throws_ok($$SELECT versioning_at('shared', 1, 1)$$, '22023', 'document 1 
 SELECT throws_ok($$SELECT versioning_at('shared', 1, 3)$$, '22023', NULL, 'nor that it was deleted');
 SELECT is(versioning_at('shared', 1, 4) -> 'x', '1', 'one''s own is');
 SELECT is((SELECT string_agg(concat(revision, operation, who), ' ' ORDER BY revision) FROM versioning_revisions('shared', 1)), '4insertdp_tenant 5updatedp_tenant', 'its revisions');
-SELECT is((SELECT string_agg(revision || doc::text, ' ' ORDER BY revision) FROM shared_history), '4{"_id": 1, "tenant": "dp_tenant", "x": 1}' || ' 5' || (SELECT doc::text FROM shared), 'the view');
+SELECT is((SELECT string_agg(revision || doc::text, ' ' ORDER BY revision) FROM shared_history), '4{"_id": 1, "tenant": "dp_tenant", "x": 1, "revision": 4}' || ' 5' || (SELECT doc::text FROM shared), 'the view');
 SELECT is_empty(format('SELECT * FROM versioning_as_of(%L, %L)', 'shared', :'before_that'), 'as of a time before');
 SELECT is((SELECT revision FROM versioning_as_of('shared', 'infinity')), 5::bigint, 'as of now');
 SELECT throws_ok($$SELECT * FROM versioning_diff('shared', 1, 2, 5)$$, '22023', NULL, 'differences');

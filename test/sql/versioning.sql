@@ -26,13 +26,15 @@ SELECT revision, who = current_user AS mine, value FROM versioning_field_history
 SELECT key, revision, doc FROM versioning_as_of('policies', :'spring');
 SELECT key, revision, doc FROM versioning_as_of('policies', '2001-01-01');
 
--- A document that carries an old number has been changed since it was read. Without a number it is not checked.
+-- A document that carries an old number has been changed since it was read. Without a number it counts as just inserted.
 UPDATE policies SET doc = '{_id: 1, holder: "Bob", cover: 9, revision: 2}';
 UPDATE policies SET doc = '{_id: 1, holder: "Ada", cover: 2500, revision: 3}';
 UPDATE policies SET doc = '{_id: 1, holder: "Ada", cover: 3000}';
+-- What is to be written whatever is there takes the number over.
+UPDATE policies SET doc = '{_id: 1, holder: "Ada", cover: 3000}'::bson || bson_build('revision', doc -> 'revision');
 SELECT doc FROM policies;
 
--- Upserts: what is EXCLUDED is what was written, with a number or without
+-- Upserts: what is EXCLUDED is what was written. Without a number it has read nothing, and is not checked.
 INSERT INTO policies (doc) VALUES ('{_id: 1, holder: "Ada", cover: 3500}'), ('{_id: 2, holder: "Grace"}') ON CONFLICT (_id) DO UPDATE SET doc = EXCLUDED.doc;
 INSERT INTO policies (doc) VALUES ('{_id: 1, holder: "Ada", cover: 4000, revision: 6}') ON CONFLICT (_id) DO UPDATE SET doc = EXCLUDED.doc;
 INSERT INTO policies (doc) VALUES ('{_id: 1, holder: "Ada", cover: 4500, revision: 6}') ON CONFLICT (_id) DO UPDATE SET doc = EXCLUDED.doc;
