@@ -171,6 +171,8 @@ dp_bucket_validate(const uint8 *bytes, Size size)
 		CHECK_FOR_INTERRUPTS();
 		if (p->name != NULL && dp_bucket_find_column(&r, p->parent, p->name, p->namelen) != i)
 			dp_bucket_corrupted("Two columns have the same name.");
+		if (p->name != NULL && !pg_verify_mbstr(PG_UTF8, p->name, p->namelen, true))
+			dp_bucket_corrupted("A name is not valid UTF-8.");
 		dp_column_load(&r, i, &v, presence);
 		check_values(dp_bucket_column(&r, i), &v);
 	}

@@ -3,7 +3,7 @@
 BEGIN;
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(29);
+SELECT plan(37);
 
 -- what COPY reads: a row of one value
 CREATE FUNCTION pg_temp.receive(typ regtype, bytes bytea) RETURNS text LANGUAGE plpgsql AS $$
@@ -72,6 +72,37 @@ END $$;
 SELECT is(pg_temp.turned(), 'true', 'turned bytes');
 SELECT throws_ok($$SELECT pg_temp.receive('bucket', bucket_send(b) || '\x00') FROM (SELECT bucket_agg(now(), 1) AS b) r$$, '22P03', 'invalid bytes of a bucket', 'a byte more');
 SELECT throws_ok($$SELECT pg_temp.receive('treepath', treepath_send('["a"]') || '\x00')$$, '22P03', NULL, 'a byte more');
+
+-- Wherever a string stands, a name too, it has to be UTF-8: what is in the table has a text that can be loaded again.
+CREATE FUNCTION pg_temp.let_in(typ regtype, bytes bytea) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  places int := 0;
+  wrong text;
+BEGIN
+  FOR i IN 1 .. length(bytes) - 2 LOOP
+    CONTINUE WHEN substr(bytes, i, 3) <> 'qqq';
+    places := places + 1;
+    FOREACH wrong IN ARRAY ARRAY['71ff71', '7171c3', 'eda080'] LOOP
+      BEGIN
+        PERFORM pg_temp.receive(typ, overlay(bytes PLACING decode(wrong, 'hex') FROM i));
+        RETURN format('%s at byte %s', wrong, i);
+      EXCEPTION WHEN invalid_binary_representation THEN
+        DROP TABLE IF EXISTS received;
+      END;
+    END LOOP;
+  END LOOP;
+  RETURN CASE WHEN places = 0 THEN 'no string' END;
+END $$;
+SELECT is(pg_temp.let_in(t::regtype, b), NULL, format('no string that is not UTF-8: %s %s', t, n)) FROM (
+  SELECT timestamptz '2026-01-01' + i * interval '1 minute' AS ts, format('qqq%s', i) AS v, bson_build('qqq', i, 's', bson_build('qqq', 'qqq')) AS d, i FROM generate_series(1, 20) i) AS r
+  CROSS JOIN LATERAL (VALUES
+  ('bson', 'every type', bson_send('{qqq: "qqq", b: {qqq: ["qqq"]}, c: /qqq/, d: {$symbol: "qqq"}, e: {$code: "qqq", $scope: {qqq: "qqq"}}, f: {$code: "qqq"}, g: {$dbPointer: {$ref: "qqq", $id: {$oid: "507f1f77bcf86cd799439011"}}}}')),
+  ('bson_value', 'string', bson_value_send('"qqq"')), ('bson_value', 'document', bson_value_send('{qqq: "qqq", r: /qqq/}')), ('treepath', 'ids', treepath_send('["qqq", {$symbol: "qqq"}]'))) AS v (t, n, b) WHERE r.i = 1
+UNION ALL SELECT is(pg_temp.let_in('bucket', b), NULL, format('no string that is not UTF-8: bucket of %s', n)) FROM (
+  SELECT bucket_send(bucket_agg(ts, v)) AS texts, bucket_send(bucket_agg(ts, d)) AS documents, bucket_send(bucket_agg(ts, CASE WHEN i % 2 = 0 THEN to_bson(v) ELSE to_bson(d) END)) AS vals,
+         bucket_send(bucket_agg(ts, bson_set(d, 'r', CASE WHEN i % 2 = 0 THEN '/qqq/'::bson_value ELSE '[{"qqq": 1}]' END))) AS mixed
+  FROM (SELECT timestamptz '2026-01-01' + i * interval '1 minute' AS ts, format('qqq%s', i) AS v, bson_build('qqq', i, 's', bson_build('qqq', 'qqq')) AS d, i FROM generate_series(1, 20) i) AS r) AS q
+  CROSS JOIN LATERAL (VALUES ('texts', texts), ('documents', documents), ('values', vals), ('documents of several types', mixed)) AS v (n, b);
 
 SELECT * FROM finish();
 ROLLBACK;
