@@ -310,6 +310,8 @@ slots_table(Approximation *a)
 		a->side = dp_pair_side(dp_decl_text(a->decl, "pair"), a->decl->target);
 	}
 	if (!OidIsValid(a->side))
+		dp_require_own_sides(a->decl);
+	if (!OidIsValid(a->side))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the slots of the approximation pattern \"%s\" on table %s are missing",

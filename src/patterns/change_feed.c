@@ -183,6 +183,8 @@ dp_change_feed_table(DpChangeFeed *f)
 		return f->side;
 	side = dp_pair_side(f->pair, f->decl->target);
 	if (!OidIsValid(side))
+		dp_require_own_sides(f->decl);
+	if (!OidIsValid(side))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the table of the change feed \"%s\" on table %s is missing", f->decl->name, dp_relation_name(f->decl->target)),

@@ -905,6 +905,39 @@ dp_pair_foreign(const char *pair, bool main, Oid relid)
 	return pair_scan(pair, main, relid, true);
 }
 
+Oid
+dp_foreign_side(DpDecl *decl)
+{
+	int			i;
+
+	for (i = 0; i < DP_PAIR_OPTIONS; i++)
+	{
+		char	   *pair = dp_decl_text(decl, dp_pair_options[i]);
+		Oid			side;
+
+		if (pair == NULL || OidIsValid(dp_pair_find(pair, false, decl->target)))
+			continue;
+		/* the copy of a schema that belongs to another role is no matter of this table */
+		side = dp_pair_foreign(pair, false, decl->target);
+		if (OidIsValid(side) && get_rel_namespace(side) == get_rel_namespace(decl->target))
+			return side;
+	}
+	return InvalidOid;
+}
+
+void
+dp_require_own_sides(DpDecl *decl)
+{
+	Oid			side = dp_foreign_side(decl);
+
+	if (OidIsValid(side))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("tables %s and %s have different owners", dp_relation_name(decl->target), dp_relation_name(side)),
+				 errdetail("The pattern \"%s\" of the first one needs the second one.", decl->name),
+				 errhint("ALTER TABLE .. OWNER TO gives them the same owner again.")));
+}
+
 /* Looks at all triggers, of tables of the same owner as relid or of others. */
 static Oid
 pair_scan(const char *pair, bool main, Oid relid, bool foreign)

@@ -133,6 +133,15 @@ extern Oid	dp_pair_find(const char *pair, bool main, Oid relid);
 /* A table of another owner that names the pair. */
 extern Oid	dp_pair_foreign(const char *pair, bool main, Oid relid);
 
+/*
+ * The second table of a declaration where it belongs to another role than the
+ * first, or InvalidOid.  It is not found then, as if it were not there, and must
+ * not be made a second time: the other function raises
+ * OBJECT_NOT_IN_PREREQUISITE_STATE.
+ */
+extern Oid	dp_foreign_side(DpDecl *decl);
+extern void dp_require_own_sides(DpDecl *decl);
+
 /* A main trigger's argument as a bson, or NULL if it is none. */
 extern struct varlena *dp_declared_options(const char *declared);
 

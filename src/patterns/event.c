@@ -547,6 +547,7 @@ owner_follow(Oid relid)
 	SysScanDesc scan;
 	HeapTuple	tuple;
 	Oid			owner;
+	Oid			former;
 	bool		has_triggers;
 
 	/* ALTER TABLE is heard for indexes and views too */
@@ -577,17 +578,21 @@ owner_follow(Oid relid)
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 
+	former = former_owner(relid);
 	foreach(lc, sides)
 	{
 		if (!has_guard(lfirst_oid(lc)))
 			continue;
+		/* where the table was handed over in a way that no trigger heard of, what belongs to it tells its former owner */
+		if (former == owner)
+			former = former_owner(lfirst_oid(lc));
 		LockRelationOid(lfirst_oid(lc), AccessExclusiveLock);
 		call_with("_pattern_hand_over", lfirst_oid(lc), owner);
 		ATExecChangeOwner(lfirst_oid(lc), owner, false, AccessExclusiveLock);
 	}
 	CommandCounterIncrement();
-	if (has_triggers && OidIsValid(former_owner(relid)))
-		call_with("_pattern_follow_owner", relid, former_owner(relid));
+	if (has_triggers && OidIsValid(former))
+		call_with("_pattern_follow_owner", relid, former);
 }
 
 /* The owner that a relation had when the statement began. */

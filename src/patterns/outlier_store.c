@@ -185,6 +185,8 @@ store_of(Outlier *o)
 		return store_kind(o);
 	o->side = dp_pair_side(o->pair, o->decl->target);
 	if (!OidIsValid(o->side))
+		dp_require_own_sides(o->decl);
+	if (!OidIsValid(o->side))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("the extras of the outlier pattern \"%s\" on table %s are missing",

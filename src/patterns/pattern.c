@@ -83,6 +83,22 @@ dp_pattern_methods(const char *pattern)
 	return NULL;
 }
 
+/* The declaration of that pattern and name on a table, or NULL. */
+static DpDecl *
+decl_of(Oid rel, const char *pattern, const char *name)
+{
+	ListCell   *lc;
+
+	foreach(lc, dp_decls(rel))
+	{
+		DpDecl	   *decl = lfirst(lc);
+
+		if (strcmp(decl->pattern, pattern) == 0 && strcmp(decl->name, name) == 0)
+			return decl;
+	}
+	return NULL;
+}
+
 /*
  * _pattern_check_one(rel, pattern, name) -> rows of pattern_check
  *
@@ -98,9 +114,24 @@ dp_pattern_check_one(PG_FUNCTION_ARGS)
 	char	   *name = text_argument(fcinfo, 2);
 	uint64		rows;
 	uint64		i;
+	DpDecl	   *decl;
+	Oid			side;
 
 	InitMaterializedSRF(fcinfo, 0);
 	dp_require_owner(rel);
+	decl = decl_of(rel, pattern, name);
+	side = decl == NULL ? InvalidOid : dp_foreign_side(decl);
+	if (OidIsValid(side))
+	{
+		Datum		values[7] = {ObjectIdGetDatum(rel), PG_GETARG_DATUM(1), PG_GETARG_DATUM(2)};
+		bool		nulls[7] = {false, false, false, true};
+
+		values[4] = CStringGetTextDatum(psprintf("owner of %s", dp_relation_name(side)));
+		values[5] = CStringGetTextDatum(GetUserNameFromId(relation_owner(rel), false));
+		values[6] = CStringGetTextDatum(GetUserNameFromId(relation_owner(side), false));
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+		return (Datum) 0;
+	}
 
 	SPI_connect();
 	rows = call_hook(rel, pattern, "check", name, 0, NULL, NULL, true);
@@ -167,6 +198,7 @@ dp_pattern_call(PG_FUNCTION_ARGS)
 {
 	char	   *verb;
 	Oid			rel;
+	DpDecl	   *decl;
 	char	   *result = NULL;
 	Oid			type = dp_types()->bson;
 	Datum		value;
@@ -193,6 +225,9 @@ dp_pattern_call(PG_FUNCTION_ARGS)
 		LockRelationOid(rel, ShareUpdateExclusiveLock);
 	if (strcmp(verb, "alter") == 0 || strcmp(verb, "disable") == 0)
 		require_seen(rel);
+	decl = decl_of(rel, text_argument(fcinfo, 2), text_argument(fcinfo, 3));
+	if (decl != NULL)
+		dp_require_own_sides(decl);
 
 	SPI_connect();
 	value = PG_ARGISNULL(4) ? (Datum) 0 : PG_GETARG_DATUM(4);
@@ -332,6 +367,7 @@ dp_pattern_pending_keys(PG_FUNCTION_ARGS)
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Oid			rel = PG_GETARG_OID(0);
 	char	   *query;
+	DpDecl	   *decl;
 	Portal		portal;
 	DpActor		self;
 
@@ -342,6 +378,9 @@ dp_pattern_pending_keys(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("the result has one column of type record")));
 	dp_require_owner(rel);
+	decl = decl_of(rel, text_argument(fcinfo, 1), text_argument(fcinfo, 2));
+	if (decl != NULL)
+		dp_require_own_sides(decl);
 
 	SPI_connect();
 	if (call_hook(rel, text_argument(fcinfo, 1), "pending", text_argument(fcinfo, 2), 0, NULL, NULL, true) != 1)

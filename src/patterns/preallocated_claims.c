@@ -78,6 +78,8 @@ claims_table(Preallocated *p)
 		p->side = dp_pair_side(p->pair, p->decl->target);
 	}
 	if (!OidIsValid(p->side))
+		dp_require_own_sides(p->decl);
+	if (!OidIsValid(p->side))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the claims of the preallocated pattern \"%s\" on table %s are missing",

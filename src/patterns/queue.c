@@ -348,6 +348,8 @@ table_find(DpDecl *decl, const char *pair, QueueTable *table)
 	}
 	found = dp_pair_side(pair, decl->target);
 	if (!OidIsValid(found))
+		dp_require_own_sides(decl);
+	if (!OidIsValid(found))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the queue of the %s pattern \"%s\" on table %s is missing",

@@ -179,6 +179,8 @@ side_of(Cold *c)
 		return c->side;
 	side = dp_pair_side(c->pair, c->decl->target);
 	if (!OidIsValid(side))
+		dp_require_own_sides(c->decl);
+	if (!OidIsValid(side))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("the cold fields of the " PATTERN " pattern \"%s\" on table %s are missing",

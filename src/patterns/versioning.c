@@ -212,6 +212,8 @@ dp_versioning_require(Versioning *v)
 	revisions = dp_pair_side(v->pair, v->decl->target);
 	changes = dp_pair_side(v->second_pair, v->decl->target);
 	if (!OidIsValid(revisions) || !OidIsValid(changes))
+		dp_require_own_sides(v->decl);
+	if (!OidIsValid(revisions) || !OidIsValid(changes))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the history of table %s is missing", dp_relation_name(v->decl->target)),

@@ -1,7 +1,7 @@
 -- A table with patterns gets another owner. The former one, who could have changed what patterns have made, gains nothing by it.
 BEGIN;
 SET client_min_messages = error;
-SELECT plan(43);
+SELECT plan(63);
 
 CREATE ROLE own_old; CREATE ROLE own_new; CREATE ROLE own_friend;
 CREATE SCHEMA own; GRANT ALL ON SCHEMA own TO own_old, own_new, own_friend; GRANT CREATE ON SCHEMA own TO PUBLIC;
@@ -147,6 +147,39 @@ SELECT lives_ok('ALTER TABLE parts_1 OWNER TO own_new; ALTER TABLE parts OWNER T
 SELECT lives_ok('ALTER TABLE parts OWNER TO own_new', 'a change that is none');
 SELECT is(pg_temp.owners(), 'own.over_whole own_old', 'of all that there is nothing is left with the old owner') WHERE false
 UNION ALL SELECT is((SELECT count(*) FROM taken), 0::bigint, 'no code of the former owner has run');
+
+-- A table that a pattern keeps belongs to another role -----------------------------------------------------------------------
+
+CREATE FUNCTION pg_temp.owners_of(like_this text) RETURNS text LANGUAGE sql AS $$
+  SELECT string_agg(DISTINCT relowner::regrole::text, ' ') FROM pg_class WHERE relnamespace = 'own'::regnamespace AND relkind IN ('r', 'v') AND relname ~ like_this
+$$;
+SET ROLE own_old;
+CREATE TABLE f (id int PRIMARY KEY, doc bson); SELECT outlier_enable('f', 'x', 2, name => 'x'); SELECT versioning_enable('f');
+SELECT subset_fields_enable('f', cold => ARRAY['c'], name => 'cold');
+INSERT INTO f VALUES (1, '{x: [1, 2, 3, 4], c: "cold"}');
+RESET ROLE;
+CREATE TEMPORARY TABLE was AS SELECT doc FROM f_whole;
+ALTER TABLE f_x_extras OWNER TO own_friend; ALTER TABLE f_cold_cold OWNER TO own_friend; ALTER TABLE f_revisions OWNER TO own_friend;
+SELECT is((SELECT string_agg(format('%s: %s, %s', what, expected, found), '; ' ORDER BY what) FROM pattern_check('f')),
+  'owner of own.f_cold_cold: own_old, own_friend; owner of own.f_revisions: own_old, own_friend; owner of own.f_x_extras: own_old, own_friend', 'the check says whose they are');
+SELECT throws_ok($$UPDATE f SET doc = '{x: [1, 2, 3, 4, 5]}'$$, '55000', NULL, 'and nothing is written that could not be put there');
+ALTER TABLE f RENAME TO g;
+SELECT throws_ok(format('SELECT %s(%L, %L)', call, 'g', name), '55000', NULL, format('no %s of %s', call, name))
+  FROM unnest('{pattern_repair,pattern_disable}'::text[]) call, unnest('{x,cold,revision}'::text[]) name;
+SELECT throws_ok('CALL pattern_build(''g'', ''x'', NULL)', '55000', NULL, 'nor a build');
+SELECT is((SELECT count(*) FROM pg_class WHERE relnamespace = 'own'::regnamespace AND relname LIKE 'g\_%'), 0::bigint, 'so that no empty table is made beside them');
+ALTER TABLE g OWNER TO own_old;
+SELECT is(pg_temp.owners_of('^[fg](_|$)'), 'own_old', 'ALTER TABLE .. OWNER TO the same owner brings them together again');
+SELECT is((SELECT string_agg(v::text, ' ') FROM pattern_check('g') v), NULL, 'in order');
+SELECT is((SELECT doc::text FROM f_whole), (SELECT doc::text FROM was), 'with all that they held');
+SET session_replication_role = replica; ALTER TABLE g OWNER TO own_new; RESET session_replication_role;
+SELECT is((SELECT count(*) FROM pattern_check('g') WHERE what LIKE 'owner of %'), 3::bigint, 'a change of owner that the event trigger does not hear is seen');
+ALTER TABLE g OWNER TO own_new;
+SELECT is(pg_temp.owners_of('^[fg](_|$)'), 'own_new', 'and made good in the same way, views included');
+SELECT is((SELECT string_agg(v::text, ' ') FROM pattern_check('g') v), NULL, 'in order');
+SELECT is((SELECT doc::text FROM f_whole), (SELECT doc::text FROM was), 'with all that they held');
+SELECT lives_ok(format('SELECT pattern_disable(%L, %L)', 'g', name), 'ended: ' || name) FROM unnest('{x,cold}'::text[]) name;
+SELECT is((SELECT doc - 'revision' FROM g), '{"x": [1, 2, 3, 4], "c": "cold"}', 'and the document is whole');
 
 SELECT * FROM finish();
 ROLLBACK;
