@@ -221,7 +221,7 @@ dp_collection_query(PG_FUNCTION_ARGS)
 	{
 		/* once for each row that is left, and not before that is known */
 		values[0] = CStringGetTextDatum(psprintf("%s CROSS JOIN LATERAL (SELECT %s AS doc OFFSET 0) AS w",
-												 source, target.split->whole));
+												 source, target.split->whole(target.split)));
 		doc = "w.doc";
 		if (far != NULL)
 			appendStringInfo(&c.sql, " AND w.doc OPERATOR(%s.@@) %s", c.schema, filter_operand(&c, far));
@@ -230,7 +230,7 @@ dp_collection_query(PG_FUNCTION_ARGS)
 	{
 		values[0] = CStringGetTextDatum(source);
 		if (shown)
-			doc = target.split->whole;
+			doc = target.split->whole(target.split);
 	}
 	if (!PG_ARGISNULL(2))
 		ordering = sort_order(&c, &spec, doc);
@@ -241,7 +241,7 @@ dp_collection_query(PG_FUNCTION_ARGS)
 			psprintf("SELECT pg_catalog.count(*), pg_catalog.count(*) FILTER (WHERE c.changed) FROM "
 					 "(SELECT c.changed FROM (SELECT %s, %s, %s, $1, $5, $6) AS changed FROM %s WHERE %s) AS c "
 					 "WHERE c.changed IS NOT NULL LIMIT $7) AS c",
-					 target.split->change, near == NULL ? "NULL" : filter_operand(&c, near),
+					 target.split->change(target.split), near == NULL ? "NULL" : filter_operand(&c, near),
 					 far == NULL ? "NULL" : filter_operand(&c, far),
 					 TextDatumGetCString(values[0]), c.sql.data));
 
@@ -682,7 +682,7 @@ add_search(Conditions *c, const DpPath *path, DpComparison how, const DpValue *v
 
 	if (field == NULL)
 		return false;
-	if (field->search[0] == NULL || field->path->nsteps != path->nsteps ||
+	if (field->search == NULL || field->path->nsteps != path->nsteps ||
 		(how != DP_COMPARE_EQ && how != DP_COMPARE_IN))
 		return true;
 	for (int i = 0; i < n; i++)
@@ -709,9 +709,9 @@ add_search(Conditions *c, const DpPath *path, DpComparison how, const DpValue *v
 		dp_builder_append_value(&b, NULL, 0, &values[i]);
 	dp_builder_end(&b);
 	array = dp_builder_view(&b, DP_TYPE_ARRAY);
-	appendStringInfo(&c->sql, " AND (t.%s OPERATOR(%s.@@) %s OR %s($2)[%d]%s)", column(c->target, c->target->doc),
-					 c->schema, in_document, field->search[0], add_operand(c, dp_value_to_varlena(&array)),
-					 field->search[1]);
+	appendStringInfo(&c->sql, " AND (t.%s OPERATOR(%s.@@) %s OR %s)", column(c->target, c->target->doc),
+					 c->schema, in_document,
+					 field->search(field, psprintf("($2)[%d]", add_operand(c, dp_value_to_varlena(&array)))));
 	return true;
 }
 

@@ -20,19 +20,21 @@ typedef struct DpSplitField
 	const char *direct;			/* the update operator that is right for what is stored; or NULL */
 
 	/*
-	 * A condition in SQL for rows t of which an element lies elsewhere that
-	 * equals one of an array of values: its text in front of the array, a
-	 * bson_value, and behind it.  NULL if only the whole document tells.
+	 * The condition in SQL that of a row t an element lies elsewhere that equals
+	 * one of the values, which is SQL for an array in a bson_value.  NULL if
+	 * only the whole document tells.
 	 */
-	char	   *search[2];
+	char	   *(*search) (const struct DpSplitField *field, const char *values);
+	void	   *arg;
 } DpSplitField;
 
-/* Pieces of SQL about the rows of the table, called t */
+/* Of a table, whose rows are called t; SQL is only made where it is needed */
 typedef struct DpSplit
 {
 	List	   *fields;			/* of DpSplitField */
-	char	   *whole;			/* the whole document */
-	char	   *change;			/* the function that changes one, and its first arguments */
+	char	   *(*whole) (const struct DpSplit *split);	/* SQL: the whole document */
+	char	   *(*change) (const struct DpSplit *split);	/* the function that changes one, and its first arguments */
+	void	   *arg;
 } DpSplit;
 
 /* NULL unless something of the column's documents lies elsewhere.  In the current memory context. */

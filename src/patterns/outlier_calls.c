@@ -50,6 +50,7 @@ static struct varlena *method_keep(DpDecl *decl, struct varlena *stored,
 								   struct varlena *old_whole, struct varlena *new_whole);
 static bool method_settle(DpDecl *decl, const DpKey *key);
 static List *method_split(DpDecl *decl);
+static char *split_search(const DpSplitField *field, const char *values);
 
 const DpPatternMethods dp_outlier_methods = {
 	"outlier", method_is_split, method_whole, method_keep, method_settle, method_split
@@ -822,13 +823,22 @@ method_settle(DpDecl *decl, const DpKey *key)
 static List *
 method_split(DpDecl *decl)
 {
-	Outlier    *o = dp_outlier(decl);
-	DpSplitField *field = dp_split_field(o->field, "$push");
-	StringInfoData before;
+	DpSplitField *field = dp_split_field(dp_outlier(decl)->field, "$push");
+
+	field->search = split_search;
+	field->arg = decl;
+	return list_make1(field);
+}
+
+static char *
+split_search(const DpSplitField *field, const char *values)
+{
+	DpDecl	   *decl = field->arg;
+	StringInfoData sql;
 	StringInfoData columns;
 	StringInfoData match;
 
-	initStringInfo(&before);
+	initStringInfo(&sql);
 	initStringInfo(&columns);
 	initStringInfo(&match);
 	for (int i = 0; i < decl->nkeys; i++)
@@ -840,16 +850,17 @@ method_split(DpDecl *decl)
 		dp_sql_operator(&match, decl->keys[i].eqop);
 		if (decl->nkeys == 1)
 			/* an array that is made once and that an index can search for */
-			appendStringInfo(&before, "%s ANY (ARRAY(SELECT h.%s FROM ", match.data, name);
+			appendStringInfo(&sql, "%s ANY (ARRAY(SELECT h.%s FROM ", match.data, name);
 		appendStringInfo(&match, " h.%s", name);
 	}
 	if (decl->nkeys > 1)
-		appendStringInfoString(&before, "EXISTS (SELECT FROM ");
-	dp_sql_own_schema(&before);
-	appendStringInfo(&before, "_outlier_rows('%u'::pg_catalog.regclass, %s, ", decl->target, quote_literal_cstr(decl->name));
-
-	field->search[0] = before.data;
-	field->search[1] = decl->nkeys == 1 ? psprintf(") AS h (%s)))", columns.data) :
-		psprintf(") AS h (%s) WHERE %s)", columns.data, match.data);
-	return list_make1(field);
+		appendStringInfoString(&sql, "EXISTS (SELECT FROM ");
+	dp_sql_own_schema(&sql);
+	appendStringInfo(&sql, "_outlier_rows('%u'::pg_catalog.regclass, %s, %s) AS h (%s)", decl->target,
+					 quote_literal_cstr(decl->name), values, columns.data);
+	if (decl->nkeys > 1)
+		appendStringInfo(&sql, " WHERE %s)", match.data);
+	else
+		appendStringInfoString(&sql, "))");
+	return sql.data;
 }

@@ -36,6 +36,9 @@ static const char plan_lock, plan_see, plan_hold, plan_write, plan_delete;
 extern Datum dp_bson_match(PG_FUNCTION_ARGS);
 extern Datum dp_bson_update(PG_FUNCTION_ARGS);
 
+static char *split_whole(const DpSplit *split);
+static char *split_change(const DpSplit *split);
+static void split_row(StringInfo sql, DpDecl *decl);
 static ChangeCalls *change_calls(FunctionCallInfo fcinfo);
 static bool lock_row(DpDecl *decl, const DpKey *key, bool deletes, struct varlena **doc);
 static bool write_whole(List *decls, const DpKey *key, struct varlena *stored,
@@ -52,8 +55,6 @@ dp_split_of_relation(Relation rel, AttrNumber doc)
 	DpDecl	   *decl = NULL;
 	List	   *fields = NIL;
 	ListCell   *lc;
-	StringInfoData row;
-	StringInfoData text;
 
 	foreach(lc, dp_decls(RelationGetRelid(rel)))
 	{
@@ -68,25 +69,49 @@ dp_split_of_relation(Relation rel, AttrNumber doc)
 	}
 	if (fields == NIL)
 		return NULL;
-
-	initStringInfo(&row);
-	appendStringInfo(&row, "'%u'::pg_catalog.regclass, %s", RelationGetRelid(rel), decl->nkeys > 1 ? "ROW(" : "");
-	for (int i = 0; i < decl->nkeys; i++)
-		appendStringInfo(&row, "%st.%s", i > 0 ? ", " : "", quote_identifier(decl->keys[i].name));
-	if (decl->nkeys > 1)
-		appendStringInfoChar(&row, ')');
-
 	split = palloc(sizeof(DpSplit));
 	split->fields = fields;
-	initStringInfo(&text);
-	dp_sql_own_schema(&text);
-	appendStringInfo(&text, "pattern_whole(t.%s, %s)", quote_identifier(decl->doc_column), row.data);
-	split->whole = text.data;
-	initStringInfo(&text);
-	dp_sql_own_schema(&text);
-	appendStringInfo(&text, "_pattern_change(%s", row.data);
-	split->change = text.data;
+	split->whole = split_whole;
+	split->change = split_change;
+	split->arg = decl;
 	return split;
+}
+
+static char *
+split_whole(const DpSplit *split)
+{
+	DpDecl	   *decl = split->arg;
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	dp_sql_own_schema(&sql);
+	appendStringInfo(&sql, "pattern_whole(t.%s, ", quote_identifier(decl->doc_column));
+	split_row(&sql, decl);
+	appendStringInfoChar(&sql, ')');
+	return sql.data;
+}
+
+static char *
+split_change(const DpSplit *split)
+{
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	dp_sql_own_schema(&sql);
+	appendStringInfoString(&sql, "_pattern_change(");
+	split_row(&sql, split->arg);
+	return sql.data;
+}
+
+/* The relation and the key of a row, as arguments. */
+static void
+split_row(StringInfo sql, DpDecl *decl)
+{
+	appendStringInfo(sql, "'%u'::pg_catalog.regclass, %s", decl->relid, decl->nkeys > 1 ? "ROW(" : "");
+	for (int i = 0; i < decl->nkeys; i++)
+		appendStringInfo(sql, "%st.%s", i > 0 ? ", " : "", quote_identifier(decl->keys[i].name));
+	if (decl->nkeys > 1)
+		appendStringInfoChar(sql, ')');
 }
 
 /*
