@@ -290,6 +290,7 @@ BEGIN
         OFFSET 0) AS d
       CROSS JOIN LATERAL (
         SELECT 'elements that stay', %9$L, d.len::text WHERE d.extras > 0 AND d.len <> %9$s
+        UNION ALL SELECT 'elements of a document with extras', 'more than %10$s', (d.len + d.extras)::text WHERE d.extras > 0 AND d.len + d.extras <= %10$s
         UNION ALL SELECT 'field of a document that keeps nothing', 'absent', 'present' WHERE d.extras > 0 AND %9$s = 0 AND @extschema@.bson_exists(%5$s, %6$L)
         UNION ALL SELECT 'elements of a document without extras', 'at most %10$s', d.len::text WHERE d.extras = 0 AND d.len > %10$s AND NOT (%11$L::boolean AND d.flagged)
         UNION ALL SELECT 'flag', 'true', CASE WHEN d.flag_there THEN 'another value' ELSE 'absent' END WHERE d.extras > 0 AND NOT d.flagged

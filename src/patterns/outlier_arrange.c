@@ -248,9 +248,12 @@ dp_outlier_settle(Outlier *o, const DpKey *key, bool spill_deferred)
 		dp_values_distinct(&kept);
 		fewer = kept.n < n;
 	}
-	if (has_extras || kept.n > o->threshold)
+	if (has_extras)
+		stored = dp_outlier_stored(o, key, true);
+	if (stored > 0 || kept.n > o->threshold)
 	{
-		int			over = kept.n - o->keep;
+		/* all of it comes back when it is no more than a typical document may have */
+		int64		over = kept.n - (kept.n + stored > o->threshold ? o->keep : kept.n + stored);
 
 		if (!has_extras && o->deferred && !spill_deferred)
 		{

@@ -1,7 +1,7 @@
 -- The contract of the outlier pattern: what is refused and how, what every option does, what every kind of write does.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(288);
+SELECT plan(302);
 
 -- Equal to what plain SQL says the whole array is, and nothing violated.
 CREATE FUNCTION pg_temp.whole(rel text, key text) RETURNS text LANGUAGE plpgsql AS $$
@@ -375,26 +375,59 @@ SELECT collection_create('users'), collection_create('orders') \g /dev/null
 SELECT outlier_enable('users', 'o', 2, keep => 1, extras => 'orders', on_field => 'u', count_field => 'n') \g /dev/null
 SELECT throws_ok($$INSERT INTO users (doc) VALUES ('{_id: 1, o: [{x: 1}, 2, {x: 3}]}')$$, '23514', NULL, 'an element that is no document');
 SELECT throws_ok($$INSERT INTO users (doc) VALUES ('{_id: 1, o: [{x: 1}, {u: 2}, {x: 3}]}')$$, '23514', NULL, 'an element with a link of its own');
-INSERT INTO users (doc) VALUES ('{_id: 1, o: [{_id: 1}, {_id: 2}, {_id: 3}]}'), ('{_id: 2, o: []}');
+INSERT INTO users (doc) VALUES ('{_id: 1, o: [{_id: 1}, {_id: 2}, {_id: 3}, {_id: 4}]}'), ('{_id: 2, o: []}');
 SELECT throws_ok($$INSERT INTO orders (doc) VALUES ('{u: 77}')$$, '23503', NULL, 'a link that names nobody');
 SELECT throws_ok($$UPDATE orders SET doc = bson_set(doc, 'u', 'x') WHERE _id = 2$$, '23503', NULL, 'nor may one be written');
 SELECT lives_ok($$INSERT INTO orders (doc) VALUES ('{other: 1}')$$, 'documents without a link are no matter');
 UPDATE orders SET doc = bson_set(doc, 'x', 5) WHERE _id = 3;
-SELECT is(doc ->> 'o', '[{"_id": 1}, {"_id": 2}, {"_id": 3, "x": 5}]', 'an element changed where it lies') FROM users_whole WHERE _id = 1;
+SELECT is(doc ->> 'o', '[{"_id": 1}, {"_id": 2}, {"_id": 3, "x": 5}, {"_id": 4}]', 'an element changed where it lies') FROM users_whole WHERE _id = 1;
 UPDATE orders SET doc = bson_set(doc, 'u', 2) WHERE _id = 3;
-SELECT is((SELECT string_agg(doc::text, ' ' ORDER BY _id) FROM users), '{"_id": 1, "o": [{"_id": 1}], "has_extras": true, "n": 2} {"_id": 2, "o": [{"_id": 3, "x": 5}], "n": 1}', 'and moved to another');
+SELECT is((SELECT string_agg(doc::text, ' ' ORDER BY _id) FROM users), '{"_id": 1, "o": [{"_id": 1}], "has_extras": true, "n": 3} {"_id": 2, "o": [{"_id": 3, "x": 5}], "n": 1}', 'and moved to another');
 INSERT INTO orders (doc) SELECT bson_build('_id', i, 'u', 2, 'v', i % 2) FROM generate_series(10, 15) i;
 SELECT is(outlier_count('users', 2) || ' ' || outlier_pull('users', 2, '{v: 1}'::bson), '7 3', 'counted, and pulled by value without _id');
-SELECT is((SELECT count(*) FROM orders), 5::bigint, 'the rows of the others were not written');
+SELECT is((SELECT count(*) FROM orders), 6::bigint, 'the rows of the others were not written');
 SELECT is((SELECT count(*) FROM outlier_find('users', '{_id: 14, v: 0}'::bson)), 1::bigint, 'found');
 SELECT pg_temp.true_everywhere('collection');
 CREATE TRIGGER a_refuse BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION refuse();
 SELECT throws_ok($$INSERT INTO users (doc) VALUES ('{_id: 5, o: [{x: 1}, {x: 2}, {x: 3}]}')$$, '27000', NULL, 'nothing is lost in a trigger of the collection');
 DROP TRIGGER a_refuse ON orders; DROP FUNCTION refuse();
 DELETE FROM users WHERE _id = 2;
-SELECT is((SELECT count(*) FROM orders WHERE doc ? 'u'), 1::bigint, 'the extras go with their document');
+SELECT is((SELECT count(*) FROM orders WHERE doc ? 'u'), 2::bigint, 'the extras go with their document');
 TRUNCATE orders;
 SELECT is((SELECT doc::text FROM users), '{"_id": 1, "o": [{"_id": 1}], "n": 1}', 'TRUNCATE of the collection');
+-- A document is an outlier exactly while the whole array has more than threshold elements, whichever side is written to.
+SELECT collection_create('powers') \g /dev/null
+SELECT outlier_enable('powers', 'p', 3, keep => 0, extras => 'lines', on_field => 'u') \g /dev/null
+CREATE FUNCTION pg_temp.lies(id int) RETURNS text LANGUAGE sql AS
+  $$SELECT concat_ws(' ', (SELECT doc ->> 'p' FROM powers WHERE _id = id), (SELECT doc ->> 'has_extras' FROM powers WHERE _id = id), (SELECT count(*) FROM lines WHERE doc @@ bson_build('u', id)))$$;
+INSERT INTO powers (doc) VALUES ('{_id: 1, p: [{_id: 1}, {_id: 2}]}'), ('{_id: 2, p: [{_id: 21}, {_id: 22}, {_id: 23}]}'), ('{_id: 3}');
+INSERT INTO lines (doc) VALUES ('{_id: 3, u: 1}'), ('{_id: 24, u: 2}'), ('{_id: 31, u: 3}');
+SELECT is(pg_temp.lies(1), '[{"_id": 1}, {"_id": 2}, {"_id": 3}] 0', 'a row of the collection goes where the others are');
+SELECT is(pg_temp.lies(2), 'true 4', 'one that is too many makes an outlier');
+SELECT is(pg_temp.lies(3), '[{"_id": 31}] 0', 'the first element');
+SELECT pg_temp.true_everywhere('keep 0');
+DELETE FROM lines WHERE _id = 24;
+SELECT is(pg_temp.lies(2), '[{"_id": 21}, {"_id": 22}, {"_id": 23}] 0', 'taken away, it is as it was');
+SELECT outlier_push('powers', 2, '{_id: 25}'::bson) \g /dev/null
+SELECT is(pg_temp.lies(2), 'true 4', 'the same by a push');
+SELECT outlier_pull('powers', 2, '{_id: 22}'::bson) \g /dev/null
+SELECT is(pg_temp.lies(2), '[{"_id": 21}, {"_id": 23}, {"_id": 25}] 0', 'and by a pull');
+UPDATE powers_whole SET doc = '{_id: 3, p: [{_id: 1001}, {_id: 1002}, {_id: 1003}, {_id: 1004}]}' WHERE _id = 3;
+SELECT is(pg_temp.lies(3), 'true 4', 'by the whole document');
+UPDATE lines SET doc = bson_set(doc, 'u', 1) WHERE _id = 1004;
+SELECT is(pg_temp.lies(1) || ', ' || pg_temp.lies(3), 'true 4, [{"_id": 1001}, {"_id": 1002}, {"_id": 1003}] 0', 'moved from one to another');
+SELECT pg_temp.true_everywhere('keep 0');
+CREATE TABLE halves (id int PRIMARY KEY, doc bson);
+SELECT outlier_enable('halves', 'h', 4, keep => 2, stay => 'last') \g /dev/null
+INSERT INTO halves VALUES (1, '{h: [1, 2, 3, 4, 5]}');
+SELECT is((SELECT doc::text FROM halves), '{"h": [4, 5], "has_extras": true}', 'chunks: more than the threshold');
+SELECT outlier_pull('halves', 1, 2) \g /dev/null
+SELECT is((SELECT doc::text FROM halves), '{"h": [1, 3, 4, 5]}', 'no more than it');
+UPDATE halves SET doc = '{h: [1, 3, 4, 5, 6]}';
+UPDATE halves SET doc = '{h: [5]}';
+SELECT is((SELECT doc::text FROM halves), '{"h": [1, 3, 4, 5]}', 'in an UPDATE of what stays');
+SELECT pg_temp.true_everywhere('chunks');
+DROP TABLE powers, lines, halves CASCADE;
 SELECT pattern_disable('users') \g /dev/null
 SELECT is((SELECT count(*) FROM pg_trigger WHERE tgname LIKE 'zz_docpatterns_[57]%' OR tgname LIKE '%outlier_o%'), 0::bigint, 'disabled: no trigger on either');
 DROP TABLE users; DROP TABLE orders;
