@@ -47,6 +47,23 @@ CREATE FUNCTION _pattern_side(pair text, rel regclass) RETURNS regclass
   AS 'MODULE_PATHNAME', 'dp_pattern_side' LANGUAGE C STABLE STRICT;
 COMMENT ON FUNCTION _pattern_side(text, regclass) IS 'the second table of a pattern, or NULL; pair stands in the declaration''s options, rel is its table';
 
+CREATE FUNCTION pattern_anchor_trigger() RETURNS trigger
+  AS 'MODULE_PATHNAME', 'dp_pattern_anchor_trigger' LANGUAGE C;
+COMMENT ON FUNCTION pattern_anchor_trigger() IS 'trigger that does nothing: with it a declaration follows its columns through renames, and misses a trigger that was dropped';
+
+CREATE FUNCTION _pattern_anchors(rel regclass, OUT trigger_name text, OUT label text, OUT doc_column text, OUT keys text[], OUT triggers text[])
+  RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'dp_pattern_anchors' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION _pattern_anchors(regclass) IS 'anchors of the declarations that a table takes part in: label is the name of the declaration, or the pair on its other table';
+
+CREATE FUNCTION _pattern_emptied_on_commit(rel regclass) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_pattern_emptied_on_commit' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION _pattern_emptied_on_commit(regclass) IS 'whether a temporary table of this session was made with ON COMMIT DELETE ROWS since the extension is there';
+
+CREATE FUNCTION _pattern_require_key(rel regclass) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_pattern_require_key' LANGUAGE C STRICT;
+COMMENT ON FUNCTION _pattern_require_key(regclass) IS 'error 55000 if the primary key of a table is on other columns than its patterns were declared with';
+
 -- What a pattern needs of the table that it is declared on.
 CREATE FUNCTION _pattern_table(rel regclass, doc_column text,
                                OUT base text, OUT schema_name text, OUT table_name text, OUT owner oid, OUT doc text,
@@ -70,6 +87,11 @@ BEGIN
   END IF;
   IF kind = 'r' AND EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = rel) THEN
     RAISE EXCEPTION 'other tables inherit from table %', base USING ERRCODE = 'feature_not_supported', DETAIL = 'Patterns know of partitions, but not of other inheritance.';
+  END IF;
+
+  IF @extschema@._pattern_emptied_on_commit(rel) THEN
+    RAISE EXCEPTION 'table % is emptied by each commit', base USING ERRCODE = 'feature_not_supported',
+      DETAIL = 'ON COMMIT DELETE ROWS fires no triggers, and what patterns keep beside the table would stay.';
   END IF;
 
   SELECT array_agg(a.attname::text ORDER BY a.attnum) INTO docs
@@ -102,6 +124,7 @@ BEGIN
     RAISE EXCEPTION 'table % has no primary key', base
       USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'Patterns find rows by it, and it must not be deferrable.';
   END IF;
+  PERFORM @extschema@._pattern_require_key(rel);
   key_value := format(CASE WHEN cardinality(keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, key_list);
 END
 $$;
@@ -188,11 +211,55 @@ CREATE FUNCTION _pattern_check_one(rel regclass, pattern text, name text) RETURN
   AS 'MODULE_PATHNAME', 'dp_pattern_check_one' LANGUAGE C STABLE STRICT;
 COMMENT ON FUNCTION _pattern_check_one(regclass, text, text) IS 'pattern_check for one declaration, run as the owner of the table; error 42501 unless the caller owns it';
 
+-- What became of the tables of a declaration, which its own check takes for granted.
+CREATE FUNCTION _pattern_check_declaration(rel regclass, pattern text, name text) RETURNS SETOF pattern_violation
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  WITH declared AS (
+    SELECT d.options, array_remove(ARRAY[@extschema@.bson_get_text(d.options, 'pair'), @extschema@.bson_get_text(d.options, 'second_pair')], NULL) AS pairs
+    FROM @extschema@._pattern_declarations($1) d WHERE d.pattern = $2 AND d.name = $3
+  ), tables AS (
+    SELECT $1 AS tab, $3 AS label UNION ALL SELECT s.tab, p FROM declared d CROSS JOIN unnest(d.pairs) p CROSS JOIN @extschema@._pattern_side(p, $1) s (tab) WHERE s.tab IS NOT NULL
+  ), anchors AS (
+    SELECT t.tab, a.* FROM tables t CROSS JOIN LATERAL @extschema@._pattern_anchors(t.tab) a WHERE a.label = t.label
+  ), primary_keys AS (
+    SELECT i.indrelid AS tab, array_agg(a.attname::text ORDER BY k.n) AS keys
+    FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k (attnum, n) JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+    WHERE i.indisprimary AND k.n <= i.indnkeyatts AND i.indrelid IN (SELECT t.tab FROM tables t) GROUP BY i.indrelid
+  )
+  SELECT $1, $2, $3, NULL::@extschema@.bson_value, v.what, v.expected, v.found
+  FROM (
+    SELECT 'primary key' AS what, a.keys::text AS expected, format('%s of %s', k.keys, a.tab) AS found
+      FROM anchors a JOIN primary_keys k ON k.tab = a.tab WHERE k.keys <> a.keys AND a.keys <> '{}'
+    UNION ALL
+    SELECT 'trigger', format('%s on %s', e.expected, a.tab), 'missing'
+      FROM anchors a CROSS JOIN unnest(a.triggers) AS e (expected)
+      WHERE NOT EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = a.tab AND g.tgname = e.expected)
+    UNION ALL
+    SELECT 'trigger', format('%s on %s', g.tgname, g.tgrelid::regclass), CASE g.tgenabled WHEN 'D' THEN 'disabled' ELSE 'enabled on replicas only' END
+      FROM tables t CROSS JOIN LATERAL (SELECT p.relid::oid AS relid FROM pg_partition_tree(t.tab) p UNION SELECT t.tab) AS r JOIN pg_trigger g ON g.tgrelid = r.relid
+      WHERE g.tgenabled IN ('D', 'R')
+        AND (EXISTS (SELECT FROM anchors a WHERE a.tab = t.tab AND g.tgname = ANY (a.triggers)) OR g.tgargs = @extschema@._pattern_arguments('side', t.label, $3))
+    UNION ALL
+    SELECT 'trigger', format('the anchor on %s', $1), 'missing'
+      WHERE $2 NOT IN ('kv', 'bucket') AND NOT EXISTS (SELECT FROM anchors a WHERE a.label = $3)
+    UNION ALL
+    SELECT 'persistence', format('%s is logged, as %s is', t.tab, $1), 'it is not, and a crash would empty it'
+      FROM tables t JOIN pg_class c ON c.oid = t.tab JOIN pg_class m ON m.oid = $1 WHERE c.relpersistence = 'u' AND m.relpersistence = 'p' AND m.relkind <> 'f'
+    UNION ALL
+    SELECT 'inheritance', format('no table inherits from %s', t.tab), i.inhrelid::regclass::text
+      FROM tables t JOIN pg_class c ON c.oid = t.tab JOIN pg_inherits i ON i.inhparent = t.tab WHERE c.relkind = 'r'
+  ) AS v
+$$;
+COMMENT ON FUNCTION _pattern_check_declaration(regclass, text, text) IS
+  'what is wrong with the tables of a declaration: another primary key, triggers that are missing or disabled, tables that a crash would empty, tables that inherit; reads the catalogs';
+
 -- Tables that were never analyzed look large to the planner, and compiling the query of a check would take longer than the check.
 CREATE FUNCTION pattern_check(rel regclass DEFAULT NULL, name text DEFAULT NULL) RETURNS SETOF pattern_violation
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   d record;
+  v @extschema@.pattern_violation;
+  unreadable boolean;
 BEGIN
   IF pattern_check.rel IS NOT NULL THEN
     PERFORM @extschema@._pattern_require_owner(pattern_check.rel);
@@ -212,7 +279,15 @@ BEGIN
     ORDER BY q.rel::text, q.pattern, q.name
   LOOP
     BEGIN
-      RETURN QUERY SELECT v.* FROM @extschema@._pattern_check_one(d.rel, d.pattern, d.name) v;
+      unreadable := false;
+      FOR v IN SELECT c.* FROM @extschema@._pattern_check_declaration(d.rel, d.pattern, d.name) c LOOP
+        unreadable := unreadable OR v.what IN ('primary key', 'inheritance');
+        RETURN NEXT v;
+      END LOOP;
+      -- by another key the rows of other documents would be compared
+      IF NOT unreadable THEN
+        RETURN QUERY SELECT c.* FROM @extschema@._pattern_check_one(d.rel, d.pattern, d.name) c;
+      END IF;
     EXCEPTION WHEN OTHERS THEN
       -- one table that cannot be checked must not hide what is wrong with the others
       IF pattern_check.rel IS NOT NULL OR SQLSTATE ~ '^(40|53|57)' THEN
@@ -567,6 +642,6 @@ CREATE FUNCTION _pattern_created() RETURNS event_trigger
 COMMENT ON FUNCTION _pattern_created() IS
   'records the dependencies between the tables of a pattern when its triggers are created, completes the triggers of new partitions, and lets what a pattern keeps follow its table to a new owner';
 
-CREATE EVENT TRIGGER docpatterns_created ON ddl_command_end WHEN TAG IN ('CREATE TRIGGER', 'CREATE TABLE', 'ALTER TABLE', 'ALTER FOREIGN TABLE', 'ALTER SCHEMA')
+CREATE EVENT TRIGGER docpatterns_created ON ddl_command_end WHEN TAG IN ('CREATE TRIGGER', 'CREATE TABLE', 'CREATE TABLE AS', 'CREATE FOREIGN TABLE', 'ALTER TABLE', 'ALTER FOREIGN TABLE', 'ALTER SCHEMA')
   EXECUTE FUNCTION _pattern_created();
 COMMENT ON EVENT TRIGGER docpatterns_created IS 'makes tables that belong together depend on each other, also after a restore, and keeps them together when their owner changes';

@@ -162,6 +162,9 @@ CREATE FUNCTION _pattern_keep_table(side regclass, rel regclass, pattern text, n
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   EXECUTE format('ALTER TABLE %s OWNER TO %s', side, (SELECT c.relowner::regrole FROM pg_class c WHERE c.oid = rel));
+  IF (SELECT c.relpersistence = 'u' AND s.relpersistence = 'p' FROM pg_class c, pg_class s WHERE c.oid = rel AND s.oid = side) THEN
+    EXECUTE format('ALTER TABLE %s SET UNLOGGED', side);
+  END IF;
   PERFORM @extschema@._pattern_guard(side, pattern, name, pair);
 END
 $$;
@@ -197,6 +200,119 @@ END
 $$;
 COMMENT ON FUNCTION _pattern_drop_side(regclass, regclass, boolean) IS 'drops a table that a declaration of rel kept, or (keep_data) makes it an ordinary one; does nothing when there is none';
 
+-- Anchors -----------------------------------------------------------------------------------------------------------------
+
+-- What a declaration was made for: see src/patterns/anchor.h. Made when its triggers are there, and again when these have changed.
+CREATE FUNCTION _pattern_anchor(rel regclass, name text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  options @extschema@.bson;
+  main oid;
+  t record;
+  doc text;
+  coarse text;
+  anchor text;
+  more @extschema@.bson;
+BEGIN
+  SELECT d.options, d.trigger_oid INTO options, main FROM @extschema@._pattern_declarations(rel) d WHERE d.name = _pattern_anchor.name;
+  FOR t IN
+    SELECT rel AS tab, name AS label, @extschema@.bson_get_text(options, 'doc_column') AS doc
+    UNION ALL
+    SELECT s.side, s.pair, coalesce(@extschema@.bson_get_text(options, 'source_doc_column'), @extschema@.bson_get_text(options, 'source_column'),
+                                    @extschema@.bson_get_text(options, 'other_doc_column'), @extschema@.bson_get_text(options, 'followers_column'))
+    FROM (SELECT q.pair, @extschema@._pattern_side(q.pair, rel) AS side
+          FROM unnest(ARRAY[@extschema@.bson_get_text(options, 'pair'), @extschema@.bson_get_text(options, 'second_pair')]) AS q (pair) WHERE q.pair IS NOT NULL) AS s
+    WHERE NOT EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = s.side AND g.tgfoid = '@extschema@.pattern_guard_trigger'::regproc
+                                                     AND g.tgargs = @extschema@._pattern_arguments('side', s.pair, name))
+      AND s.side IS NOT NULL
+  LOOP
+    PERFORM @extschema@._pattern_require_persistence(rel, t.tab, (SELECT d.pattern FROM @extschema@._pattern_declarations(rel) d WHERE d.name = _pattern_anchor.name));
+    SELECT a.attname INTO coarse
+      FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k (attnum, n) JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+        JOIN pg_opclass o ON o.oid = (i.indclass::oid[])[k.n - 1] LEFT JOIN pg_collation c ON c.oid = (i.indcollation::oid[])[k.n - 1]
+      WHERE i.indrelid = t.tab AND i.indisprimary AND k.n <= i.indnkeyatts AND (NOT c.collisdeterministic OR o.opcname = 'citext_ops') LIMIT 1;
+    IF FOUND THEN
+      RAISE EXCEPTION 'column "%" of the primary key of table % is compared by a coarser equality than documents are', coarse, t.tab
+        USING ERRCODE = 'feature_not_supported', DETAIL = 'What is one row there would be several values in documents.', HINT = 'Give the column a deterministic collation.';
+    END IF;
+    SELECT CASE WHEN count(*) = 1 THEN min(a.attname::text) END INTO doc FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+      WHERE a.attrelid = t.tab AND a.attnum > 0 AND NOT a.attisdropped AND a.atttypid = '@extschema@.bson'::regtype AND c.relkind <> 'f'
+        AND (t.doc IS NULL OR a.attname = t.doc);
+    more := @extschema@.bson_build(
+      'keys', ARRAY(SELECT a.attname::text FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k (attnum, n)
+                      JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+                    WHERE i.indrelid = t.tab AND i.indisprimary AND k.n <= i.indnkeyatts ORDER BY k.n),
+      'triggers', ARRAY(SELECT g.tgname::text FROM pg_trigger g JOIN pg_proc f ON f.oid = g.tgfoid
+                        WHERE g.tgrelid = t.tab AND f.pronamespace = (SELECT o.pronamespace FROM pg_proc o WHERE o.oid = '@extschema@.pattern_guard_trigger'::regproc)
+                          AND (g.oid = main OR g.tgargs = @extschema@._pattern_arguments('of', name) AND t.label = name
+                               OR g.tgargs = @extschema@._pattern_arguments('side', t.label, name)) ORDER BY g.tgname));
+    anchor := coalesce((SELECT a.trigger_name FROM @extschema@._pattern_anchors(t.tab) a WHERE a.label = t.label),
+                       @extschema@._pattern_trigger_name(t.tab, 'zz_docpatterns_00_anchor', name, NULL));
+    EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_anchor_trigger(%L, %L, %L)',
+                   anchor, CASE WHEN doc IS NOT NULL THEN format('OF %I', doc) ELSE '' END, t.tab, 'anchor', t.label, more::text);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _pattern_anchor(regclass, text) IS 'makes or renews the anchors of a declaration on its tables, those that are users''; locks them against writers';
+
+-- A crash empties an unlogged table without a trigger.
+CREATE FUNCTION _pattern_require_persistence(rel regclass, other regclass, pattern text) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  ours "char" := (SELECT c.relpersistence FROM pg_class c WHERE c.oid = rel AND c.relkind <> 'f');
+  theirs "char" := (SELECT c.relpersistence FROM pg_class c WHERE c.oid = other AND c.relkind <> 'f');
+BEGIN
+  IF ours = 'p' AND theirs = 'u' OR ours = 'u' AND theirs = 'p' AND pattern = 'relation' THEN
+    RAISE EXCEPTION 'table % is unlogged, and table % is not', CASE theirs WHEN 'u' THEN other ELSE rel END, CASE theirs WHEN 'u' THEN rel ELSE other END
+      USING ERRCODE = 'invalid_table_definition', DETAIL = 'A crash would empty the one, and the other would keep what came from it.',
+            HINT = 'Alter both with SET LOGGED or SET UNLOGGED: a source becomes logged first, and unlogged last.';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _pattern_require_persistence(regclass, regclass, text) IS 'error 42P16 if a crash would empty the other table of a declaration, but not its own';
+
+CREATE FUNCTION _pattern_follow_persistence(rel regclass) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  is_unlogged boolean := (SELECT c.relpersistence = 'u' FROM pg_class c WHERE c.oid = rel);
+  d record;
+BEGIN
+  FOR d IN
+    SELECT q.rel, q.pattern, s.side, EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = s.side AND g.tgfoid = '@extschema@.pattern_guard_trigger'::regproc) AS kept
+    FROM @extschema@._pattern_declarations(NULL) q
+      CROSS JOIN LATERAL unnest(ARRAY[@extschema@.bson_get_text(q.options, 'pair'), @extschema@.bson_get_text(q.options, 'second_pair')]) AS p (pair)
+      CROSS JOIN LATERAL (SELECT @extschema@._pattern_side(p.pair, q.rel) AS side) s
+    WHERE p.pair IS NOT NULL AND s.side IS NOT NULL
+      AND (q.rel = _pattern_follow_persistence.rel
+           OR EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = _pattern_follow_persistence.rel AND substring(g.tgargs FOR length(p.pair) + 6) = @extschema@._pattern_arguments('side', p.pair)))
+  LOOP
+    IF d.rel = rel AND d.kept THEN
+      IF (SELECT c.relpersistence = 'u' FROM pg_class c WHERE c.oid = d.side) <> is_unlogged THEN
+        EXECUTE format('ALTER TABLE %s SET %s', d.side, CASE WHEN is_unlogged THEN 'UNLOGGED' ELSE 'LOGGED' END);
+      END IF;
+    ELSE
+      PERFORM @extschema@._pattern_require_persistence(d.rel, d.side, d.pattern);
+    END IF;
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _pattern_follow_persistence(regclass) IS
+  'a table has become logged or unlogged: tables that patterns keep beside it follow; error 42P16 where a table of a user would have to; called by an event trigger';
+
+CREATE FUNCTION _pattern_anchor_renamed(rel regclass, old_name text, new_name text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  a record;
+BEGIN
+  FOR a IN SELECT q.* FROM @extschema@._pattern_anchors(rel) q WHERE old_name = ANY (q.keys) LOOP
+    EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_anchor_trigger(%L, %L, %L)',
+                   a.trigger_name, CASE WHEN a.doc_column IS NOT NULL THEN format('OF %I', a.doc_column) ELSE '' END, rel, 'anchor', a.label,
+                   @extschema@.bson_build('keys', array_replace(a.keys, old_name, new_name), 'triggers', a.triggers)::text);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _pattern_anchor_renamed(regclass, text, text) IS 'a column has another name: anchors whose key has it follow; called by an event trigger';
+
 -- Triggers, and the end of a declaration ----------------------------------------------------------------------------------
 
 CREATE FUNCTION _pattern_arguments(VARIADIC words text[]) RETURNS bytea
@@ -205,11 +321,24 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION _pattern_arguments(text[]) IS 'the arguments of a trigger as pg_trigger has them';
 
+CREATE FUNCTION _pattern_drop_anchor(rel regclass, label text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  anchor text;
+BEGIN
+  FOR anchor IN SELECT a.trigger_name FROM @extschema@._pattern_anchors(rel) a WHERE a.label = _pattern_drop_anchor.label LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s', anchor, rel);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _pattern_drop_anchor(regclass, text) IS 'drops the anchor of a declaration on one of its tables';
+
 CREATE FUNCTION _pattern_drop_triggers(rel regclass, pattern text, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
 BEGIN
+  PERFORM @extschema@._pattern_drop_anchor(rel, name);
   -- the main trigger goes last: it is the declaration, by which the others are told apart
   FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
            WHERE t.tgfoid = format('@extschema@.%I', pattern || '_trigger')::regproc AND t.tgparentid = 0
@@ -228,6 +357,7 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
 BEGIN
+  PERFORM @extschema@._pattern_drop_anchor(side, pair);
   FOR r IN SELECT t.tgname FROM pg_trigger t WHERE t.tgrelid = side AND t.tgargs = @extschema@._pattern_arguments('side', pair, name) LOOP
     EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, side);
   END LOOP;

@@ -81,6 +81,7 @@ BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.approximation_trigger(%L)',
                  @extschema@._pattern_own_trigger(rel, 85, 'approximation', name, NULL, 23), rel, options::text);
   IF NOT @extschema@.bson_exists(options, 'slots') THEN
+    PERFORM @extschema@._pattern_anchor(rel, name);
     RETURN;
   END IF;
   SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
@@ -96,6 +97,7 @@ BEGIN
     EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.approximation_trigger(%L, %L)',
                    statement_name, part.relid::regclass, 'of', name);
   END LOOP;
+  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
 COMMENT ON FUNCTION _approximation_create_triggers(regclass, bson) IS 'triggers of the approximation pattern on its table';

@@ -169,6 +169,7 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.attribute_trigger(%L)',
                  @extschema@._pattern_own_trigger(rel, 20, 'attribute', @extschema@.bson_get_text(options, 'name'), NULL, 23), rel, options::text);
+  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
 COMMENT ON FUNCTION _attribute_create_trigger(regclass, bson) IS 'the trigger of a declaration, made anew when options change';

@@ -54,6 +54,7 @@ BEGIN
     EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.change_feed_trigger(%L, %L)',
                    statement_name, part.relid::regclass, 'of', name);
   END LOOP;
+  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
 COMMENT ON FUNCTION _change_feed_create_triggers(regclass, bson) IS 'triggers of a table with a change feed';

@@ -87,6 +87,7 @@ BEGIN
     PERFORM @extschema@._computed_create_view(rel, source, options);
   ELSE
     PERFORM @extschema@._derive_source_triggers(source, 'computed', name, pair);
+    PERFORM @extschema@._pattern_anchor(rel, name);
     PERFORM @extschema@._computed_create_indexes(rel, source, options);
     IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) OR EXISTS (SELECT FROM @extschema@._pattern_nonempty(source) n WHERE n) THEN
       RAISE NOTICE 'table % or % has rows already', t.base, source
@@ -154,6 +155,7 @@ BEGIN
                      statement, part.relid::regclass, 'of', declared);
     END LOOP;
   END IF;
+  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
 COMMENT ON FUNCTION _computed_create_triggers(regclass, bson) IS 'triggers of the computed pattern on the table with the fields';

@@ -271,6 +271,8 @@ BEGIN
   pairs := array_remove(ARRAY[@extschema@.bson_get_text(options, 'pair'), @extschema@.bson_get_text(options, 'second_pair')], NULL);
   SELECT array_agg(DISTINCT @extschema@._pattern_side(p, rel)::oid) INTO tables FROM unnest(pairs) p WHERE @extschema@._pattern_side(p, rel) IS NOT NULL;
 
+  PERFORM @extschema@._pattern_drop_anchor(rel, name);
+  PERFORM @extschema@._pattern_drop_anchor(@extschema@._pattern_side(p, rel), p) FROM unnest(pairs) p WHERE @extschema@._pattern_side(p, rel) IS NOT NULL;
   -- the main trigger takes those that belong to it along
   EXECUTE format('DROP TRIGGER %I ON %s', main, rel);
   FOR t IN

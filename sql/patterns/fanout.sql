@@ -125,6 +125,7 @@ BEGIN
                  @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_80_fanout', name, NULL), rel, options::text);
   PERFORM @extschema@._derive_main_triggers(rel, 'fanout', name);
   PERFORM @extschema@._derive_source_triggers(followers, 'fanout', name, follow_pair);
+  PERFORM @extschema@._pattern_anchor(rel, name);
   PERFORM @extschema@._fanout_verify(rel, name);
   PERFORM @extschema@._derive_create_index(rel, 'fanout', name,
     ARRAY[format('(%I OPERATOR(@extschema@.->) %L::text)', posts.doc, author)]

@@ -70,6 +70,7 @@ BEGIN
     EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.kv_leaderboard_trigger(''of'', %L)', begin_name, part.relid::regclass, name);
     EXECUTE format('CREATE TRIGGER %I AFTER TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.kv_leaderboard_trigger(''of'', %L)', truncate_name, part.relid::regclass, name);
   END LOOP;
+  PERFORM @extschema@._pattern_anchor(rel, name);
   PERFORM @extschema@._kv_leaderboard_make(rel, name);
   RETURN name;
 END

@@ -179,6 +179,7 @@ BEGIN
     EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.outlier_trigger(%L, %L)',
                    statement_name, part.relid::regclass, 'of', name);
   END LOOP;
+  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
 COMMENT ON FUNCTION _outlier_create_triggers(regclass, bson) IS 'triggers of the outlier pattern on its table';
@@ -254,7 +255,8 @@ BEGIN
     stored := format('SELECT %s, 0::bigint AS stored FROM %s AS b WHERE false',
                      (SELECT string_agg(format('b.%I AS %I', k, s), ', ' ORDER BY n) FROM unnest(t.keys, t.side_keys) WITH ORDINALITY AS u (k, s, n)), base);
   ELSIF @extschema@.bson_exists(options, 'on_field') THEN
-    SELECT format('s.%I', p.doc) INTO side_doc FROM @extschema@._pattern_table(side, NULL) p;
+    SELECT format('s.%I', p.doc) INTO side_doc 
+      FROM @extschema@._pattern_table(side, (SELECT a.doc_column FROM @extschema@._pattern_anchors(side) a WHERE a.label = @extschema@.bson_get_text(options, 'pair'))) p;
     side_link := format('(%s OPERATOR(@extschema@.->) %L::text)', side_doc, @extschema@.bson_get_text(options, 'on_field'));
     side_key_list := 's.key'; side_key_value := 's.key';
     matches := format('s.key OPERATOR(@extschema@.=) %s', key_value);

@@ -162,6 +162,7 @@ BEGIN
                  coalesce(main, @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_28_payload', declared, NULL)), rel, options::text);
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.payload_trigger(%L, %L)',
                  coalesce(late, @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_54_payload', declared, 'pack')), rel, 'of', declared);
+  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
 COMMENT ON FUNCTION _payload_create_triggers(regclass, bson) IS 'triggers of a payload pattern, made anew when options change';

@@ -133,6 +133,7 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.polymorphic_trigger(%L)',
                  @extschema@._pattern_own_trigger(rel, 48, 'polymorphic', @extschema@.bson_get_text(options, 'name'), NULL, 23), rel, options::text);
+  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
 COMMENT ON FUNCTION _polymorphic_create_trigger(regclass, bson) IS 'the trigger of a polymorphic declaration, made anew when options change';
@@ -143,6 +144,7 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.polymorphic_variant_trigger(%L)',
                  @extschema@._pattern_own_trigger(rel, 48, 'polymorphic_variant', @extschema@.bson_get_text(options, 'name'), NULL, 34), rel, options::text);
+  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
 COMMENT ON FUNCTION _polymorphic_create_variant_trigger(regclass, bson) IS 'the trigger that carries the declaration of a variant, made anew when options change';

@@ -184,6 +184,7 @@ BEGIN
   SELECT g.tgname INTO main FROM @extschema@._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid
     WHERE d.pattern = _polymorphic_drop.pattern AND d.name = _polymorphic_drop.name;
   IF main IS NOT NULL THEN
+    PERFORM @extschema@._pattern_drop_anchor(rel, name);
     EXECUTE format('DROP TRIGGER %I ON %s', main, rel);
   END IF;
 END

@@ -124,6 +124,7 @@ BEGIN
     options := @extschema@.bson_set(options, 'source_doc_column', source_doc);
     PERFORM @extschema@._polymorphic_merge_create_triggers(target, options);
     PERFORM @extschema@._derive_source_triggers(source, 'polymorphic_merge', into_field, pair);
+    PERFORM @extschema@._pattern_anchor(target, into_field);
     PERFORM @extschema@._derive_create_index(target, 'polymorphic_merge', into_field, ARRAY[format('(%I OPERATOR(@extschema@.->) %L::text)', t.doc, target_field)], true);
     PERFORM @extschema@._derive_create_index(source, 'polymorphic_merge', into_field,
       ARRAY[format('(%I OPERATOR(@extschema@.->) %L::text)', source_doc, merge_on)] || (SELECT p.keys FROM (SELECT array_agg(quote_ident(k) ORDER BY n) AS keys FROM @extschema@._pattern_table(source, source_doc) q, unnest(q.keys) WITH ORDINALITY AS u (k, n)) p));
@@ -160,6 +161,7 @@ BEGIN
                  @extschema@._pattern_own_trigger(rel, 90, 'polymorphic_merge', name, 'delete', 11), rel, 'of', name);
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.polymorphic_merge_trigger(%L, %L)',
                  @extschema@._pattern_own_trigger(rel, 90, 'polymorphic_merge', name, 'truncate', 34), rel, 'of', name);
+  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
 COMMENT ON FUNCTION _polymorphic_merge_create_triggers(regclass, bson) IS 'triggers of a single view on the merged table';

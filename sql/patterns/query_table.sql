@@ -144,6 +144,7 @@ BEGIN
   EXECUTE format('CREATE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.query_table_trigger(%L)',
                  @extschema@._pattern_trigger_name(source, 'zz_docpatterns_80_query_table', name, NULL), source, options::text);
   PERFORM @extschema@._derive_main_triggers(source, 'query_table', name);
+  PERFORM @extschema@._pattern_anchor(source, name);
   PERFORM @extschema@._query_table_verify(source, name);
   PERFORM @extschema@._query_table_create_index(source, name);
   IF @extschema@._pattern_nonempty(source) THEN

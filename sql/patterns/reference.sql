@@ -88,10 +88,7 @@ BEGIN
   IF max_staleness IS NOT NULL THEN
     options := @extschema@.bson_set(options, 'max_staleness', max_staleness::text);
   END IF;
-  options := @extschema@.bson_set(options, 'doc_column', t.doc);
-  IF source_doc_column IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'source_doc_column', source_doc_column);
-  END IF;
+  options := @extschema@.bson_set(@extschema@.bson_set(options, 'doc_column', t.doc), 'source_doc_column', s.doc);
   PERFORM @extschema@._reference_check_options(options);
 
   PERFORM @extschema@._reference_create_indexes(rel, options);
@@ -246,6 +243,7 @@ BEGIN
     EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.reference_source_trigger(%L, %L, %L)',
                    trigger_name, part.relid::regclass, CASE WHEN part.relid = source THEN 'side' ELSE 'part' END, pair, decl_name);
   END LOOP;
+  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
 COMMENT ON FUNCTION _reference_create_triggers(regclass, regclass, bson) IS 'triggers of the reference pattern on its two tables';

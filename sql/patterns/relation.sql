@@ -164,6 +164,7 @@ BEGIN
                      trigger_name, part.relid::regclass, CASE WHEN part.relid = q.rel THEN q.arguments ELSE coalesce(q.part_arguments, q.arguments) END);
     END LOOP;
   END LOOP;
+  PERFORM @extschema@._pattern_anchor(a, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
 COMMENT ON FUNCTION _relation_create_triggers(regclass, regclass, bson) IS 'triggers of a relation on its two tables';

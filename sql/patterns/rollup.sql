@@ -95,6 +95,7 @@ BEGIN
     PERFORM @extschema@._derive_source(rel, tree, NULL);
     PERFORM @extschema@._derive_source_triggers(tree, 'rollup', name, tree_pair);
   END IF;
+  PERFORM @extschema@._pattern_anchor(rel, name);
   PERFORM @extschema@._rollup_verify(rel, name);
   PERFORM @extschema@._rollup_create_indexes(rel, options);
   IF @extschema@._pattern_nonempty(rel) THEN

@@ -243,6 +243,7 @@ BEGIN
     RAISE NOTICE 'functions that are in use stay as they are beside the new ones: %', array_to_string(kept, ', ')
       USING HINT = 'Make the indexes and views that use them anew with the functions that pattern_repair() then leaves.';
   END IF;
+  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
 COMMENT ON FUNCTION _schema_versioning_declare(regclass, bson, regprocedure[], int[]) IS 'makes functions, triggers and views of a schema versioning declaration';

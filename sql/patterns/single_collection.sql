@@ -252,6 +252,7 @@ BEGIN
     EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.single_collection_trigger(%L, %L)',
                    trigger_name, part.relid::regclass, 'of', decl_name);
   END LOOP;
+  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
 COMMENT ON FUNCTION _single_collection_create_triggers(regclass, bson) IS 'triggers of a single collection, made or replaced';

@@ -93,6 +93,7 @@ BEGIN
   SELECT g.tgname INTO main FROM @extschema@._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid WHERE d.pattern = 'single_table';
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.single_table_trigger(%L)',
                  coalesce(main, @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_22_single_table', @extschema@.bson_get_text(options, 'name'), NULL)), rel, options::text);
+  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
 COMMENT ON FUNCTION _single_table_declare(regclass, bson) IS 'the trigger of a single table, made anew when options change; locks the table against writers';
@@ -330,6 +331,7 @@ BEGIN
   FOR v IN SELECT w.view FROM @extschema@._single_table_views(rel) w LOOP
     EXECUTE format('DROP VIEW %s', v.view);
   END LOOP;
+  PERFORM @extschema@._pattern_drop_anchor(rel, name);
   EXECUTE format('DROP TRIGGER %I ON %s', (SELECT g.tgname FROM @extschema@._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid WHERE d.pattern = 'single_table'), rel);
   RETURN 0;
 END

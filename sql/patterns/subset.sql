@@ -75,6 +75,7 @@ BEGIN
   END IF;
   PERFORM @extschema@._subset_create_triggers(rel, options);
   PERFORM @extschema@._derive_source_triggers(source_rel, 'subset', name, pair);
+  PERFORM @extschema@._pattern_anchor(rel, name);
   PERFORM @extschema@._subset_create_index(rel, name);
   IF NOT quiet AND EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
     RAISE NOTICE 'table % has rows already', t.base
@@ -143,6 +144,7 @@ BEGIN
     EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.subset_trigger(%L, %L)',
                    statement, part.relid::regclass, 'of', name);
   END LOOP;
+  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
 COMMENT ON FUNCTION _subset_create_triggers(regclass, bson) IS 'triggers of the subset pattern on the table with the field';

@@ -94,6 +94,7 @@ BEGIN
     EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.subset_fields_trigger(%L, %L)',
                    statement_name, part.relid::regclass, 'of', name);
   END LOOP;
+  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
 COMMENT ON FUNCTION _subset_fields_create_triggers(regclass, bson) IS 'triggers of a table with cold fields';

@@ -169,6 +169,7 @@ BEGIN
                                     CASE WHEN @extschema@.bson_exists(options, 'children') THEN @extschema@.bson_get_text(options, 'order_by') END], NULL)::text, 'of', name);
   EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.tree_trigger(%L, %L)',
                  @extschema@._pattern_own_trigger(rel, 45, 'tree', name, 'statement', 28), rel, 'of', name);
+  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
 COMMENT ON FUNCTION _tree_create_triggers(regclass, bson) IS 'triggers of the tree pattern on its table';

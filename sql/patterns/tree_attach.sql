@@ -92,6 +92,7 @@ BEGIN
     EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.tree_attach_trigger(%L, %L)',
                    statement_name, part.relid::regclass, 'of', name);
   END LOOP;
+  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
 COMMENT ON FUNCTION _tree_attach_create_triggers(regclass, bson) IS 'triggers of a table whose documents hang on nodes of a tree';

@@ -131,6 +131,7 @@ BEGIN
     EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.versioning_trigger(%L, %L)',
                    statement_name, part.relid::regclass, 'of', name);
   END LOOP;
+  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
 COMMENT ON FUNCTION _versioning_create_triggers(regclass, bson) IS 'triggers of the versioning pattern on its table';

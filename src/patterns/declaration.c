@@ -38,6 +38,7 @@
 #include "bson/catalog.h"
 #include "bson/reader.h"
 #include "bson/text.h"
+#include "patterns/anchor.h"
 #include "patterns/declaration.h"
 #include "patterns/run.h"
 
@@ -101,6 +102,7 @@ dp_decls(Oid relid)
 	List	   *decls;
 	uint64		before;
 	int			tries;
+	ListCell   *lc;
 
 	cache_init();
 	entry = hash_search(relations, &relid, HASH_FIND, NULL);
@@ -141,6 +143,15 @@ dp_decls(Oid relid)
 	entry->others = NIL;
 	entry->target = InvalidOid;
 	entry->valid = generation == before;
+
+	/* names of columns come from other tables, too */
+	foreach(lc, decls)
+	{
+		ListCell   *other;
+
+		foreach(other, ((DpDecl *) lfirst(lc))->others)
+			dp_decl_depends(lfirst(lc), lfirst_oid(other));
+	}
 
 	/* a partition's declarations know the owner of another table: hear of its changes too */
 	if (decls != NIL && ((DpDecl *) linitial(decls))->target != relid)
@@ -575,7 +586,7 @@ dp_pattern_declarations(PG_FUNCTION_ARGS)
 		values[0] = ObjectIdGetDatum(form->tgrelid);
 		values[1] = CStringGetTextDatum(pattern);
 		values[2] = PointerGetDatum(cstring_to_text_with_len(DP_STRING_DATA(&name), DP_STRING_LEN(&name)));
-		values[3] = PointerGetDatum(options);
+		values[3] = PointerGetDatum(dp_anchor_options(options, form->tgrelid, NULL));
 		values[4] = ObjectIdGetDatum(form->oid);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
@@ -687,7 +698,7 @@ decl_make(Relation rel, const Trigger *trigger, const char *pattern)
 	decl->target = declared_on(decl->relid, trigger->tgisclone);
 	decl->pattern = pstrdup(pattern);
 	decl->declared = pstrdup(trigger->tgargs[0]);
-	decl->options = parse_options(decl->declared);
+	decl->options = dp_anchor_options(parse_options(decl->declared), decl->target, &decl->others);
 	decl->name = dp_decl_text(decl, "name");
 	if (decl->name == NULL)
 		ereport(ERROR,
@@ -727,6 +738,16 @@ decl_read_key(DpDecl *decl, Relation rel)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table %s has no primary key", dp_relation_name(decl->relid)),
 				 errdetail("The %s pattern \"%s\" finds rows by it.", decl->pattern, decl->name)));
+
+	if (decl->target == decl->relid)
+		dp_anchor_require_key(rel);
+	else
+	{
+		Relation	target = table_open(decl->target, AccessShareLock);
+
+		dp_anchor_require_key(target);
+		table_close(target, NoLock);
+	}
 
 	index = RelationIdGetRelation(rel->rd_pkindex);
 	decl->nkeys = IndexRelationGetNumberOfKeyAttributes(index);
@@ -780,7 +801,7 @@ decl_read_doc_column(DpDecl *decl, Relation rel)
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("table %s has no column of type bson", dp_relation_name(decl->relid))));
 
-	/* the column may have been renamed: then it must be the only one */
+	/* without an anchor one that was renamed must be the only one */
 	if (n > 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_AMBIGUOUS_COLUMN),

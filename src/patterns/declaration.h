@@ -57,7 +57,8 @@ typedef struct DpDecl
 	char	   *pattern;
 	char	   *name;
 	char	   *declared;		/* the main trigger's argument */
-	struct varlena *options;	/* the same as a bson */
+	struct varlena *options;	/* the same as a bson, with the names that columns have now */
+	List	   *others;			/* OIDs of other tables that these names were looked up in */
 	char	   *doc_column;		/* NULL for relations of measurements, which are foreign tables */
 	AttrNumber	doc_attnum;		/* in relid */
 	int			nkeys;			/* 0 for these */

@@ -36,12 +36,14 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "bson/catalog.h"
 #include "bson/reader.h"
+#include "patterns/anchor.h"
 #include "patterns/change.h"
 #include "patterns/declaration.h"
 #include "patterns/kv.h"
@@ -50,16 +52,24 @@
 #include "patterns/sqlgen.h"
 #include "patterns/versioning.h"
 
+/* Temporary tables of this session that each commit empties: PostgreSQL tells nobody else */
+static List *emptied = NIL;
+
 static void trigger_created(CreateTrigStmt *stmt);
+static void inheritance_refused(List *parents);
+static void remember_emptied(RangeVar *relation);
 static void table_altered(AlterTableStmt *stmt);
 static void schema_renamed(const char *schema);
+static void column_renamed(RenameStmt *stmt);
 static void board_follow(Oid trigger, const char *space);
 static void columns_altered(Oid relid);
 static void partition_joined(Oid relid, bool attached);
 static void partition_left(Oid table, Oid partition);
 static bool has_own(Oid relid);
+static bool has_patterns(Oid relid);
 static bool needs_statements(Oid relid);
 static void call_with(const char *function, Oid relid, Oid role);
+static void call_with_all(const char *function, int n, Oid *types, Datum *values);
 static void owner_follow(Oid relid);
 static Oid	former_owner(Oid relid);
 static Oid	view_find(Oid relid, const char *function);
@@ -82,7 +92,8 @@ static const char *first_argument(Relation rel, HeapTuple tuple);
 
 /*
  * _pattern_created(): event trigger at the end of CREATE TRIGGER, CREATE TABLE,
- * ALTER TABLE, ALTER FOREIGN TABLE and ALTER SCHEMA.
+ * CREATE TABLE AS, CREATE FOREIGN TABLE, ALTER TABLE, ALTER FOREIGN TABLE and
+ * ALTER SCHEMA.
  */
 DP_FUNCTION(dp_pattern_created);
 Datum
@@ -100,11 +111,31 @@ dp_pattern_created(PG_FUNCTION_ARGS)
 
 		if (stmt->partbound != NULL)
 			partition_joined(RangeVarGetRelid(stmt->relation, NoLock, true), false);
+		else
+			inheritance_refused(stmt->inhRelations);
+		if (stmt->oncommit == ONCOMMIT_DELETE_ROWS)
+			remember_emptied(stmt->relation);
+	}
+	else if (IsA(data->parsetree, CreateForeignTableStmt))
+	{
+		CreateStmt *stmt = &((CreateForeignTableStmt *) data->parsetree)->base;
+
+		if (stmt->partbound == NULL)
+			inheritance_refused(stmt->inhRelations);
+	}
+	else if (IsA(data->parsetree, CreateTableAsStmt))
+	{
+		IntoClause *into = ((CreateTableAsStmt *) data->parsetree)->into;
+
+		if (into->onCommit == ONCOMMIT_DELETE_ROWS)
+			remember_emptied(into->rel);
 	}
 	else if (IsA(data->parsetree, AlterTableStmt))
 		table_altered((AlterTableStmt *) data->parsetree);
 	else if (IsA(data->parsetree, RenameStmt) && ((RenameStmt *) data->parsetree)->renameType == OBJECT_SCHEMA)
 		schema_renamed(((RenameStmt *) data->parsetree)->newname);
+	else if (IsA(data->parsetree, RenameStmt) && ((RenameStmt *) data->parsetree)->renameType == OBJECT_COLUMN)
+		column_renamed((RenameStmt *) data->parsetree);
 	return (Datum) 0;
 }
 
@@ -258,6 +289,48 @@ options_lock(const char *declared, const char *after)
 	}
 }
 
+/* Raises FEATURE_NOT_SUPPORTED if a table shall inherit from one with patterns, which would not hear of its rows. */
+static void
+inheritance_refused(List *parents)
+{
+	ListCell   *lc;
+
+	foreach(lc, parents)
+	{
+		Oid			relid = RangeVarGetRelid(lfirst(lc), NoLock, true);
+
+		if (OidIsValid(relid) && has_patterns(relid))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot inherit from table %s", dp_relation_name(relid)),
+					 errdetail("It has patterns, which know partitions, but no other inheritance.")));
+	}
+}
+
+/* A temporary table that each commit empties, without triggers. */
+static void
+remember_emptied(RangeVar *relation)
+{
+	Oid			relid = RangeVarGetRelid(relation, NoLock, true);
+	MemoryContext old;
+
+	if (!OidIsValid(relid))
+		return;
+	old = MemoryContextSwitchTo(TopMemoryContext);
+	emptied = list_append_unique_oid(emptied, relid);
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * _pattern_emptied_on_commit(rel) -> whether it is such a table
+ */
+DP_FUNCTION(dp_pattern_emptied_on_commit);
+Datum
+dp_pattern_emptied_on_commit(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(list_member_oid(emptied, PG_GETARG_OID(0)));
+}
+
 /* A table was altered: partitions come, owners change. */
 static void
 table_altered(AlterTableStmt *stmt)
@@ -274,6 +347,10 @@ table_altered(AlterTableStmt *stmt)
 		else if (cmd->subtype == AT_DetachPartition || cmd->subtype == AT_DetachPartitionFinalize)
 			partition_left(RangeVarGetRelid(stmt->relation, NoLock, true),
 						   RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, true));
+		else if (cmd->subtype == AT_AddInherit)
+			inheritance_refused(list_make1(cmd->def));
+		else if ((cmd->subtype == AT_SetLogged || cmd->subtype == AT_SetUnLogged) && OidIsValid(relid) && has_patterns(relid))
+			call_with("_pattern_follow_persistence", relid, InvalidOid);
 		else if (cmd->subtype == AT_ChangeOwner)
 			owner_follow(RangeVarGetRelid(stmt->relation, NoLock, true));
 		else if (cmd->subtype == AT_AddColumn || cmd->subtype == AT_DropColumn || cmd->subtype == AT_AlterColumnType)
@@ -281,7 +358,12 @@ table_altered(AlterTableStmt *stmt)
 	}
 	if (OidIsValid(relid) && (get_rel_relkind(relid) == RELKIND_RELATION || get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE))
 	{
+		Relation	rel;
+
 		CommandCounterIncrement();
+		rel = table_open(relid, AccessShareLock);
+		dp_anchor_require_key(rel);
+		table_close(rel, NoLock);
 		dp_schema_versioning_depend(relid);
 	}
 }
@@ -318,6 +400,29 @@ schema_renamed(const char *schema)
 	table_close(rel, AccessShareLock);
 	foreach(lc, triggers)
 		board_follow(lfirst_oid(lc), schema);
+}
+
+/*
+ * A column has another name, also in the tables that inherit it: declarations
+ * that find rows by it go on doing so.
+ */
+static void
+column_renamed(RenameStmt *stmt)
+{
+	Oid			relid = stmt->relation != NULL ? RangeVarGetRelid(stmt->relation, NoLock, true) : InvalidOid;
+	ListCell   *lc;
+
+	if (!OidIsValid(relid))
+		return;
+	CommandCounterIncrement();
+	foreach(lc, find_all_inheritors(relid, NoLock, NULL))
+	{
+		Oid			types[3] = {REGCLASSOID, TEXTOID, TEXTOID};
+		Datum		values[3] = {ObjectIdGetDatum(lfirst_oid(lc)), CStringGetTextDatum(stmt->subname), CStringGetTextDatum(stmt->newname)};
+
+		if (dp_anchors(lfirst_oid(lc)) != NIL)
+			call_with_all("_pattern_anchor_renamed", 3, types, values);
+	}
 }
 
 /*
@@ -485,6 +590,25 @@ has_own(Oid relid)
 	return result;
 }
 
+/* Whether a table takes part in a declaration. */
+static bool
+has_patterns(Oid relid)
+{
+	Relation	rel = table_open(relid, AccessShareLock);
+	bool		result = false;
+	int			i;
+
+	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		const Trigger *trigger = &rel->trigdesc->triggers[i];
+
+		if (trigger->tgnargs > 0 && strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) == 0)
+			result = true;
+	}
+	table_close(rel, NoLock);
+	return result;
+}
+
 /*
  * Whether a table itself is the source of a declaration, or carries one that
  * has work to do at the end of statements.
@@ -516,16 +640,28 @@ needs_statements(Oid relid)
 static void
 call_with(const char *function, Oid relid, Oid role)
 {
-	StringInfoData sql;
 	Oid			types[2] = {REGCLASSOID, OIDOID};
 	Datum		values[2] = {ObjectIdGetDatum(relid), ObjectIdGetDatum(role)};
+
+	call_with_all(function, OidIsValid(role) ? 2 : 1, types, values);
+}
+
+/* The same with more arguments. */
+static void
+call_with_all(const char *function, int n, Oid *types, Datum *values)
+{
+	StringInfoData sql;
+	int			i;
 
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "SELECT ");
 	dp_sql_own_schema(&sql);
-	appendStringInfo(&sql, OidIsValid(role) ? "%s($1, $2)" : "%s($1)", function);
+	appendStringInfo(&sql, "%s(", function);
+	for (i = 1; i <= n; i++)
+		appendStringInfo(&sql, "%s$%d", i > 1 ? ", " : "", i);
+	appendStringInfoChar(&sql, ')');
 	SPI_connect();
-	if (SPI_execute_with_args(sql.data, OidIsValid(role) ? 2 : 1, types, values, NULL, false, 0) != SPI_OK_SELECT)
+	if (SPI_execute_with_args(sql.data, n, types, values, NULL, false, 0) != SPI_OK_SELECT)
 		elog(ERROR, "%s failed", function);
 	SPI_finish();
 }
@@ -740,7 +876,7 @@ depend_pair(Form_pg_trigger form, Oid relid, const char *pair)
 
 /*
  * The other triggers of a declaration are of no use without the main one, and
- * go with it.
+ * go with it.  Its anchor does, too, but not in silence.
  */
 static void
 depend_others(Oid relid)
@@ -758,7 +894,7 @@ depend_others(Oid relid)
 	{
 		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
 
-		if (is_ours(form) && (form->tgnargs == 1 || (form->tgnargs == 2 && !OidIsValid(form->tgparentid))))
+		if (is_ours(form) && (form->tgnargs == 1 || (form->tgnargs <= 3 && !OidIsValid(form->tgparentid))))
 			triggers = lappend(triggers, heap_copytuple(tuple));
 	}
 	systable_endscan(scan);
@@ -770,7 +906,9 @@ depend_others(Oid relid)
 		const char *name = of + strlen(of) + 1;
 		ListCell   *lc2;
 
-		if (other->tgnargs != 2 || strcmp(of, "of") != 0)
+		bool		anchor = other->tgnargs == 3 && strcmp(of, "anchor") == 0;
+
+		if (!anchor && (other->tgnargs != 2 || strcmp(of, "of") != 0))
 			continue;
 		foreach(lc2, triggers)
 		{
@@ -779,13 +917,13 @@ depend_others(Oid relid)
 			struct varlena *options;
 			DpValue		value;
 
-			if (form->tgnargs != 1 || form->tgfoid != other->tgfoid)
+			if (form->tgnargs != 1 || (!anchor && form->tgfoid != other->tgfoid))
 				continue;
 			options = dp_declared_options(declared);
 			if (options != NULL &&
 				dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "name", 4, &value) &&
 				value.type == DP_TYPE_STRING && strcmp(DP_STRING_DATA(&value), name) == 0)
-				depend(TriggerRelationId, other->oid, TriggerRelationId, form->oid, DEPENDENCY_AUTO);
+				depend(TriggerRelationId, other->oid, TriggerRelationId, form->oid, anchor ? DEPENDENCY_NORMAL : DEPENDENCY_AUTO);
 		}
 	}
 	table_close(rel, AccessShareLock);
@@ -813,7 +951,8 @@ depend_triggers(Oid side, const char *pair, Oid main)
 		if (form->tgnargs != 3 || OidIsValid(form->tgparentid) || !is_ours(form))
 			continue;
 		first = first_argument(rel, tuple);
-		if ((strcmp(first, "side") == 0 || strcmp(first, "part") == 0) && strcmp(first + strlen("side") + 1, pair) == 0)
+		if ((strcmp(first, "side") == 0 || strcmp(first, "part") == 0 || strcmp(first, "anchor") == 0) &&
+			strcmp(first + strlen(first) + 1, pair) == 0)
 			depend(TriggerRelationId, form->oid, RelationRelationId, main, DEPENDENCY_NORMAL);
 	}
 	systable_endscan(scan);

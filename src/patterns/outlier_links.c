@@ -26,6 +26,7 @@
 #include "bson/catalog.h"
 #include "bson/compare.h"
 #include "bson/edit.h"
+#include "patterns/anchor.h"
 #include "patterns/outlier.h"
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
@@ -409,13 +410,15 @@ static void
 links_verify(Outlier *o)
 {
 	Relation	rel = table_open(o->side, AccessShareLock);
+	char	   *column = dp_anchor_column(o->side, dp_decl_text(o->decl, "pair"));
 	int			i;
 
 	for (i = 0; i < RelationGetNumberOfAttributes(rel); i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
 
-		if (!att->attisdropped && att->atttypid == dp_types()->bson)
+		if (!att->attisdropped && att->atttypid == dp_types()->bson &&
+			(column == NULL || strcmp(column, NameStr(att->attname)) == 0))
 			o->side_column = MemoryContextStrdup(o->decl->context, NameStr(att->attname));
 	}
 	table_close(rel, NoLock);

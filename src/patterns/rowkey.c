@@ -17,12 +17,14 @@
 #include "bson/builder.h"
 #include "bson/cast.h"
 #include "bson/catalog.h"
+#include "bson/compare.h"
 #include "bson/reader.h"
 #include "bson/text.h"
 #include "patterns/rowkey.h"
 
 static Datum key_convert(DpDecl *decl, const DpKeyColumn *column, Datum value, Oid type);
 static bool value_convert(const DpValue *value, const DpKeyColumn *column, Datum *result, bool *isnull);
+static bool is_same_value(const DpValue *value, Datum converted, Oid type, Oid base);
 static bool is_integer(Oid type);
 static bool is_one_value(DpDecl *decl, Oid type);
 static void key_wrong_type(DpDecl *decl, const DpKeyColumn *column, Oid type) pg_attribute_noreturn();
@@ -139,6 +141,8 @@ dp_key_of_value(DpDecl *decl, const DpValue *value, DpKey *key)
 				return false;
 			if (!value_convert(&part, column, &key->values[i], &isnull))
 				return false;
+			if (!isnull && !is_same_value(&part, key->values[i], column->type, base))
+				return false;
 		}
 		if (isnull)
 			return false;
@@ -241,6 +245,22 @@ value_convert(const DpValue *value, const DpKeyColumn *column, Datum *result, bo
 	}
 	PG_END_TRY();
 	return converted;
+}
+
+/*
+ * Whether a value of the key's type is the BSON value that it was made from,
+ * and not only what the type can hold of it: 1.25 is not the numeric(3, 1) 1.3,
+ * and a char(2) knows no trailing blanks.
+ */
+static bool
+is_same_value(const DpValue *value, Datum converted, Oid type, Oid base)
+{
+	DpValue		back;
+
+	if ((base == INT4OID || base == INT8OID) && (value->type == DP_TYPE_INT32 || value->type == DP_TYPE_INT64))
+		return true;
+	back = dp_value_of_varlena(dp_datum_to_value(converted, type));
+	return dp_value_compare(value, &back) == 0;
 }
 
 /*

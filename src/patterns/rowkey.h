@@ -28,7 +28,7 @@ extern void dp_key_of_tuple(DpDecl *decl, HeapTuple tuple, TupleDesc desc, DpKey
  */
 extern void dp_key_of_argument(DpDecl *decl, FunctionCallInfo fcinfo, int argno, DpKey *key);
 
-/* The key that one BSON value stands for, as dp_key_to_value() made it.  False if it cannot be one. */
+/* The key that one BSON value stands for, as dp_key_to_value() would make it.  False if it is none. */
 extern bool dp_key_of_value(DpDecl *decl, const DpValue *value, DpKey *key);
 
 /* Whether two keys have the same bytes. */

@@ -21,6 +21,7 @@
 #include "utils/syscache.h"
 
 #include "bson/catalog.h"
+#include "patterns/anchor.h"
 #include "patterns/lookup.h"
 
 static HTAB *facts_table = NULL;
@@ -108,7 +109,7 @@ facts_triggers(DpTableFacts *facts, Relation rel, DpSkipTrigger skip)
 		bool		row = TRIGGER_FOR_ROW(type) != 0;
 		bool		before = TRIGGER_FOR_BEFORE(type) != 0;
 
-		if (trigger->tgenabled == TRIGGER_DISABLED || (skip != NULL && skip(trigger)))
+		if (trigger->tgenabled == TRIGGER_DISABLED || (skip != NULL && skip(trigger)) || dp_trigger_is_anchor(trigger))
 			continue;
 		if (TRIGGER_FOR_INSERT(type))
 		{
