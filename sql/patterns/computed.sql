@@ -155,6 +155,16 @@ BEGIN
                      statement, part.relid::regclass, 'of', declared);
     END LOOP;
   END IF;
+  -- a document whose group has rows in the source is made again
+  IF @extschema@.bson_get_text(options, 'create_missing') = 'true' THEN
+    EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.computed_trigger(%L, %L)',
+                   @extschema@._pattern_own_trigger(rel, 80, 'computed', declared, 'row', 9), rel, 'of', declared);
+    statement := @extschema@._pattern_own_trigger(rel, 80, 'computed', declared, 'gone', 40);
+    FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
+      EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.computed_trigger(%L, %L)',
+                     statement, part.relid::regclass, 'of', declared);
+    END LOOP;
+  END IF;
   PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;

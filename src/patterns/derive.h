@@ -216,6 +216,8 @@ extern const DpDeriveMethods dp_polymorphic_merge_methods;
  *		on the source	BEFORE and AFTER, for each statement, with transition tables
  *		on the target	BEFORE INSERT OR UPDATE, for each row
  *						AFTER INSERT OR UPDATE, for each statement
+ *						and for create_missing AFTER DELETE, for each row,
+ *						AFTER DELETE OR TRUNCATE, for each statement
  *
  * and knows its side by the arguments: 'side', pair, name; or the options, or
  * 'of', name.  A target that is guarded has the guard's triggers instead.

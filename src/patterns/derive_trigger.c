@@ -14,6 +14,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "bson/builder.h"
 #include "bson/compare.h"
 #include "bson/reader.h"
 #include "patterns/change.h"
@@ -37,9 +38,14 @@ typedef struct ReadGroup
 /* Keys of target rows that were inserted, or whose link has changed */
 static const char late_rows;
 
+/* Groups whose target row has gone, of declarations that make missing rows: [name, link] */
+static const char gone_groups;
+
 static ReadGroup *read_groups = NULL;	/* in TopTransactionContext */
 static bool callbacks_registered = false;
 
+static void target_gone(DpDerivation *d, DpDecl *decl, HeapTuple before, TupleDesc desc, struct varlena *doc);
+static void gone_make(Oid target, List *gone);
 static HeapTuple target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata);
 static bool link_changed(DpDerivation *d, DpDecl *decl, HeapTuple before, HeapTuple after, TupleDesc desc,
 						 struct varlena *old_doc, struct varlena *new_doc);
@@ -82,6 +88,13 @@ dp_derive_trigger(FunctionCallInfo fcinfo, const DpDeriveMethods *methods)
 	if (decl == NULL)
 		return PointerGetDatum(NULL);	/* such a trigger stays behind when a partition is detached */
 
+	if (row && TRIGGER_FIRED_AFTER(trigdata->tg_event) && TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
+	{
+		TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+
+		target_gone(dp_derivation(decl), decl, trigdata->tg_trigtuple, desc, tuple_document(decl, trigdata->tg_trigtuple, desc));
+		return PointerGetDatum(NULL);
+	}
 	if (row)
 	{
 		if (!TRIGGER_FIRED_BEFORE(trigdata->tg_event) || TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
@@ -96,6 +109,11 @@ dp_derive_trigger(FunctionCallInfo fcinfo, const DpDeriveMethods *methods)
 	keys = dp_collected(decl->target, &late_rows);
 	if (keys != NIL && dp_decl_maintained(decl))
 		dp_derive_late(decl->target, keys);
+	keys = dp_collected(decl->target, &gone_groups);
+	if (keys != NIL && dp_decl_maintained(decl))
+		gone_make(decl->target, keys);
+	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event) && dp_decl_maintained(decl) && dp_derivation(decl)->create_missing)
+		(void) dp_derive_whole(list_make1(dp_derivation(decl)), false, false);
 	return PointerGetDatum(NULL);
 }
 
@@ -300,6 +318,65 @@ read_groups_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId 
 /* ---------------------------------------------------------------- targets */
 
 /*
+ * A target row is deleted, or gets another link: if its group has rows in the
+ * source, and the declaration makes what is missing, it is made again.
+ */
+static void
+target_gone(DpDerivation *d, DpDecl *decl, HeapTuple before, TupleDesc desc, struct varlena *doc)
+{
+	DpBuilder	b;
+	DpKey		key;
+	DpValue		link;
+
+	if (!d->create_missing || d->guarded || !dp_decl_maintained(decl) || dp_marked_derived(decl->target, NULL))
+		return;
+	if (d->link == NULL)
+	{
+		dp_key_of_tuple(decl, before, desc, &key);
+		link = dp_value_of_varlena(dp_key_to_value(decl, &key));
+	}
+	else if (doc == NULL || !dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), d->link, &link))
+		return;
+	dp_builder_init_value(&b, 0);
+	dp_builder_begin_array(&b);
+	dp_builder_append_string(&b, NULL, 0, decl->name, strlen(decl->name));
+	dp_builder_append_value(&b, NULL, 0, &link);
+	dp_builder_end(&b);
+	dp_collect(decl->target, &gone_groups, dp_builder_finish_value(&b, DP_TYPE_ARRAY));
+}
+
+/* Makes the rows of such groups, as those of groups without a row are made. */
+static void
+gone_make(Oid target, List *gone)
+{
+	DpDerive   *run = dp_derive_begin();
+	MemoryContext old = MemoryContextSwitchTo(dp_derive_memory(run));
+	ListCell   *lc;
+
+	foreach(lc, gone)
+	{
+		DpValue		value = dp_value_of_varlena(lfirst(lc));
+		DpIter		iter = {NULL, NULL};
+		DpValue		name;
+		DpValue		link;
+		ListCell   *lc2;
+
+		dp_iter_init_value(&iter, &value);
+		if (!dp_iter_next_value(&iter, &name) || !dp_iter_next_value(&iter, &link))
+			continue;
+		foreach(lc2, dp_derivations_of_target(target))
+		{
+			DpDerivation *d = lfirst(lc2);
+
+			if (d->create_missing && OidIsValid(d->source) && strcmp(d->decl->name, DP_STRING_DATA(&name)) == 0)
+				dp_derive_group(run, d, &link)->recompute = true;
+		}
+	}
+	MemoryContextSwitchTo(old);
+	(void) dp_derive_end(run, false);
+}
+
+/*
  * BEFORE INSERT or UPDATE of a target row: derived fields stay what they are, and a
  * new row has those of an empty group until the statement's end.  Returns the
  * row to go on with.
@@ -319,7 +396,11 @@ target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
 		return tuple;
 	after = tuple_document(decl, tuple, desc);
 	if (after == NULL)
+	{
+		if (update && d->link != NULL)
+			target_gone(d, decl, trigdata->tg_trigtuple, desc, tuple_document(decl, trigdata->tg_trigtuple, desc));
 		return tuple;
+	}
 
 	if (dp_marked_derived(decl->target, &written))
 	{
@@ -341,6 +422,8 @@ target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
 
 			dp_key_of_tuple(decl, tuple, desc, &key);
 			dp_collect(decl->target, &late_rows, dp_key_to_value(decl, &key));
+			if (update)
+				target_gone(d, decl, trigdata->tg_trigtuple, desc, before);
 		}
 	}
 	if (result != after)

@@ -39,10 +39,12 @@ is "$(ask "SELECT oid::regclass FROM pg_class WHERE relkind IN ('r', 'p', 'v') A
 is "$(PGOPTIONS="$PGOPTIONS -c role=dp_heir" derived_alive dp_derived_tables)" '' 'for the new owner too'
 
 # A table is not dropped by accident, and what was made for it goes along.
-left="SELECT format('%s of %s', t.tgname, t.tgrelid::regclass) FROM pg_trigger t, LATERAL (SELECT string_to_array(encode(tgargs, 'escape'), '\\000') AS a) x WHERE tgname LIKE 'zz\\_docpatterns%' AND tgnargs = 3 AND tgparentid = 0
+left="SELECT format('%s of %s', t.tgname, t.tgrelid::regclass) FROM pg_trigger t, LATERAL (SELECT string_to_array(encode(tgargs, 'escape'), '\\000') AS a) x WHERE tgname LIKE 'zz\\_docpatterns%' AND tgnargs = 3 AND tgparentid = 0 AND x.a[1] <> 'anchor'
     AND NOT EXISTS (SELECT FROM pg_trigger m WHERE m.tgnargs = 1 AND position(x.a[2] IN encode(m.tgargs, 'escape')) > 0)
   UNION ALL SELECT format('%s of %s', t.tgname, t.tgrelid::regclass) FROM pg_trigger t WHERE tgname LIKE 'zz\\_docpatterns%' AND tgnargs = 2 AND tgparentid = 0
     AND NOT EXISTS (SELECT FROM pg_trigger m WHERE m.tgnargs = 1 AND m.tgrelid = t.tgrelid AND m.tgfoid = t.tgfoid)
+  UNION ALL SELECT a.trigger_name FROM pg_class c CROSS JOIN LATERAL _pattern_anchors(c.oid) a WHERE c.relhastriggers
+    AND NOT EXISTS (SELECT FROM _pattern_declarations(NULL) d WHERE d.rel = c.oid AND d.name = a.label OR a.label IN (bson_get_text(d.options, 'pair'), bson_get_text(d.options, 'second_pair')))
   UNION ALL SELECT 'relation ' || c.oid::regclass FROM pg_class c WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname ~ '_(queue|slots|cold)\$|^by_'
     AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = c.oid AND t.tgname LIKE '%guard')"
 is "$(ask "$left")" '' 'nothing lies about'
