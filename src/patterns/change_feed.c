@@ -98,6 +98,7 @@ static const char plan_renumber;
 
 static void feed_row(DpChangeFeed *f, TriggerData *trigdata);
 static void feed_truncate(DpChangeFeed *f, TriggerData *trigdata);
+static void feed_rows(DpChangeFeed *f, Oid relid, const char *operation);
 static struct varlena *row_document(DpChangeFeed *f, HeapTuple tuple, TupleDesc desc);
 static struct varlena *row_key(DpChangeFeed *f, HeapTuple tuple, TupleDesc desc);
 static ArrayType *changed_paths(struct varlena *before, struct varlena *after);
@@ -295,12 +296,10 @@ feed_truncate(DpChangeFeed *f, TriggerData *trigdata)
 {
 	Change		change = {0};
 	Oid			relid = RelationGetRelid(trigdata->tg_relation);
-	StringInfoData sql;
-	Portal		portal;
 
-	change.command = GetCurrentCommandId(false);
 	if (relid == f->decl->target)
 	{
+		change.command = GetCurrentCommandId(false);
 		change.operation = "truncate";
 		feed_write(f, &change);
 		truncated_relid = relid;
@@ -313,6 +312,38 @@ feed_truncate(DpChangeFeed *f, TriggerData *trigdata)
 	if ((truncated_relid == f->decl->target && truncated_statement == GetCurrentStatementStartTimestamp() &&
 		 GetCurrentCommandId(false) - truncated_command <= 1) || trigdata->tg_relation->rd_rel->relkind != RELKIND_RELATION)
 		return;
+	feed_rows(f, relid, "delete");
+}
+
+/*
+ * A table with rows has become a partition of one that may have feeds, or is
+ * none any more: its rows have come, or gone.
+ */
+void
+dp_change_feed_partition(Oid table, Oid partition, bool attached)
+{
+	ListCell   *lc;
+
+	foreach(lc, dp_decls(table))
+	{
+		DpDecl	   *decl = lfirst(lc);
+
+		/* those of tables above are told with these */
+		if (strcmp(decl->pattern, PATTERN) == 0 && decl->target == table && dp_decl_maintained(decl))
+			feed_rows(dp_change_feed(decl), partition, attached ? "insert" : "delete");
+	}
+}
+
+/* Records an operation on each row of a table, which is a partition or was one. */
+static void
+feed_rows(DpChangeFeed *f, Oid relid, const char *operation)
+{
+	Change		change = {0};
+	StringInfoData sql;
+	Portal		portal;
+
+	change.operation = operation;
+	change.command = GetCurrentCommandId(false);
 	SPI_connect();
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "SELECT ");
@@ -343,7 +374,6 @@ feed_truncate(DpChangeFeed *f, TriggerData *trigdata)
 			doc = SPI_getbinval(rows->vals[i], rows->tupdesc, key.n + 1, &isnull);
 			/* what a row takes is given back after it */
 			SPI_connect();
-			change.operation = "delete";
 			change.key = dp_key_to_value(f->decl, &key);
 			change.doc = isnull ? NULL : PG_DETOAST_DATUM_PACKED(doc);
 			feed_write(f, &change);

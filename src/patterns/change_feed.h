@@ -55,6 +55,9 @@ typedef struct DpChangeFeed
 /* The pattern's view of a declaration. */
 extern DpChangeFeed *dp_change_feed(DpDecl *decl);
 
+/* A table with rows has become a partition of the table, or is none any more: feeds of that table say so. */
+extern void dp_change_feed_partition(Oid table, Oid partition, bool attached);
+
 /* The table of changes.  Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is missing. */
 extern Oid	dp_change_feed_table(DpChangeFeed *f);
 

@@ -45,6 +45,7 @@
 #include "bson/reader.h"
 #include "patterns/anchor.h"
 #include "patterns/change.h"
+#include "patterns/change_feed.h"
 #include "patterns/declaration.h"
 #include "patterns/kv.h"
 #include "patterns/run.h"
@@ -546,6 +547,8 @@ partition_joined(Oid relid, bool attached)
 	if (attached)
 	{
 		dp_versioning_partition(llast_oid(ancestors), relid, true);
+		foreach(lc, ancestors)
+			dp_change_feed_partition(lfirst_oid(lc), relid, true);
 		dp_kv_leaderboard_partition(llast_oid(ancestors));
 	}
 	if (attached && dp_feeds(llast_oid(ancestors)) != NIL)
@@ -559,6 +562,7 @@ static void
 partition_left(Oid table, Oid partition)
 {
 	Oid			top;
+	ListCell   *lc;
 
 	if (!OidIsValid(table) || !OidIsValid(partition))
 		return;
@@ -568,6 +572,9 @@ partition_left(Oid table, Oid partition)
 	call_with("_pattern_leave_partition", partition, InvalidOid);
 	top = get_partition_ancestors(table) == NIL ? table : llast_oid(get_partition_ancestors(table));
 	dp_versioning_partition(top, partition, false);
+	dp_change_feed_partition(table, partition, false);
+	foreach(lc, get_partition_ancestors(table))
+		dp_change_feed_partition(lfirst_oid(lc), partition, false);
 	dp_kv_leaderboard_partition(top);
 	if (dp_feeds(table) != NIL)
 		dp_changed_partition(table, partition, false);

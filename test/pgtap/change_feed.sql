@@ -4,7 +4,7 @@ SET client_min_messages = warning;
 SET timezone = 'UTC';
 \pset fieldsep '\n'
 \set seed 0.1415
-SELECT plan(97);
+SELECT plan(101);
 SELECT diag('seed ' || :seed);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 -- What happened since the last call.
@@ -178,8 +178,19 @@ SELECT set_eq($$SELECT pg_temp.news('p')$$, ARRAY['insert 102 {}', 'delete 101 {
 INSERT INTO p VALUES (1, '{}'), (101, '{}'); TRUNCATE p;
 SELECT results_eq($$SELECT pg_temp.news('p')$$, ARRAY['insert 1 {}', 'insert 101 {}', 'truncate -'], 'and with the table');
 INSERT INTO p VALUES (1, '{}'), (101, '{}'); ALTER TABLE p DETACH PARTITION p2;
-SELECT results_eq($$SELECT key, expected FROM pattern_check('p')$$, $$VALUES ('101'::bson_value, 'delete'::text)$$, 'one that is detached is missed');
-SELECT is(pattern_repair('p'), 1::bigint, 'until that is recorded');
+SELECT results_eq($$SELECT pg_temp.news('p')$$, ARRAY['insert 1 {}', 'insert 101 {}', 'delete 101 {}'], 'one that is detached takes its rows along');
+INSERT INTO p2 VALUES (103, '{}'); ALTER TABLE p ATTACH PARTITION p2 FOR VALUES FROM (100) TO (200);
+SELECT set_eq($$SELECT pg_temp.news('p')$$, ARRAY['insert 101 {}', 'insert 103 {}'], 'and brings them when it is attached, with those that came meanwhile');
+SELECT is_empty($$SELECT * FROM pattern_check('p')$$, 'that is all');
+CREATE TABLE p3 (LIKE p INCLUDING ALL) PARTITION BY RANGE (id); CREATE TABLE p31 PARTITION OF p3 FOR VALUES FROM (200) TO (300);
+INSERT INTO p3 VALUES (201, '{}'); ALTER TABLE p ATTACH PARTITION p3 FOR VALUES FROM (200) TO (300);
+ALTER TABLE p3 DETACH PARTITION p31;
+SELECT results_eq($$SELECT pg_temp.news('p')$$, ARRAY['insert 201 {}', 'delete 201 {}'], 'of all levels');
+DROP TABLE p31;
+DROP TABLE p2;
+SELECT set_eq($$SELECT key, expected FROM pattern_check('p')$$, $$VALUES ('101'::bson_value, 'delete'::text), ('103', 'delete')$$, 'one that is dropped is missed');
+SELECT is(pattern_repair('p'), 2::bigint, 'until that is recorded');
+CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (100) TO (200); ALTER TABLE p DETACH PARTITION p2;
 SELECT lives_ok('UPDATE p2 SET doc = ''{z: 1}''; TRUNCATE p2', 'and is an ordinary table then');
 SELECT pg_temp.true_everywhere('partitions');
 DROP TABLE p CASCADE; DROP TABLE p2;
