@@ -226,7 +226,10 @@ BEGIN
                                                      AND g.tgargs = @extschema@._pattern_arguments('side', s.pair, name))
       AND s.side IS NOT NULL
   LOOP
-    PERFORM @extschema@._pattern_require_persistence(rel, t.tab, (SELECT d.pattern FROM @extschema@._pattern_declarations(rel) d WHERE d.name = _pattern_anchor.name));
+    IF @extschema@._pattern_lasts_longer(rel, t.tab) AND NOT EXISTS (SELECT FROM @extschema@._pattern_anchors(t.tab) a WHERE a.label = t.label) THEN
+      RAISE EXCEPTION 'table % is unlogged, and table % is not', t.tab, rel
+        USING ERRCODE = 'invalid_table_definition', DETAIL = 'A crash would empty the one, and the other would keep what came from it.';
+    END IF;
     SELECT a.attname INTO coarse
       FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k (attnum, n) JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
         JOIN pg_opclass o ON o.oid = (i.indclass::oid[])[k.n - 1] LEFT JOIN pg_collation c ON c.oid = (i.indcollation::oid[])[k.n - 1]
@@ -256,20 +259,11 @@ $$;
 COMMENT ON FUNCTION _pattern_anchor(regclass, text) IS 'makes or renews the anchors of a declaration on its tables, those that are users''; locks them against writers';
 
 -- A crash empties an unlogged table without a trigger.
-CREATE FUNCTION _pattern_require_persistence(rel regclass, other regclass, pattern text) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  ours "char" := (SELECT c.relpersistence FROM pg_class c WHERE c.oid = rel AND c.relkind <> 'f');
-  theirs "char" := (SELECT c.relpersistence FROM pg_class c WHERE c.oid = other AND c.relkind <> 'f');
-BEGIN
-  IF ours = 'p' AND theirs = 'u' OR ours = 'u' AND theirs = 'p' AND pattern = 'relation' THEN
-    RAISE EXCEPTION 'table % is unlogged, and table % is not', CASE theirs WHEN 'u' THEN other ELSE rel END, CASE theirs WHEN 'u' THEN rel ELSE other END
-      USING ERRCODE = 'invalid_table_definition', DETAIL = 'A crash would empty the one, and the other would keep what came from it.',
-            HINT = 'Alter both with SET LOGGED or SET UNLOGGED: a source becomes logged first, and unlogged last.';
-  END IF;
-END
+CREATE FUNCTION _pattern_lasts_longer(rel regclass, other regclass) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT r.relpersistence = 'p' AND o.relpersistence = 'u' FROM pg_class r, pg_class o WHERE r.oid = $1 AND o.oid = $2 AND r.relkind <> 'f'
 $$;
-COMMENT ON FUNCTION _pattern_require_persistence(regclass, regclass, text) IS 'error 42P16 if a crash would empty the other table of a declaration, but not its own';
+COMMENT ON FUNCTION _pattern_lasts_longer(regclass, regclass) IS 'whether a crash would empty the other table of a declaration, but not its own';
 
 CREATE FUNCTION _pattern_follow_persistence(rel regclass) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -278,7 +272,7 @@ DECLARE
   d record;
 BEGIN
   FOR d IN
-    SELECT q.rel, q.pattern, s.side, EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = s.side AND g.tgfoid = '@extschema@.pattern_guard_trigger'::regproc) AS kept
+    SELECT q.rel, s.side, EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = s.side AND g.tgfoid = '@extschema@.pattern_guard_trigger'::regproc) AS kept
     FROM @extschema@._pattern_declarations(NULL) q
       CROSS JOIN LATERAL unnest(ARRAY[@extschema@.bson_get_text(q.options, 'pair'), @extschema@.bson_get_text(q.options, 'second_pair')]) AS p (pair)
       CROSS JOIN LATERAL (SELECT @extschema@._pattern_side(p.pair, q.rel) AS side) s
@@ -290,14 +284,15 @@ BEGIN
       IF (SELECT c.relpersistence = 'u' FROM pg_class c WHERE c.oid = d.side) <> is_unlogged THEN
         EXECUTE format('ALTER TABLE %s SET %s', d.side, CASE WHEN is_unlogged THEN 'UNLOGGED' ELSE 'LOGGED' END);
       END IF;
-    ELSE
-      PERFORM @extschema@._pattern_require_persistence(d.rel, d.side, d.pattern);
+    ELSIF @extschema@._pattern_lasts_longer(d.rel, d.side) THEN
+      RAISE WARNING 'table % is unlogged, and table % is not', d.side, d.rel
+        USING DETAIL = 'A crash would empty the one, and the other would keep what came from it.', HINT = format('Alter table %s too.', CASE WHEN d.rel = rel THEN d.side ELSE d.rel END);
     END IF;
   END LOOP;
 END
 $$;
 COMMENT ON FUNCTION _pattern_follow_persistence(regclass) IS
-  'a table has become logged or unlogged: tables that patterns keep beside it follow; error 42P16 where a table of a user would have to; called by an event trigger';
+  'a table has become logged or unlogged: tables that patterns keep beside it follow, and a warning names those of users that should; called by an event trigger';
 
 CREATE FUNCTION _pattern_anchor_renamed(rel regclass, old_name text, new_name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
