@@ -59,6 +59,22 @@ END
 $$;
 COMMENT ON FUNCTION _derive_kept_paths(text, bson) IS 'paths of the fields that a declaration with these options keeps in the documents of its table';
 
+-- Of these, what the pattern makes of something else, and nothing that is only written here.
+CREATE FUNCTION _derive_derived_paths(pattern text, options bson) RETURNS SETOF text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT p FROM @extschema@._derive_kept_paths($1, $2) p
+    WHERE $1 = ANY ('{computed,subset,tree,tree_attach,preallocated}')
+       OR $1 = 'approximation' AND @extschema@.bson_exists($2, 'slots')
+  UNION ALL
+  SELECT @extschema@.bson_get_text($2, o) FROM unnest('{flag,count_field}'::text[]) o
+    WHERE $1 = 'outlier' AND @extschema@.bson_typeof($2, o) = 'string'
+  UNION ALL
+  SELECT @extschema@.bson_get_text($2, 'field') || '.' || l::text
+    FROM @extschema@.bson_elements($2 OPERATOR(@extschema@.->) 'live'::text) l WHERE $1 = 'reference'
+$$;
+COMMENT ON FUNCTION _derive_derived_paths(text, bson) IS
+  'paths of the fields that a declaration with these options derives, so that a change there is not what a user wrote';
+
 -- For patterns that are about fields of documents of their own.
 CREATE FUNCTION _derive_refuse_kept(rel regclass, base text, doc text, fields text[], besides text DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$

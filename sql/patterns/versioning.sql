@@ -8,7 +8,7 @@ COMMENT ON FUNCTION versioning_trigger() IS 'trigger of tables with the document
 
 CREATE FUNCTION versioning_enable(
   rel regclass, revision_field text DEFAULT 'revision', storage text DEFAULT 'delta', keep bigint DEFAULT NULL, optimistic boolean DEFAULT true,
-  name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
+  kept boolean DEFAULT false, name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -19,8 +19,8 @@ DECLARE
 BEGIN
   SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
   PERFORM @extschema@._pattern_require_owner(rel);
-  IF revision_field IS NULL OR storage IS NULL OR optimistic IS NULL THEN
-    RAISE EXCEPTION 'revision_field, storage and optimistic must not be null' USING ERRCODE = 'null_value_not_allowed';
+  IF revision_field IS NULL OR storage IS NULL OR optimistic IS NULL OR kept IS NULL THEN
+    RAISE EXCEPTION 'revision_field, storage, optimistic and kept must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
   name := coalesce(name, revision_field);
   PERFORM @extschema@._versioning_valid(revision_field, storage, keep);
@@ -30,7 +30,7 @@ BEGIN
   END IF;
   PERFORM @extschema@._derive_refuse_kept(rel, t.base, t.doc, ARRAY[revision_field]);
 
-  options := @extschema@.bson_build('name', name, 'revision_field', revision_field, 'storage', storage, 'optimistic', optimistic, 'doc_column', t.doc,
+  options := @extschema@.bson_build('name', name, 'revision_field', revision_field, 'storage', storage, 'optimistic', optimistic, 'kept', kept, 'doc_column', t.doc,
                                     'pair', pair, 'second_pair', second_pair);
   IF keep IS NOT NULL THEN
     options := @extschema@.bson_set(options, 'keep', keep);
@@ -46,9 +46,9 @@ BEGIN
   RETURN name;
 END
 $$;
-COMMENT ON FUNCTION versioning_enable(regclass, text, text, bigint, boolean, text, text) IS
+COMMENT ON FUNCTION versioning_enable(regclass, text, text, bigint, boolean, boolean, text, text) IS
   'declares the document versioning pattern: each change of a document adds a revision to a history, with the time from which on it was valid, who and which transaction; revision_field holds its number. '
-  'storage: delta (reverse differences) or full (whole documents); keep: how many revisions of a document stay, NULL: all; optimistic: an update with a document of an old number is refused (40001); one without a number counts as 1, but not in ON CONFLICT and MERGE. '
+  'storage: delta (reverse differences) or full (whole documents); keep: how many revisions of a document stay, NULL: all; optimistic: an update with a document of an old number is refused (40001); one without a number counts as 1, but not in ON CONFLICT and MERGE; kept: fields that other patterns of the table derive are part of revisions, too. '
   'Makes the tables <table>_revisions and _changes, the views _history and _gone and the function _as_of. Returns the name of the declaration. '
   'Locks the table against writers; errors 22023 for options that do not fit, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
 
@@ -105,7 +105,7 @@ BEGIN
   IF @extschema@._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel) IS NULL THEN
     revisions := format('%I.%I', t.schema_name, @extschema@._versioning_object_name(t.schema_name, t.table_name, name, 'revisions'));
     PERFORM @extschema@._pattern_create_side(rel, t.doc, 'versioning', name, @extschema@.bson_get_text(options, 'pair'), revisions,
-              'revision bigint NOT NULL, change bigint NOT NULL, operation "char" NOT NULL, delta bytea, previous @extschema@.bson', 'revision', NULL,
+              'revision bigint NOT NULL, change bigint NOT NULL, operation "char" NOT NULL, delta bytea, previous @extschema@.bson, checksum integer, kept text', 'revision', NULL,
               format('revisions of the documents of %s; %s_history shows them', t.base, t.table_name));
     EXECUTE format('CREATE INDEX ON %s (%s) WHERE operation = ''d''', revisions, array_to_string(@extschema@._pattern_side_keys(cardinality(t.keys)), ', '));
   END IF;
@@ -391,7 +391,7 @@ DECLARE
   o @extschema@.bson;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
-  o := @extschema@._pattern_change_options(p.options, changes, 'versioning', '{storage: "string", keep: "int long null", optimistic: "bool"}');
+  o := @extschema@._pattern_change_options(p.options, changes, 'versioning', '{storage: "string", keep: "int long null", optimistic: "bool", kept: "bool"}');
   PERFORM @extschema@._versioning_valid(@extschema@.bson_get_text(o, 'revision_field'), @extschema@.bson_get_text(o, 'storage'), @extschema@.bson_get_text(o, 'keep')::bigint);
   PERFORM @extschema@._versioning_create_triggers(rel, o);
 END

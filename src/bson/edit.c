@@ -51,6 +51,13 @@ typedef struct MergeTable
 	uint32		mask;
 } MergeTable;
 
+/* A path that leads on from a container, by that step */
+typedef struct Without
+{
+	const DpPath *path;
+	int			step;
+} Without;
+
 static void edit_locate(const uint8 *doc, uint32 size, const DpPath *path, EditPlace *place);
 static void edit_locate_in(const DpValue *root, bool is_value, const DpPath *path,
 						   EditPlace *place);
@@ -63,6 +70,7 @@ static struct varlena *merge(const uint8 *a, uint32 asize, const uint8 *b, uint3
 							 uint32 head);
 static uint32 *merge_find(MergeTable *table, const DpElement *element);
 static struct varlena *edit_unset(const DpValue *root, bool is_value, const DpPath *path);
+static bool copy_without(DpBuilder *b, const DpValue *from, const Without *paths, int n);
 static int	value_depth(const DpValue *value);
 static struct varlena *edit_splice(const EditPlace *place, const uint8 *at, uint32 removed,
 								   const DpBuilder *b);
@@ -743,4 +751,98 @@ dp_path_blocked(const uint8 *doc, uint32 size, const DpPath *path, int *step, ui
 		at = next;
 	}
 	return false;
+}
+
+/*
+ * See edit.h.
+ */
+struct varlena *
+dp_document_without(const uint8 *doc, uint32 size, List *paths)
+{
+	DpValue		from = {doc, size, DP_TYPE_DOCUMENT};
+	Without    *all = palloc(list_length(paths) * sizeof(Without));
+	int			n = 0;
+	DpBuilder	b;
+	ListCell   *lc;
+
+	foreach(lc, paths)
+	{
+		const DpPath *path = lfirst(lc);
+		DpValue		found;
+
+		if (dp_field_find(doc, size, path->steps[0].name, path->steps[0].namelen, &found))
+			all[n++] = (Without) {path, 0};
+	}
+	if (n == 0)
+		return NULL;
+	dp_builder_init(&b, size);
+	dp_builder_begin_document(&b);
+	if (!copy_without(&b, &from, all, n))
+	{
+		dp_builder_free(&b);
+		return NULL;
+	}
+	dp_builder_end(&b);
+	return dp_builder_finish_bson(&b);
+}
+
+/* Copies elements, but for what the paths lead to.  Returns whether anything was left out. */
+static bool
+copy_without(DpBuilder *b, const DpValue *from, const Without *paths, int n)
+{
+	bool		is_array = from->type == DP_TYPE_ARRAY;
+	Without    *inner = palloc(n * sizeof(Without));
+	bool		changed = false;
+	int64		position = 0;
+	DpIter		iter;
+	DpElement	e;
+
+	check_stack_depth();
+	dp_iter_init_value(&iter, from);
+	for (; dp_iter_next(&iter, &e); position++)
+	{
+		uint32		before = b->len;
+		int			ninner = 0;
+		bool		goes = false;
+		bool		inside;
+
+		CHECK_FOR_INTERRUPTS();
+		for (int i = 0; i < n && !goes; i++)
+		{
+			const DpPathStep *step = &paths[i].path->steps[paths[i].step];
+
+			if (is_array ? step->is_index && step->index == position :
+				step->namelen == e.namelen && memcmp(step->name, e.name, e.namelen) == 0)
+			{
+				goes = paths[i].step + 1 == paths[i].path->nsteps;
+				inner[ninner++] = (Without) {paths[i].path, paths[i].step + 1};
+			}
+			else if (is_array && e.value.type == DP_TYPE_DOCUMENT)
+				inner[ninner++] = paths[i];
+		}
+		if (goes)
+		{
+			changed = true;
+			if (is_array)
+				dp_builder_append_null(b, NULL, 0);
+			continue;
+		}
+		if (ninner == 0 || (e.value.type != DP_TYPE_DOCUMENT && e.value.type != DP_TYPE_ARRAY))
+		{
+			dp_builder_append_value(b, e.name, e.namelen, &e.value);
+			continue;
+		}
+		if (e.value.type == DP_TYPE_ARRAY)
+			dp_builder_begin_array_field(b, e.name, e.namelen);
+		else
+			dp_builder_begin_document_field(b, e.name, e.namelen);
+		inside = copy_without(b, &e.value, inner, ninner);
+		dp_builder_end(b);
+		if (inside && !is_array && e.value.type == DP_TYPE_DOCUMENT &&
+			b->len - before == 1 + e.namelen + 1 + DP_DOCUMENT_MIN_SIZE)
+			b->len = before;
+		changed |= inside;
+	}
+	pfree(inner);
+	return changed;
 }

@@ -43,6 +43,13 @@ extern struct varlena *dp_value_set_if(const DpValue *root, const DpPath *path,
  */
 extern struct varlena *dp_document_unset(const uint8 *doc, uint32 size, const DpPath *path);
 
+/*
+ * A new bson without what the paths (DpPath) lead to, also in documents that are
+ * elements of arrays.  A document that is empty without it goes, too, but not
+ * from an array.  Returns NULL if there is nothing of it.
+ */
+extern struct varlena *dp_document_without(const uint8 *doc, uint32 size, List *paths);
+
 /* The same inside a value that is a document or an array: a new bson_value. */
 extern struct varlena *dp_value_unset(const DpValue *root, const DpPath *path);
 

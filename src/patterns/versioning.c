@@ -33,6 +33,8 @@
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "port/pg_crc32c.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
@@ -75,15 +77,19 @@ typedef struct Inserting
 } Inserting;
 
 static List *inserting = NIL;	/* of this transaction; in TopTransactionContext */
-static const char plan_trim, plan_forget;
+static const char plan_trim, plan_forget, plan_left_out;
 
 static void read_tables(Versioning *v, Oid revisions, Oid changes);
+static int	compare_texts(const ListCell *a, const ListCell *b);
 static void bad_option(DpDecl *decl, const char *option) pg_attribute_noreturn();
 static void note_insert(Versioning *v);
 static void forget_inserts(void *arg);
 static bool has_read_nothing(Versioning *v);
 static bool is_own_write(Versioning *v);
 static void require_current(Versioning *v, const DpKey *key, int64 number, struct varlena *after);
+static bool identical(struct varlena *a, struct varlena *b);
+static bool only_kept_differs(Versioning *v, struct varlena *a, struct varlena *b);
+static bool leaves_out_kept(Versioning *v, const DpKey *key, int64 revision);
 static HeapTuple before_update(Versioning *v, TriggerData *trigdata);
 static void after_insert(Versioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key);
 static void after_update(Versioning *v, TriggerData *trigdata);
@@ -91,6 +97,7 @@ static void after_delete(Versioning *v, struct varlena *doc, const DpKey *key);
 static int64 insert_number(Versioning *v, const DpKey *key, bool *exists);
 static int64 stored_number(Versioning *v, const DpKey *key, struct varlena *doc, bool *missing);
 static bool is_superseded(HeapTuple tuple);
+static bool row_exists(Versioning *v, const DpKey *key);
 static void correct_number(Versioning *v, const DpKey *key, int64 revision, char operation, struct varlena *before);
 static Correction *correction_of(Versioning *v, const DpKey *key);
 static void all_deleted(Versioning *v, Relation rel);
@@ -201,6 +208,118 @@ bad_option(DpDecl *decl, const char *option)
 			 errdetail("Option \"%s\" is missing or wrong.", option)));
 }
 
+/*
+ * The fields that other declarations of the table derive, of the same column.
+ * They are looked for when a document changes, and again after declarations do.
+ */
+List *
+dp_versioning_left_out(Versioning *v)
+{
+	DpDecl	   *decl = v->decl;
+	List	   *decls;
+	ListCell   *lc;
+	Datum	   *patterns;
+	Datum	   *options;
+	Datum		values[2];
+	int			n = 0;
+	List	   *texts = NIL;
+	const char *last = "";
+	StringInfoData list;
+	MemoryContext old;
+
+	if (likely(v->left_out_known))
+		return v->left_out;
+	decls = dp_decl_bool(decl, "kept", false) ? NIL : dp_decls(decl->target);
+	patterns = palloc(list_length(decls) * sizeof(Datum));
+	options = palloc(list_length(decls) * sizeof(Datum));
+	foreach(lc, decls)
+	{
+		DpDecl	   *d = lfirst(lc);
+
+		if (strcmp(d->pattern, "versioning") == 0 || d->doc_column == NULL || strcmp(d->doc_column, decl->doc_column) != 0)
+			continue;
+		patterns[n] = CStringGetTextDatum(d->pattern);
+		options[n++] = PointerGetDatum(d->options);
+	}
+	if (n > 0)
+	{
+		Oid			bson = dp_types()->bson;
+		SPIPlanPtr	plan = dp_plan(decl, &plan_left_out);
+		int16		len;
+		bool		byval;
+		char		align;
+
+		values[0] = PointerGetDatum(construct_array(patterns, n, TEXTOID, -1, false, TYPALIGN_INT));
+		get_typlenbyvalalign(bson, &len, &byval, &align);
+		values[1] = PointerGetDatum(construct_array(options, n, bson, len, byval, align));
+		SPI_connect();
+		if (plan == NULL)
+		{
+			StringInfoData sql;
+			Oid			types[2] = {TEXTARRAYOID, get_array_type(bson)};
+
+			initStringInfo(&sql);
+			appendStringInfoString(&sql, "SELECT p FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS d (pattern, options) CROSS JOIN LATERAL ");
+			dp_sql_own_schema(&sql);
+			appendStringInfoString(&sql, "_derive_derived_paths(d.pattern, d.options) AS p");
+			plan = dp_plan_make(decl, &plan_left_out, sql.data, 2, types);
+		}
+		(void) dp_run(decl, plan, values, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT);
+		for (uint64 i = 0; i < SPI_processed; i++)
+		{
+			bool		isnull;
+			text	   *path = DatumGetTextPP(dp_result(i, 1, &isnull));
+
+			initStringInfo(&list);
+			dp_path_to_text(&list, dp_path_parse(VARDATA_ANY(path), VARSIZE_ANY_EXHDR(path)));
+			texts = lappend(texts, list.data);
+		}
+		list_sort(texts, compare_texts);
+		initStringInfo(&list);
+		foreach(lc, texts)
+		{
+			if (strcmp(lfirst(lc), last) != 0)
+				appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "", (char *) lfirst(lc));
+			last = lfirst(lc);
+		}
+		old = MemoryContextSwitchTo(decl->context);
+		if (list.len > 0)
+		{
+			v->left_out = dp_path_parse_list(list.data, list.len);
+			v->left_out_list = cstring_to_text_with_len(list.data, list.len);
+		}
+		MemoryContextSwitchTo(old);
+		SPI_finish();
+	}
+	v->left_out_known = true;
+	return v->left_out;
+}
+
+static int
+compare_texts(const ListCell *a, const ListCell *b)
+{
+	return strcmp(lfirst(a), lfirst(b));
+}
+
+struct varlena *
+dp_versioning_bare(List *paths, struct varlena *doc)
+{
+	struct varlena *bare = paths == NIL ? NULL : dp_document_without(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), paths);
+
+	return bare != NULL ? bare : doc;
+}
+
+int32
+dp_versioning_checksum(struct varlena *doc)
+{
+	pg_crc32c	crc;
+
+	INIT_CRC32C(crc);
+	COMP_CRC32C(crc, DP_DOC_DATA(doc), DP_DOC_SIZE(doc));
+	FIN_CRC32C(crc);
+	return (int32) crc;
+}
+
 void
 dp_versioning_require(Versioning *v)
 {
@@ -237,7 +356,8 @@ read_tables(Versioning *v, Oid revisions, Oid changes)
 		const char *name;
 		Oid			type;		/* InvalidOid: bson */
 	}			columns[DP_VERSION_COLUMNS] = {
-		{"revision", INT8OID}, {"change", INT8OID}, {"operation", CHAROID}, {"delta", BYTEAOID}, {"previous", InvalidOid}
+		{"revision", INT8OID}, {"change", INT8OID}, {"operation", CHAROID}, {"delta", BYTEAOID}, {"previous", InvalidOid},
+		{"checksum", INT4OID}, {"kept", TEXTOID}
 	},
 				change_columns[4] = {{"change", INT8OID}, {"since", TIMESTAMPTZOID}, {"who", TEXTOID}, {"transaction", XID8OID}};
 	bool		right = true;
@@ -523,6 +643,48 @@ require_current(Versioning *v, const DpKey *key, int64 number, struct varlena *a
 			 errhint("Read the document again, or take \"%s\" over from the stored document to write without this check.", field)));
 }
 
+static bool
+identical(struct varlena *a, struct varlena *b)
+{
+	return DP_DOC_SIZE(a) == DP_DOC_SIZE(b) && memcmp(DP_DOC_DATA(a), DP_DOC_DATA(b), DP_DOC_SIZE(a)) == 0;
+}
+
+/* Whether two documents are the same but for what patterns keep. */
+static bool
+only_kept_differs(Versioning *v, struct varlena *a, struct varlena *b)
+{
+	List	   *paths = dp_versioning_left_out(v);
+
+	return paths != NIL && identical(dp_versioning_bare(paths, a), dp_versioning_bare(paths, b));
+}
+
+/*
+ * Whether the row may change in what patterns keep while it stays at a revision:
+ * not if that was recorded when they kept something else.  One that is not
+ * recorded yet will be as it should.
+ */
+static bool
+leaves_out_kept(Versioning *v, const DpKey *key, int64 revision)
+{
+	DpRevisionStore store;
+	SnapshotData latest;
+	DpRevision	r;
+	bool		right;
+
+	InitDirtySnapshot(latest);
+	dp_revisions_open(&store, v, &latest);
+	right = !dp_revisions_find(&store, key, revision, &r);
+	if (!right && r.kept != NULL)
+	{
+		text	   *list = DatumGetTextPP(PointerGetDatum(r.kept));
+
+		right = VARSIZE_ANY_EXHDR(list) == VARSIZE_ANY_EXHDR(v->left_out_list) &&
+			memcmp(VARDATA_ANY(list), VARDATA_ANY(v->left_out_list), VARSIZE_ANY_EXHDR(list)) == 0;
+	}
+	dp_revisions_close(&store);
+	return right;
+}
+
 static HeapTuple
 before_update(Versioning *v, TriggerData *trigdata)
 {
@@ -547,9 +709,7 @@ before_update(Versioning *v, TriggerData *trigdata)
 		return trigdata->tg_newtuple;	/* the table lets the column be null */
 	dp_key_of_tuple(v->decl, trigdata->tg_newtuple, desc, &new_key);
 	key_changes = !dp_key_identical(v->decl, &old_key, &new_key);
-	if (before != NULL && !key_changes &&
-		DP_DOC_SIZE(before) == DP_DOC_SIZE(after) &&
-		memcmp(DP_DOC_DATA(before), DP_DOC_DATA(after), DP_DOC_SIZE(before)) == 0)
+	if (before != NULL && !key_changes && identical(before, after))
 		return trigdata->tg_newtuple;
 
 	dp_versioning_require(v);
@@ -581,10 +741,9 @@ before_update(Versioning *v, TriggerData *trigdata)
 				if (same == NULL)
 					same = after;
 			}
-			if (DP_DOC_SIZE(before) == DP_DOC_SIZE(same) &&
-				memcmp(DP_DOC_DATA(before), DP_DOC_DATA(same), DP_DOC_SIZE(before)) == 0)
+			if (identical(before, same) || (only_kept_differs(v, before, same) && leaves_out_kept(v, &old_key, number)))
 			{
-				value = PointerGetDatum(before);
+				value = PointerGetDatum(same);
 				return heap_modify_tuple_by_cols(trigdata->tg_newtuple, desc, 1, &column, &value, &isnull);
 			}
 		}
@@ -620,22 +779,43 @@ after_insert(Versioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key)
 		DpRevisionStore store;
 		SnapshotData latest;
 		DpRevision	r;
+		bool		recorded;
 
-		if (!has_number)
-			return;
 		InitDirtySnapshot(latest);
 		dp_revisions_open(&store, v, &latest);
-		exists = dp_revisions_find(&store, key, given, &r);
+		exists = has_number && dp_revisions_find(&store, key, given, &r);
+		recorded = has_number ? !exists && dp_revisions_find(&store, key, given + 1, &r) :
+			dp_revisions_last(&store, key, &r) && r.operation != DP_VERSION_DELETE;
 		dp_revisions_close(&store);
-		if (!exists)
+		if (exists || (recorded && !has_number))
+			return;
+		if (recorded)
+		{
 			dp_versioning_record(v, key, given, DP_VERSION_INSERT, NULL, doc);
-		return;
+			return;
+		}
+		/* what patterns keep has been written into it, or it is gone */
+		if (!row_exists(v, key))
+			return;
 	}
 	number = insert_number(v, key, &exists);
 	if (has_number ? given != number : number > 1)
 		correct_number(v, key, number, DP_VERSION_INSERT, NULL);
 	else
 		dp_versioning_record(v, key, number, DP_VERSION_INSERT, NULL, doc);
+}
+
+/* Whether there is a row of that key now. */
+static bool
+row_exists(Versioning *v, const DpKey *key)
+{
+	DpWriter   *w = dp_writer_open(v->decl->target, v->decl->doc_column, 0, v->decl->name);
+	bool		found;
+
+	dp_writer_refresh(w);
+	found = dp_writer_find(w, dp_lookup_primary(v->decl->target, CurrentMemoryContext), key->values);
+	dp_writer_close(w);
+	return found;
 }
 
 /* A document has changed, or its row. */
@@ -650,6 +830,7 @@ after_update(Versioning *v, TriggerData *trigdata)
 	Correction *c;
 	int64		number;
 	int64		old_number = 0;
+	bool		had_number;
 
 	dp_key_of_tuple(v->decl, trigdata->tg_trigtuple, desc, &old_key);
 	dp_key_of_tuple(v->decl, trigdata->tg_newtuple, desc, &new_key);
@@ -676,11 +857,14 @@ after_update(Versioning *v, TriggerData *trigdata)
 			after_insert(v, trigdata->tg_newtuple, desc, &new_key);
 		return;
 	}
-	if (DP_DOC_SIZE(before) == DP_DOC_SIZE(after) &&
-		memcmp(DP_DOC_DATA(before), DP_DOC_DATA(after), DP_DOC_SIZE(before)) == 0)
+	if (identical(before, after))
+		return;
+	had_number = dp_versioning_number(v, before, &old_number);
+	if (had_number == dp_versioning_number(v, after, &number) && (!had_number || number == old_number) &&
+		only_kept_differs(v, before, after))
 		return;
 
-	if (dp_versioning_number(v, before, &old_number))
+	if (had_number)
 		number = old_number;
 	else
 	{
@@ -760,10 +944,21 @@ void
 dp_versioning_record(Versioning *v, const DpKey *key, int64 revision, char operation,
 					 struct varlena *before, struct varlena *after)
 {
+	List	   *paths = dp_versioning_left_out(v);
 	struct varlena *delta = NULL;
 	struct varlena *previous = NULL;
+	bool		same = true;
 
-	if (before != NULL && after != NULL && !v->full)
+	if (after != NULL)
+		after = dp_versioning_bare(paths, after);
+	if (before != NULL && paths != NIL)
+	{
+		/* what else was left out of it then is in it now, and is to be found there */
+		same = leaves_out_kept(v, key, revision - 1);
+		if (same)
+			before = dp_versioning_bare(paths, before);
+	}
+	if (before != NULL && after != NULL && !v->full && same)
 	{
 		int			distance = LEAST_DISTANCE;
 
@@ -792,7 +987,7 @@ dp_versioning_record(Versioning *v, const DpKey *key, int64 revision, char opera
 			dp_versioning_later_than(v, since);
 		dp_revisions_close(&store);
 	}
-	dp_revisions_add(v, key, revision, dp_versioning_change(v), operation, delta, previous);
+	dp_revisions_add(v, key, revision, dp_versioning_change(v), operation, delta, previous, after);
 	if (delta != NULL)
 		pfree(delta);
 	if (v->keep > 0 && revision > v->keep)

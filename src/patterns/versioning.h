@@ -11,11 +11,18 @@
  *		delta			bytea: the difference that makes the document of the revision
  *						before of this one's (bson/diff.h); empty: it is not known
  *		previous		bson: instead of it that document itself
+ *		checksum		integer: CRC-32C of this revision's document; NULL: not known
+ *		kept			text: paths that are left out of this revision's document
+ *						because patterns keep them; NULL: none
  *
  * with the primary key (key, revision).  An update without either left the
  * document as it was.  The newest revision is the row of the table, so a change
  * writes one row and rewrites none, and any revision is reached from the next
  * one above that has a whole document in front of it.
+ *
+ * What patterns keep is no change of a document: neither differences nor
+ * checksums look at it, so the row may change there without a revision.  A
+ * document is known but for the paths in kept of its revision.
  *
  * The table of changes has a row for each transaction (and acting user):
  *
@@ -51,10 +58,12 @@ typedef enum DpVersionColumn
 	DP_VERSION_CHANGE,
 	DP_VERSION_OPERATION,
 	DP_VERSION_DELTA,
-	DP_VERSION_PREVIOUS
+	DP_VERSION_PREVIOUS,
+	DP_VERSION_CHECKSUM,
+	DP_VERSION_KEPT
 } DpVersionColumn;
 
-#define DP_VERSION_COLUMNS 5
+#define DP_VERSION_COLUMNS 7
 
 /* Every so many revisions at the most one has the whole document before it. */
 #define DP_VERSION_DISTANCE	32
@@ -85,6 +94,9 @@ typedef struct Versioning
 	bool		full;			/* whole documents instead of differences */
 	bool		optimistic;
 	int64		keep;			/* revisions that are kept of a document; 0: all */
+	bool		left_out_known;
+	List	   *left_out;		/* paths (DpPath) that other patterns keep, see below */
+	text	   *left_out_list;	/* the same, written; NULL for none */
 	char	   *pair;
 	char	   *second_pair;
 	Oid			revisions;		/* the tables, InvalidOid where they are missing */
@@ -113,6 +125,15 @@ extern struct varlena *dp_versioning_with_number(Versioning *v, struct varlena *
 /* The document of a row of the table; NULL for a null.  Detoasted. */
 extern struct varlena *dp_versioning_row_document(Versioning *v, HeapTuple tuple, TupleDesc desc);
 
+/* What is left out of revisions that are recorded now: fields that other patterns of the table keep. */
+extern List *dp_versioning_left_out(Versioning *v);
+
+/* A document without these paths: itself where it has none of them. */
+extern struct varlena *dp_versioning_bare(List *paths, struct varlena *doc);
+
+/* CRC-32C of a document */
+extern int32 dp_versioning_checksum(struct varlena *doc);
+
 /* ---------------------------------------------------------------- versioning_store.c */
 
 /* A row of the table of revisions */
@@ -123,6 +144,9 @@ typedef struct DpRevision
 	char		operation;
 	struct varlena *delta;		/* as read, maybe toasted: NULL, or valid until the next row is read */
 	struct varlena *previous;
+	bool		has_checksum;
+	int32		checksum;
+	text	   *kept;			/* likewise */
 } DpRevision;
 
 /* The two tables, open, and a scan of one key's revisions */
@@ -171,9 +195,15 @@ extern bool dp_revisions_since(DpRevisionStore *s, int64 change, TimestampTz *si
 /* The latest stamp; false if there is none. */
 extern bool dp_revisions_latest(Versioning *v, TimestampTz *since);
 
-/* Adds a revision.  delta and previous: see above, both may be NULL. */
+/*
+ * Adds a revision.  delta and previous: see above, both may be NULL; bare is its
+ * document without what is left out now, NULL where it is not known.
+ */
 extern void dp_revisions_add(Versioning *v, const DpKey *key, int64 revision, int64 change, char operation,
-							struct varlena *delta, struct varlena *previous);
+							struct varlena *delta, struct varlena *previous, struct varlena *bare);
+
+/* The paths that are left out of a revision's document. */
+extern List *dp_revision_kept(const DpRevision *r);
 
 /* Adds a row to the table of changes. */
 extern void dp_revisions_add_change(Versioning *v, int64 change, TimestampTz since,

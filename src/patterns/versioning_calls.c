@@ -354,7 +354,7 @@ dp_versioning_as_of_one(PG_FUNCTION_ARGS)
 		bool		nulls[4] = {false, !has_since, !has_until, false};
 
 		if (newest && live != NULL)
-			doc = live;
+			doc = dp_versioning_bare(dp_revision_kept(&r), live);
 		else if (dp_revisions_document(&store, &key, r.revision, live, &doc) != DP_VERSION_FOUND)
 			nulls[3] = true;
 		values[0] = Int64GetDatum(r.revision);

@@ -36,7 +36,7 @@
 #include "patterns/sqlgen.h"
 #include "patterns/versioning.h"
 
-static const char plan_lock, plan_lock_owner, plan_write, plan_insert, plan_payload, plan_read_owner;
+static const char plan_lock, plan_lock_owner, plan_write, plan_insert, plan_payload, plan_checksum, plan_read_owner;
 
 /* A row of revisions, copied */
 typedef struct Row
@@ -46,6 +46,9 @@ typedef struct Row
 	char		operation;
 	struct varlena *delta;
 	struct varlena *previous;
+	bool		has_checksum;
+	int32		checksum;
+	List	   *kept;			/* paths that are left out of doc */
 	struct varlena *doc;		/* of this revision, where it is known */
 	bool		lost;			/* what leads to the document before it is wrong */
 } Row;
@@ -63,6 +66,9 @@ static bool chain(Row *rows, int n, struct varlena *live, int *broken);
 static struct varlena *apply_if(struct varlena *delta, struct varlena *doc);
 static void write_payload(Versioning *v, const DpKey *key, int64 revision,
 						  struct varlena *delta, struct varlena *previous);
+static void write_checksum(Versioning *v, const DpKey *key, int64 revision, struct varlena *doc);
+static bool fits(const Row *row, struct varlena *doc);
+static struct varlena *with_kept(Versioning *v, struct varlena *doc, struct varlena *live);
 static bool leads_to(const DpPath *path, const DpPath *inner);
 static void complain(ReturnSetInfo *set, struct varlena *key, const char *what, const char *expected, char *found);
 
@@ -197,7 +203,79 @@ write_payload(Versioning *v, const DpKey *key, int64 revision, struct varlena *d
 						 v->revisions, decl->name, DP_MARK_INTERNAL);
 }
 
+/* The document of a revision is another one now; NULL: it is not known. */
+static void
+write_checksum(Versioning *v, const DpKey *key, int64 revision, struct varlena *doc)
+{
+	DpDecl	   *decl = v->decl;
+	SPIPlanPtr	plan = dp_plan(decl, &plan_checksum);
+	int			n = decl->nkeys;
+	Datum		values[INDEX_MAX_KEYS + 2];
+	char		nulls[INDEX_MAX_KEYS + 3];
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[INDEX_MAX_KEYS + 2];
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "UPDATE ");
+		dp_sql_table(&sql, v->revisions);
+		appendStringInfo(&sql, " SET checksum = $%d WHERE ", n + 2);
+		dp_sql_side_key_match(&sql, decl, 1);
+		appendStringInfo(&sql, " AND revision OPERATOR(pg_catalog.=) $%d", n + 1);
+		dp_sql_key_types(decl, types);
+		types[n] = INT8OID;
+		types[n + 1] = INT4OID;
+		plan = dp_plan_make(decl, &plan_checksum, sql.data, n + 2, types);
+	}
+	memset(nulls, ' ', sizeof(nulls));
+	nulls[n + 2] = '\0';
+	memcpy(values, key->values, n * sizeof(Datum));
+	values[n] = Int64GetDatum(revision);
+	values[n + 1] = Int32GetDatum(doc == NULL ? 0 : dp_versioning_checksum(doc));
+	if (doc == NULL)
+		nulls[n + 1] = 'n';
+	(void) dp_run_marked(decl, plan, values, nulls, DP_RUN_AS_OWNER, SPI_OK_UPDATE,
+						 v->revisions, decl->name, DP_MARK_INTERNAL);
+}
+
 /* ---------------------------------------------------------------- revert */
+
+/*
+ * An old document with what patterns keep in the one that is there.  Not where
+ * that lies inside something that the old one does not have: it is about it.
+ */
+static struct varlena *
+with_kept(Versioning *v, struct varlena *doc, struct varlena *live)
+{
+	List	   *paths = dp_versioning_left_out(v);
+	struct varlena *bare = live == NULL ? NULL : dp_versioning_bare(paths, live);
+	ListCell   *lc;
+
+	doc = dp_versioning_bare(paths, doc);
+	if (live == NULL)
+		return doc;
+	foreach(lc, paths)
+	{
+		const DpPath *path = lfirst(lc);
+		DpPath	   *around = palloc(offsetof(DpPath, steps) + path->nsteps * sizeof(DpPathStep));
+		DpValue		value;
+		DpValue		found;
+		int			step;
+		uint8		type;
+
+		if (!dp_path_find(DP_DOC_DATA(live), DP_DOC_SIZE(live), path, &value) ||
+			dp_path_blocked(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &step, &type))
+			continue;
+		memcpy(around, path, offsetof(DpPath, steps) + path->nsteps * sizeof(DpPathStep));
+		around->nsteps--;
+		if (dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), around, &found) ||
+			!dp_path_find(DP_DOC_DATA(bare), DP_DOC_SIZE(bare), around, &found))
+			doc = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &value);
+	}
+	return doc;
+}
 
 /*
  * versioning_revert(rel, key, revision, name) -> the new revision's number
@@ -250,6 +328,7 @@ dp_versioning_revert(PG_FUNCTION_ARGS)
 				 errdetail("Nothing leads to it any more.")));
 	dp_revisions_close(&store);
 	PopActiveSnapshot();
+	doc = with_kept(v, doc, exists ? live : NULL);
 
 	if (exists)
 	{
@@ -333,6 +412,9 @@ read_rows(Versioning *v, const DpKey *key, Snapshot snapshot, int *n, Transactio
 		row->operation = r.operation;
 		row->delta = r.delta == NULL ? NULL : (struct varlena *) PG_DETOAST_DATUM_COPY(PointerGetDatum(r.delta));
 		row->previous = r.previous == NULL ? NULL : (struct varlena *) PG_DETOAST_DATUM_COPY(PointerGetDatum(r.previous));
+		row->has_checksum = r.has_checksum;
+		row->checksum = r.checksum;
+		row->kept = dp_revision_kept(&r);
 		row->doc = NULL;
 		row->lost = false;
 	}
@@ -389,8 +471,8 @@ chain(Row *rows, int n, struct varlena *live, int *broken)
 		Row		   *row = &rows[i];
 
 		CHECK_FOR_INTERRUPTS();
-		if (row->operation != DP_VERSION_DELETE)
-			row->doc = doc;
+		if (row->operation != DP_VERSION_DELETE && doc != NULL)
+			row->doc = dp_versioning_bare(row->kept, doc);
 		doc = NULL;
 		if (row->operation == DP_VERSION_INSERT)
 			continue;
@@ -413,6 +495,13 @@ chain(Row *rows, int n, struct varlena *live, int *broken)
 			row->lost = true;	/* nothing to begin from */
 	}
 	return right;
+}
+
+/* Whether a document is that of a revision, as far as it can be told. */
+static bool
+fits(const Row *row, struct varlena *doc)
+{
+	return !row->has_checksum || dp_versioning_checksum(dp_versioning_bare(row->kept, doc)) == row->checksum;
 }
 
 /* The document that a difference makes, or NULL if it does not fit. */
@@ -513,6 +602,9 @@ dp_versioning_redact(PG_FUNCTION_ARGS)
 		write_payload(v, &key, rows[i].revision, (struct varlena *) cstring_to_text(""), NULL);
 		rows[i].lost = false;
 	}
+	for (int i = 0; i < n; i++)
+		if (rows[i].doc == NULL && rows[i].has_checksum)
+			write_checksum(v, &key, rows[i].revision, NULL);
 
 	/* documents without it, then what leads from each to the one before */
 	for (int i = 0; i < n; i++)
@@ -523,6 +615,7 @@ dp_versioning_redact(PG_FUNCTION_ARGS)
 		if (without == NULL)
 			continue;
 		rows[i].doc = without;
+		write_checksum(v, &key, rows[i].revision, without);
 		changed++;
 		rows[i].lost = true;	/* to be written again, and so is what is above */
 	}
@@ -669,6 +762,11 @@ dp_versioning_check_key(PG_FUNCTION_ARGS)
 					break;
 				}
 
+		for (int i = 0; i < n; i++)
+			if (rows[i].doc != NULL && !fits(&rows[i], rows[i].doc))
+				complain(set, shown, psprintf("document of revision " INT64_FORMAT, rows[i].revision),
+						 "as it was recorded", pstrdup("another one"));
+
 		/* times */
 		dp_revisions_open(&store, v, GetActiveSnapshot());
 		for (int i = 0; i < n; i++)
@@ -758,7 +856,7 @@ method_settle(DpDecl *decl, const DpKey *key)
 			else if (gap + 1 == rows[i].revision && rows[i].operation == DP_VERSION_INSERT)
 				operation = DP_VERSION_DELETE;
 			dp_revisions_add(v, key, gap, rows[i].change, operation,
-							operation == DP_VERSION_INSERT ? NULL : (struct varlena *) cstring_to_text(""), NULL);
+							operation == DP_VERSION_INSERT ? NULL : (struct varlena *) cstring_to_text(""), NULL, NULL);
 			written = true;
 		}
 	}
@@ -771,7 +869,7 @@ method_settle(DpDecl *decl, const DpKey *key)
 	/* does the newest revision lead down from the row as it is? */
 	has_number = live != NULL && dp_versioning_number(v, live, &number);
 	unseen = (live == NULL) != (rows[n - 1].operation == DP_VERSION_DELETE) ||
-		(has_number && number != rows[n - 1].revision);
+		(has_number && number != rows[n - 1].revision) || (live != NULL && !fits(&rows[n - 1], live));
 	if (!chain(rows, n, unseen && live != NULL ? NULL : live, &broken) && broken == n - 1)
 		unseen = true;
 	for (int i = 1; i < n; i++)
@@ -791,7 +889,8 @@ method_settle(DpDecl *decl, const DpKey *key)
 		char		operation = live == NULL ? DP_VERSION_DELETE : gone ? DP_VERSION_INSERT : DP_VERSION_UPDATE;
 
 		if (live == NULL || (has_number && number == next))
-			dp_revisions_add(v, key, next, dp_versioning_change(v), operation, NULL, NULL);
+			dp_revisions_add(v, key, next, dp_versioning_change(v), operation, NULL, NULL,
+							 live == NULL ? NULL : dp_versioning_bare(dp_versioning_left_out(v), live));
 		else
 			dp_versioning_correct(v, key, next, operation);
 		CommandCounterIncrement();

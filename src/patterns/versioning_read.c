@@ -24,6 +24,8 @@ dp_revisions_document(DpRevisionStore *s, const DpKey *key, int64 revision,
 					 struct varlena *live, struct varlena **doc)
 {
 	struct varlena **deltas = NULL;
+	List	  **kept = NULL;	/* of the revisions that they belong to */
+	List	   *own;
 	int			n = 0;
 	int			cap = 0;
 	struct varlena *base = NULL;
@@ -31,7 +33,10 @@ dp_revisions_document(DpRevisionStore *s, const DpKey *key, int64 revision,
 	DpVersionFound found = DP_VERSION_FOUND;
 	int64		expected = revision + 1;
 
-	dp_revisions_begin(s, key, expected, expected + DP_VERSION_DISTANCE - 1);
+	dp_revisions_begin(s, key, revision, expected + DP_VERSION_DISTANCE - 1);
+	if (!dp_revisions_next(s, &r) || r.revision != revision)
+		return DP_VERSION_UNKNOWN;
+	own = dp_revision_kept(&r);
 	while (found == DP_VERSION_FOUND && base == NULL)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -62,7 +67,9 @@ dp_revisions_document(DpRevisionStore *s, const DpKey *key, int64 revision,
 			{
 				cap = cap == 0 ? 32 : cap * 2;
 				deltas = deltas == NULL ? palloc(cap * sizeof(*deltas)) : repalloc(deltas, cap * sizeof(*deltas));
+				kept = kept == NULL ? palloc(cap * sizeof(*kept)) : repalloc(kept, cap * sizeof(*kept));
 			}
+			kept[n] = dp_revision_kept(&r);
 			deltas[n++] = delta;
 		}
 	}
@@ -78,6 +85,10 @@ dp_revisions_document(DpRevisionStore *s, const DpKey *key, int64 revision,
 		struct varlena *next;
 
 		n--;
+		next = dp_versioning_bare(kept[n], base);
+		if (next != base && base != live)
+			pfree(base);
+		base = next;
 		next = dp_diff_apply(DP_DOC_DATA(deltas[n]), DP_DOC_SIZE(deltas[n]),
 							 DP_DOC_DATA(base), DP_DOC_SIZE(base));
 		pfree(deltas[n]);
@@ -92,8 +103,9 @@ dp_revisions_document(DpRevisionStore *s, const DpKey *key, int64 revision,
 		if (!dp_validate(DP_DOC_DATA(base), DP_DOC_SIZE(base), &fault))
 			dp_corrupted(fault.what);
 		pfree(deltas);
+		pfree(kept);
 	}
-	*doc = base;
+	*doc = dp_versioning_bare(own, base);
 	return DP_VERSION_FOUND;
 }
 

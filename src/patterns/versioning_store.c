@@ -170,7 +170,22 @@ read_row(DpRevisionStore *s, ScanDirection direction, DpRevision *r)
 	r->delta = isnull ? NULL : (struct varlena *) DatumGetPointer(d);
 	d = slot_getattr(s->row, columns[DP_VERSION_PREVIOUS], &isnull);
 	r->previous = isnull ? NULL : (struct varlena *) DatumGetPointer(d);
+	r->checksum = DatumGetInt32(slot_getattr(s->row, columns[DP_VERSION_CHECKSUM], &isnull));
+	r->has_checksum = !isnull;
+	d = slot_getattr(s->row, columns[DP_VERSION_KEPT], &isnull);
+	r->kept = isnull ? NULL : (text *) DatumGetPointer(d);
 	return true;
+}
+
+List *
+dp_revision_kept(const DpRevision *r)
+{
+	text	   *list;
+
+	if (r->kept == NULL)
+		return NIL;
+	list = DatumGetTextPP(PointerGetDatum(r->kept));
+	return dp_path_parse_list(VARDATA_ANY(list), VARSIZE_ANY_EXHDR(list));
 }
 
 static void
@@ -284,7 +299,7 @@ dp_revisions_latest(Versioning *v, TimestampTz *since)
 
 void
 dp_revisions_add(Versioning *v, const DpKey *key, int64 revision, int64 change, char operation,
-				 struct varlena *delta, struct varlena *previous)
+				 struct varlena *delta, struct varlena *previous, struct varlena *bare)
 {
 	Relation	rel = table_open(v->revisions, RowExclusiveLock);
 	int			natts = RelationGetDescr(rel)->natts;
@@ -307,6 +322,12 @@ dp_revisions_add(Versioning *v, const DpKey *key, int64 revision, int64 change, 
 		SET(v->columns[DP_VERSION_DELTA], PointerGetDatum(delta));
 	if (previous != NULL)
 		SET(v->columns[DP_VERSION_PREVIOUS], PointerGetDatum(previous));
+	if (bare != NULL)
+	{
+		SET(v->columns[DP_VERSION_CHECKSUM], Int32GetDatum(dp_versioning_checksum(bare)));
+		if (dp_versioning_left_out(v) != NIL)
+			SET(v->columns[DP_VERSION_KEPT], PointerGetDatum(v->left_out_list));
+	}
 	insert_row(v, rel, &v->revision_indexes, values, nulls, operation == DP_VERSION_DELETE);
 	table_close(rel, NoLock);
 }
