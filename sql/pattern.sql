@@ -17,7 +17,7 @@ COMMENT ON FUNCTION _pattern_declarations(regclass) IS 'declarations read back f
 
 CREATE FUNCTION pattern_list(rel regclass DEFAULT NULL) RETURNS SETOF pattern_declaration
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET docpatterns.max_document_size = '1073740799' AS $$
-  SELECT d.rel, d.pattern, d.name, @extschema@.bson_unset(d.options, 'pair', 'second_pair', 'group_at', 'time_at', 'name')
+  SELECT d.rel, d.pattern, d.name, @extschema@.bson_unset(d.options, 'pair', 'second_pair', 'gone_pair', 'group_at', 'time_at', 'name')
   FROM @extschema@._pattern_declarations(pattern_list.rel) AS d
   ORDER BY d.rel::text, d.pattern, d.name
 $$;

@@ -218,7 +218,7 @@ COMMENT ON FUNCTION _derive_drop_indexes(regclass, text, text) IS 'drops the ind
 
 -- Queues ------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _derive_create_queue(rel regclass, pattern text, name text) RETURNS text
+CREATE FUNCTION _derive_create_queue(rel regclass, pattern text, name text, suffix text DEFAULT 'queue', holds text DEFAULT 'has put off') RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   pair text := replace(gen_random_uuid()::text, '-', '');
@@ -226,18 +226,22 @@ DECLARE
   queue text;
 BEGIN
   SELECT s.nspname, q.relname, q.relpersistence INTO c FROM pg_class q JOIN pg_namespace s ON s.oid = q.relnamespace WHERE q.oid = rel;
-  queue := format('%I.%I', c.nspname, @extschema@._pattern_object_name(c.relname, name, 'queue'));
+  queue := format('%I.%I', c.nspname, @extschema@._pattern_object_name(c.relname, name, suffix));
   EXECUTE format('CREATE %sTABLE %s (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key @extschema@.bson_value NOT NULL, delta @extschema@.bson, '
                  'queued_at timestamptz NOT NULL DEFAULT clock_timestamp())',
                  CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' WHEN 't' THEN 'TEMP ' ELSE '' END, queue);
   EXECUTE format('CREATE INDEX ON %s (key, id)', queue);
-  EXECUTE format('COMMENT ON TABLE %s IS %L', queue, format('what the %s pattern "%s" of %s has put off', pattern, name, rel));
+  EXECUTE format('COMMENT ON TABLE %s IS %L', queue, format('what the %s pattern "%s" of %s %s', pattern, name, rel, holds));
   PERFORM @extschema@._pattern_keep_table(queue::regclass, rel, pattern, name, pair);
   RETURN pair;
 END
 $$;
-COMMENT ON FUNCTION _derive_create_queue(regclass, text, text) IS
-  'makes the table <rel>_<name>_queue and returns its pair, which is to become an option of the declaration ("second_pair"); error 42P07 if the table exists';
+COMMENT ON FUNCTION _derive_create_queue(regclass, text, text, text, text) IS
+  'makes the table <rel>_<name>_<suffix> of keys with what holds says of them, and returns its pair, which is to become an option of the declaration ("second_pair"); error 42P07 if the table exists';
+
+CREATE FUNCTION _pattern_forget_gone(rel regclass, name text, older interval) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_pattern_forget_gone' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION _pattern_forget_gone(regclass, text, interval) IS 'deletes what the list of what has gone (<rel>_<name>_gone) has of long ago, if there is one; error 42501 unless the caller owns the table';
 
 CREATE FUNCTION _derive_staleness(queue regclass, OUT keys bigint, OUT entries bigint, OUT oldest timestamptz)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -284,7 +288,7 @@ BEGIN
     END IF;
     RETURN;
   END IF;
-  pairs := array_remove(ARRAY[@extschema@.bson_get_text(options, 'pair'), @extschema@.bson_get_text(options, 'second_pair')], NULL);
+  pairs := array_remove(ARRAY(SELECT @extschema@.bson_get_text(options, o) FROM unnest('{pair,second_pair,gone_pair}'::text[]) o), NULL);
   SELECT array_agg(DISTINCT @extschema@._pattern_side(p, rel)::oid) INTO tables FROM unnest(pairs) p WHERE @extschema@._pattern_side(p, rel) IS NOT NULL;
 
   PERFORM @extschema@._pattern_drop_anchor(rel, name);

@@ -70,6 +70,7 @@ BEGIN
     RAISE EXCEPTION '% is a relation of measurements', source_rel USING ERRCODE = 'wrong_object_type', HINT = 'A subset shows documents of a table.';
   END IF;
   options := @extschema@.bson_set(@extschema@.bson_set(options, 'source_column', source_column), 'pair', pair);
+  options := @extschema@.bson_set(options, 'gone_pair', @extschema@._subset_create_gone(rel, name));
   IF count_field IS NOT NULL AND count_mode = 'deferred' THEN
     options := @extschema@.bson_set(options, 'second_pair', @extschema@._derive_create_queue(rel, 'subset', name));
   END IF;
@@ -85,6 +86,13 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION _subset_enable(regclass, text, text, regclass, text, bson, int, bson, bson, text, text, text, text, text, boolean) IS 'subset_enable with the source resolved';
+
+CREATE FUNCTION _subset_create_gone(rel regclass, name text) RETURNS text
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._derive_create_queue($1, 'subset', $2, 'gone', 'has ceased to show')
+$$;
+COMMENT ON FUNCTION _subset_create_gone(regclass, text) IS
+  'makes the table <rel>_<name>_gone, which tells old copies of an array from new elements, and returns its pair, the option "gone_pair"';
 
 -- What a declaration must not say.
 CREATE FUNCTION _subset_verify(rel regclass, options bson) RETURNS void
@@ -189,7 +197,7 @@ COMMENT ON FUNCTION _subset_kept_paths(bson) IS 'paths of the fields that a subs
 -- the source.
 CREATE FUNCTION _subset_parts(rel regclass, name text,
                               OUT base text, OUT options bson, OUT doc text, OUT key_row text, OUT key_list text, OUT key_value text,
-                              OUT field text, OUT count_field text, OUT keep int, OUT pair text, OUT deferred boolean, OUT queue regclass,
+                              OUT field text, OUT count_field text, OUT keep int, OUT pair text, OUT deferred boolean, OUT queue regclass, OUT gone regclass,
                               OUT source regclass, OUT source_schema text, OUT source_name text, OUT source_column text, OUT source_doc text, OUT source_keys text,
                               OUT link text, OUT sort_key text, OUT filter bson, OUT filter_sql text, OUT member text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -207,6 +215,7 @@ BEGIN
   pair := @extschema@.bson_get_text(options, 'pair');
   deferred := coalesce(@extschema@.bson_get_text(options, 'count_mode') = 'deferred', false);
   queue := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
+  gone := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'gone_pair'), rel);
   IF source IS NULL THEN
     RAISE EXCEPTION 'the source of the subset pattern "%" on table % is missing', name, base
       USING ERRCODE = 'undefined_table', HINT = 'Restore it, or disable the pattern.';
@@ -236,6 +245,9 @@ BEGIN
   SELECT q.* INTO p FROM @extschema@._subset_parts(rel, name) q;
   IF p.deferred AND p.queue IS NULL THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'queue'::text, 'present'::text, 'missing'::text;
+  END IF;
+  IF p.gone IS NULL THEN
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'list of members that have gone'::text, 'present'::text, 'missing'::text;
   END IF;
   IF NOT @extschema@._subset_indexed(rel, name) THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'index on the source'::text, 'present'::text, 'missing'::text;
@@ -294,6 +306,109 @@ END
 $$;
 COMMENT ON FUNCTION _subset_settle_all(regclass, text) IS 'brings all documents in line with a subset pattern; returns how many were written';
 
+CREATE FUNCTION _subset_identity(rel regclass, name text, member bson) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_subset_identity' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION _subset_identity(regclass, text, bson) IS
+  'what a member is known by: {_id: ..} where members show the source''s _id, else what they show of the order, else {hash: ..} of its bytes';
+
+-- The other way round than members are made: what of an array can be shown of rows that are not there yet.
+CREATE FUNCTION _subset_strangers(rel regclass, name text, key bson_value, doc bson, inserted boolean) RETURNS bson[]
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_variable
+DECLARE
+  p record;
+  f record;
+  given @extschema@.bson_value;
+  member @extschema@.bson;
+  row @extschema@.bson;
+  identity @extschema@.bson;
+  shows_id boolean;
+  known text;
+  is_known boolean;
+  on_field text;
+  wrong text;
+  rows @extschema@.bson[];
+  n bigint;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._subset_parts(rel, name) q;
+  on_field := @extschema@.bson_get_text(p.options, 'on_field');
+  given := doc OPERATOR(@extschema@.->) p.field;
+  IF given IS NOT NULL AND @extschema@.bson_typeof(given) NOT IN ('array', 'null') THEN
+    RAISE EXCEPTION 'field "%" of table % shows rows of table %', p.field, p.base, p.source
+      USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = format('A value of type %s cannot become such rows.', @extschema@.bson_typeof(given)), HINT = format('Write to table %s.', p.source);
+  END IF;
+  -- how a row is known by what a member shows
+  shows_id := EXISTS (SELECT FROM @extschema@._pattern_table(p.source, p.source_column) t WHERE t.keys = '{_id}' AND t.key_types = ARRAY['@extschema@.bson_value'::regtype::text]);
+  FOR member IN SELECT CASE WHEN @extschema@.bson_typeof(e) = 'object' THEN e::@extschema@.bson END FROM @extschema@.bson_elements(CASE WHEN @extschema@.bson_typeof(given) = 'array' THEN given END) e LOOP
+    IF member IS NULL THEN
+      wrong := 'An element must be a document.';
+      EXIT;
+    END IF;
+    identity := @extschema@._subset_identity(rel, name, member);
+    IF shows_id AND @extschema@.bson_exists(identity, '_id') THEN
+      known := format('SELECT EXISTS (SELECT FROM %s AS s WHERE s._id OPERATOR(@extschema@.=) ($1 OPERATOR(@extschema@.->) ''_id''::text)%s)', p.source,
+                      CASE WHEN inserted THEN format(' AND %s OPERATOR(@extschema@.=) $2', p.link) ELSE '' END);
+    ELSE
+      known := format('SELECT EXISTS (SELECT FROM %s AS s WHERE %s OPERATOR(@extschema@.=) $2 AND %s AND @extschema@._subset_identity($3, $4, %s)::bytea = $1::bytea)',
+                      p.source, p.link, p.filter_sql, p.member);
+    END IF;
+    EXECUTE known INTO is_known USING identity, key, rel, name;
+    IF NOT is_known AND NOT inserted AND p.gone IS NOT NULL THEN
+      EXECUTE format('SELECT EXISTS (SELECT FROM %s AS g WHERE g.key OPERATOR(@extschema@.=) $2 AND g.delta::bytea = $1::bytea)', p.gone) INTO is_known USING identity, key;
+    END IF;
+    CONTINUE WHEN is_known;
+
+    -- what has no identity but its bytes may be a member that was edited, unless all others are as they are
+    IF NOT inserted AND @extschema@.bson_exists(identity, 'hash') THEN
+      EXECUTE format('SELECT EXISTS (SELECT FROM (SELECT %s AS member FROM %s AS s WHERE %s OPERATOR(@extschema@.=) $1 AND %s ORDER BY %s, %s LIMIT %s) AS m
+                                     WHERE NOT EXISTS (SELECT FROM @extschema@.bson_elements($2) e WHERE e::@extschema@.bson::bytea = m.member::bytea))',
+                     p.member, p.source, p.link, p.filter_sql, p.sort_key, p.source_keys, p.keep) INTO is_known USING key, given;
+      IF is_known THEN
+        wrong := 'Members show nothing by which an element that was edited can be told from a new one.';
+        EXIT;
+      END IF;
+    END IF;
+    row := member;
+    FOR f IN SELECT e.key AS shown, e.value FROM @extschema@.bson_each((p.options OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson) e WHERE @extschema@.bson_exists(p.options, 'fields') LOOP
+      IF @extschema@.bson_typeof(f.value) IN ('string', 'object', 'array') AND @extschema@.bson_exists(member, f.shown) THEN
+        IF @extschema@.bson_typeof(f.value) <> 'string' OR f.value::text !~ '^[$][^$]' THEN
+          wrong := format('"%s" of an element is computed, and does not tell what the row has.', f.shown);
+          EXIT;
+        END IF;
+        row := @extschema@.bson_set(@extschema@.bson_unset(row, f.shown), substr(f.value::text, 2), member OPERATOR(@extschema@.->) f.shown);
+      END IF;
+    END LOOP;
+    IF @extschema@.bson_exists(row, on_field) AND (row OPERATOR(@extschema@.->) on_field) OPERATOR(@extschema@.<>) key THEN
+      wrong := format('An element has another "%s" than the document''s key.', on_field);
+    END IF;
+    row := @extschema@.bson_set(row, on_field, key);
+    wrong := coalesce(wrong,
+      (SELECT format('An element has no "%s", by which rows are ordered.', k) FROM @extschema@.bson_keys((p.options OPERATOR(@extschema@.->) 'order_by'::text)::@extschema@.bson) k
+       WHERE NOT @extschema@.bson_exists(row, k) AND NOT (k = '_id' AND shows_id) LIMIT 1),
+      (SELECT 'An element does not match the filter of those that are shown.' WHERE p.filter IS NOT NULL AND NOT row OPERATOR(@extschema@.@@) p.filter),
+      (SELECT format('A row needs a value in column "%s".', a.attname) FROM pg_attribute a
+       WHERE a.attrelid = p.source AND a.attnum > 0 AND NOT a.attisdropped AND a.attnotnull AND NOT a.atthasdef AND a.attidentity = ''
+         AND a.attname <> p.source_column AND NOT (shows_id AND a.attname = '_id') LIMIT 1));
+    EXIT WHEN wrong IS NOT NULL;
+    rows := rows || row;
+  END LOOP;
+  IF wrong IS NOT NULL THEN
+    RAISE EXCEPTION 'new elements of "%" in table % cannot become rows of table %', p.field, p.base, p.source
+      USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = wrong, HINT = format('Insert into table %s, with the document''s key in "%s".', p.source, on_field);
+  END IF;
+  IF rows IS NULL AND inserted AND p.count_field IS NOT NULL AND (doc OPERATOR(@extschema@.->) p.count_field) OPERATOR(@extschema@.>) 0::@extschema@.bson_value THEN
+    EXECUTE format('SELECT count(*) FROM (SELECT FROM %s AS s WHERE %s OPERATOR(@extschema@.=) $1 AND %s LIMIT 1) AS r', p.source, p.link, p.filter_sql) INTO n USING key;
+    IF n = 0 THEN
+      RAISE EXCEPTION 'field "%" of table % counts rows of table %, and there are none', p.count_field, p.base, p.source
+        USING ERRCODE = 'object_not_in_prerequisite_state', HINT = format('Insert into table %s, before or in the same statement.', p.source);
+    END IF;
+  END IF;
+  RETURN rows;
+END
+$$;
+COMMENT ON FUNCTION _subset_strangers(regclass, text, bson_value, bson, boolean) IS
+  'the rows that elements of a document''s array must become because no row stands, or has stood, for them; error 55000 if they cannot';
+
 CREATE FUNCTION _subset_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -302,7 +417,14 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM @extschema@._subset_parts(rel, name) q;
   IF p.deferred AND p.queue IS NULL THEN
-    PERFORM @extschema@._subset_create_triggers(rel, @extschema@.bson_set(p.options, 'second_pair', @extschema@._derive_create_queue(rel, 'subset', name)));
+    p.options := @extschema@.bson_set(p.options, 'second_pair', @extschema@._derive_create_queue(rel, 'subset', name));
+    PERFORM @extschema@._subset_create_triggers(rel, p.options);
+  END IF;
+  IF p.gone IS NULL THEN
+    PERFORM @extschema@._subset_create_triggers(rel, @extschema@.bson_set(p.options, 'gone_pair', @extschema@._subset_create_gone(rel, name)));
+  ELSE
+    -- nothing is saved as long after it was read
+    PERFORM @extschema@._pattern_forget_gone(rel, name, '30 days');
   END IF;
   PERFORM @extschema@._subset_create_index(rel, name) WHERE NOT @extschema@._subset_indexed(rel, name);
   done := @extschema@._subset_settle_all(rel, name);

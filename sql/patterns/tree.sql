@@ -76,7 +76,7 @@ BEGIN
   -- the primary key of a collection is its documents' _id
   options := @extschema@.bson_set(options, 'id_is_key', @extschema@._pattern_paths_overlap(node_id, '_id') AND t.keys = '{_id}' AND t.key_types = ARRAY['@extschema@.bson_value'::regtype::text]
     AND EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = rel AND g.tgfoid = '@extschema@.collection_set_id()'::regprocedure));
-  options := @extschema@.bson_set(options, 'doc_column', t.doc);
+  options := @extschema@._tree_gone(rel, @extschema@.bson_set(options, 'doc_column', t.doc));
 
   PERFORM @extschema@._tree_create_triggers(rel, options);
   PERFORM @extschema@._tree_create_indexes(rel, 'tree', name);
@@ -87,6 +87,24 @@ $$;
 COMMENT ON FUNCTION tree_enable(regclass, text, text, text, text, text, text, boolean, boolean, text, text, text, text, text, boolean, text, text) IS
   'declares the tree pattern: the documents are nodes, named by the field node_id, and the forms that are named (parent, ancestors, path, children, depth) are kept true from the one that truth names. '
   'Returns the name of the declaration. Makes indexes; locks the table against writers; errors 22023 for options that do not fit, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
+
+-- What arrays of children had once tells old copies of them from what is new.
+CREATE FUNCTION _tree_gone(rel regclass, options bson) RETURNS bson
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  gone regclass := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'gone_pair'), rel);
+BEGIN
+  IF @extschema@.bson_exists(options, 'children') AND @extschema@.bson_get_text(options, 'truth') <> 'children' THEN
+    IF gone IS NULL THEN
+      options := @extschema@.bson_set(options, 'gone_pair', @extschema@._derive_create_queue(rel, 'tree', @extschema@.bson_get_text(options, 'name'), 'gone', 'has ceased to list'));
+    END IF;
+  ELSIF @extschema@.bson_exists(options, 'gone_pair') THEN
+    options := @extschema@.bson_unset(options, 'gone_pair');
+  END IF;
+  RETURN options;
+END
+$$;
+COMMENT ON FUNCTION _tree_gone(regclass, bson) IS 'options of a tree with the list of children that have gone, which is made, where children are derived';
 
 -- The forms of a declaration, of nodes or of documents that hang on them.
 CREATE FUNCTION _tree_check_forms(parent text, ancestors text, ancestors_order text, path text, separator text, path_self boolean, path_lead boolean,
@@ -307,6 +325,10 @@ BEGIN
     UNION ALL SELECT f.key, 'child', 'listed once', l.child::text FROM (SELECT l.*, count(*) OVER (PARTITION BY l.child) AS n FROM listed l) l
       JOIN rows f ON f.id OPERATOR(@extschema@.=) l.parent WHERE l.n > 1
     UNION ALL SELECT r.key, f.what, f.expected, f.found $q$ || @extschema@._tree_faults_sql(rel, name);
+  RETURN QUERY SELECT NULL::@extschema@.bson_value, 'list of children that have gone'::text, 'present'::text, 'missing'::text
+    FROM @extschema@._pattern_declarations(rel) d
+    WHERE d.pattern = 'tree' AND d.name = _tree_check.name AND @extschema@.bson_exists(d.options, 'children') AND @extschema@.bson_get_text(d.options, 'truth') <> 'children'
+      AND @extschema@._pattern_side(@extschema@.bson_get_text(d.options, 'gone_pair'), _tree_check.rel) IS NULL;
   RETURN QUERY SELECT NULL::@extschema@.bson_value, 'index'::text, i.definition, 'missing'::text
     FROM @extschema@._tree_indexes(rel, 'tree', name) i WHERE @extschema@._tree_index_find(rel, i.is_unique, i.definition, i.shown) IS NULL;
 END
@@ -343,6 +365,9 @@ COMMENT ON FUNCTION _tree_settle_all(regclass, text, text) IS 'brings all rows o
 CREATE FUNCTION _tree_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  PERFORM @extschema@._tree_create_triggers(_tree_repair.rel, @extschema@._tree_gone(_tree_repair.rel, d.options)) FROM @extschema@._pattern_declarations(_tree_repair.rel) d
+    WHERE d.pattern = 'tree' AND d.name = _tree_repair.name AND @extschema@._pattern_side(@extschema@.bson_get_text(d.options, 'gone_pair'), _tree_repair.rel) IS NULL;
+  PERFORM @extschema@._pattern_forget_gone(rel, name, '30 days');
   PERFORM @extschema@._tree_create_indexes(rel, 'tree', name);
   RETURN @extschema@._tree_settle_all(rel, 'tree', name);
 END
@@ -374,7 +399,11 @@ BEGIN
   IF @extschema@.bson_exists(o, 'path') AND NOT @extschema@.bson_exists(o, 'path_lead') THEN
     o := @extschema@.bson_set(o, 'path_lead', true);
   END IF;
+  o := @extschema@._tree_gone(rel, o);
   PERFORM @extschema@._tree_create_triggers(rel, o);
+  IF @extschema@.bson_exists(old, 'gone_pair') AND NOT @extschema@.bson_exists(o, 'gone_pair') THEN
+    PERFORM @extschema@._pattern_drop_side(@extschema@._pattern_side(@extschema@.bson_get_text(old, 'gone_pair'), rel), rel, false);
+  END IF;
   PERFORM @extschema@._tree_create_indexes(rel, 'tree', name);
   IF EXISTS (SELECT FROM @extschema@.bson_keys(changes) k WHERE k NOT IN ('on_delete', 'search_index')) THEN
     RAISE NOTICE 'CALL pattern_build(%, %) brings documents in line with the new options', quote_literal(rel), quote_literal(name);
@@ -387,8 +416,11 @@ CREATE FUNCTION _tree_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   i record;
+  gone regclass;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
+  SELECT @extschema@._pattern_side(@extschema@.bson_get_text(d.options, 'gone_pair'), _tree_disable.rel) INTO gone FROM @extschema@._pattern_declarations(rel) d
+    WHERE d.pattern = 'tree' AND d.name = _tree_disable.name;
   IF EXISTS (SELECT FROM @extschema@._pattern_declarations(NULL) d
              WHERE d.pattern = 'tree_attach' AND @extschema@.bson_get_text(d.options, 'tree_name') = _tree_disable.name
                AND @extschema@._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), d.rel) = _tree_disable.rel) THEN
@@ -404,6 +436,7 @@ BEGIN
     END IF;
   END LOOP;
   PERFORM @extschema@._pattern_drop_triggers(rel, 'tree', name);
+  PERFORM @extschema@._pattern_drop_side(gone, rel, false);
   RETURN 0;
 END
 $$;

@@ -216,6 +216,9 @@ extern struct varlena *dp_accumulation_fields(DpAccumulation *g);
  */
 extern struct varlena *dp_accumulators_keep(const DpAccumulators *acc, const DpValue *kept, const DpValue *changed);
 
+/* The name of a field that a document has (null is nothing) and that is not what empty, the document with the fields of no rows, has; or NULL. */
+extern const char *dp_accumulators_claim(const DpAccumulators *acc, const DpValue *empty, const DpValue *doc);
+
 /* The document without the state and, if fields is set, without the fields; NULL if it has none. */
 extern struct varlena *dp_accumulators_strip(const DpAccumulators *acc, const DpValue *doc, bool fields);
 

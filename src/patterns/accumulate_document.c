@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "bson/builder.h"
+#include "bson/compare.h"
 #include "patterns/accumulate_node.h"
 
 #define STATE_SUBTYPE		0x80
@@ -193,6 +194,26 @@ dp_accumulators_keep(const DpAccumulators *acc, const DpValue *kept, const DpVal
 		result = put_into(changed, &put);
 	pfree(fields);
 	return result;
+}
+
+const char *
+dp_accumulators_claim(const DpAccumulators *acc, const DpValue *empty, const DpValue *doc)
+{
+	DpValue    *none = palloc(sizeof(DpValue) * acc->nfields * 2);
+	DpValue    *given = none + acc->nfields;
+	DpValue		state;
+	const char *claim = NULL;
+
+	dp_state_find(acc, empty, none, &state);
+	dp_state_find(acc, doc, given, &state);
+	for (int i = 0; i < acc->nfields && claim == NULL; i++)
+	{
+		if (given[i].type != DP_TYPE_EOD && given[i].type != DP_TYPE_NULL &&
+			(none[i].type == DP_TYPE_EOD || dp_value_compare(&given[i], &none[i]) != 0))
+			claim = acc->fields[i].name;
+	}
+	pfree(none);
+	return claim;
 }
 
 struct varlena *

@@ -27,6 +27,9 @@ static bool computed_changes(DpDerivation *d, DpGroup *group);
 static struct varlena *computed_apply(DpDerivation *d, DpGroup *group, struct varlena *doc);
 static struct varlena *computed_create(DpDerivation *d, DpGroup *group);
 static struct varlena *computed_protect(DpDerivation *d, struct varlena *before, struct varlena *after);
+static bool computed_strange(DpDerivation *d, struct varlena *before, struct varlena *after);
+static void computed_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
+static const char *computed_claim(Computed *c, struct varlena *doc);
 static void computed_enqueue(DpDerivation *d, DpGroup *group);
 static void computed_all_groups(DpDerivation *d, DpDerive *run);
 
@@ -42,6 +45,8 @@ const DpDeriveMethods dp_computed_methods = {
 	.apply = computed_apply,
 	.create = computed_create,
 	.protect = computed_protect,
+	.strange = computed_strange,
+	.take_over = computed_take_over,
 	.enqueue = computed_enqueue,
 	.all_groups = computed_all_groups
 };
@@ -322,6 +327,60 @@ computed_protect(DpDerivation *d, struct varlena *before, struct varlena *after)
 		dp_accumulation_free(g);
 	}
 	return result != NULL ? result : after;
+}
+
+/*
+ * Whether a new document comes with totals.  What an update writes is an old copy, or what old code
+ * has added up itself: the source has it.
+ */
+static bool
+computed_strange(DpDerivation *d, struct varlena *before, struct varlena *after)
+{
+	return before == NULL && computed_claim(d->state, after) != NULL;
+}
+
+/* A field in which a document has another total than that of no rows, or NULL. */
+static const char *
+computed_claim(Computed *c, struct varlena *doc)
+{
+	DpAccumulation *g = dp_accumulation_make(c->acc);
+	DpValue		given = dp_value_of_document(doc);
+	struct varlena *without = dp_accumulation_write(g, &given);
+	const char *claim = NULL;
+
+	if (without != NULL)
+	{
+		DpValue		empty = dp_value_of_document(without);
+
+		claim = dp_accumulators_claim(c->acc, &empty, &given);
+	}
+	dp_accumulation_free(g);
+	return claim;
+}
+
+/* A total over no rows exists nowhere else. */
+static void
+computed_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted)
+{
+	Computed   *c = d->state;
+	const char *claim = computed_claim(c, doc);
+	DpAccumulation *g;
+	bool		any;
+
+	if (claim == NULL)
+		return;
+	g = dp_accumulation_make(c->acc);
+	SPI_connect();
+	CommandCounterIncrement();
+	any = key != NULL && dp_computed_scan(c, g, key, true);
+	SPI_finish();
+	dp_accumulation_free(g);
+	if (!any)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("field \"%s\" of table %s is computed from table %s, which has no rows for the document", claim,
+						dp_relation_name(d->target), dp_relation_name(d->source)),
+				 errhint("Insert the rows into table %s first, or leave the field out.", dp_relation_name(d->source))));
 }
 
 /* Deferred: the group is to be computed anew later. */

@@ -85,7 +85,7 @@ static Oid	relation_owner(Oid relid);
 #define READ_TRIES 5
 
 /* The options that name pairs: one for each table that the pattern keeps */
-const char *const dp_pair_options[DP_PAIR_OPTIONS] = {"pair", "second_pair"};
+const char *const dp_pair_options[DP_PAIR_OPTIONS] = {"pair", "second_pair", "gone_pair"};
 
 /*
  * Declarations of a relation, empty if it has none.  Raises UNDEFINED_TABLE if

@@ -12,7 +12,7 @@
  * same declaration have the arguments 'of' and its name.  Where a pattern keeps a
  * second table, that table has triggers with the arguments 'side', the pair
  * and the name; pair is a random text that also stands in the main trigger's
- * options (one that keeps two has a second_pair).  Thus dump, restore, rename and change of schema carry everything,
+ * options (one that keeps several has a second_pair, or a gone_pair).  Thus dump, restore, rename and change of schema carry everything,
  * and nothing that is written anywhere else has to be kept in step.
  */
 #ifndef DP_PATTERNS_DECLARATION_H
@@ -116,7 +116,7 @@ extern bool dp_partition_restoring(Relation rel);
 /*
  * The options of a declaration that name pairs.
  */
-#define DP_PAIR_OPTIONS 2
+#define DP_PAIR_OPTIONS 3
 extern const char *const dp_pair_options[DP_PAIR_OPTIONS];
 
 /*

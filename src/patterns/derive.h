@@ -43,7 +43,10 @@
  *
  * A row that is inserted into a target, or whose link changes, gets the
  * fields of an empty group (protect()), and after the statement its groups are
- * computed anew under the group's lock.  In apply() and create() everything
+ * computed anew under the group's lock.  So is a row in which somebody has written
+ * something new to a derived field (strange()): it is left there until then, so that
+ * EXCLUDED has it, and take_over() first puts it where it belongs, or refuses it.
+ * In apply() and create() everything
  * must be read with the latest snapshot (dp_run() without DP_RUN_SNAPSHOT,
  * after dp_derive_reading()), because the transaction's may be older
  * than the lock.
@@ -189,6 +192,21 @@ struct DpDeriveMethods
 	 * with old NULL, with those of an empty group.  after itself if nothing differs.
 	 */
 	struct varlena *(*protect) (DpDerivation *d, struct varlena *before, struct varlena *after);
+
+	/*
+	 * Optional, BEFORE ROW on such a target: whether the derived fields of a row have
+	 * something new, which is neither in the old one (NULL: it is inserted) nor what an
+	 * empty group has.  What cannot be an old copy, or may be none.
+	 */
+	bool		(*strange) (DpDerivation *d, struct varlena *before, struct varlena *after);
+
+	/*
+	 * With strange(): after the statement, before groups are locked.  Puts what is new in the
+	 * document of a row of this transaction into the source, as the current user, or raises
+	 * OBJECT_NOT_IN_PREREQUISITE_STATE; what is an old copy is left to apply().  key is NULL
+	 * where the document has no link: it must be refused then.
+	 */
+	void		(*take_over) (DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
 
 	/* For deferred: puts the group into the queue; never waits. */
 	void		(*enqueue) (DpDerivation *d, DpGroup *group);

@@ -134,6 +134,67 @@ dp_derive_late(Oid target, List *keys)
 	(void) dp_derive_end(run, false);
 }
 
+/*
+ * Takes over what is new in rows that were written.  A row that ON CONFLICT DO UPDATE has
+ * changed is in the list twice, as an inserted one last.
+ */
+void
+dp_derive_take_over(Oid target, List *strange)
+{
+	DpValue		last_name = {0};
+	DpValue		last_key = {0};
+	ListCell   *lc;
+
+	foreach(lc, strange)
+	{
+		DpValue		array = dp_value_of_varlena(lfirst(lc));
+		DpIter		iter;
+		DpValue		name;
+		DpValue		value;
+		DpValue		inserted;
+		DpDerivation *d = NULL;
+		DpKey		key;
+		DpWriter   *w;
+		struct varlena *doc = NULL;
+		DpValue		link;
+		bool		has = false;
+		ListCell   *lc2;
+
+		CHECK_FOR_INTERRUPTS();
+		dp_iter_init_value(&iter, &array);
+		if (!dp_iter_next_value(&iter, &name) || !dp_iter_next_value(&iter, &value) || !dp_iter_next_value(&iter, &inserted))
+			elog(ERROR, "a row was not collected as it should be");
+		if (last_name.data != NULL && dp_value_identical(&name, &last_name) && dp_value_identical(&value, &last_key))
+			continue;
+		last_name = name;
+		last_key = value;
+		foreach(lc2, dp_derivations_of_target(target))
+		{
+			DpDerivation *other = lfirst(lc2);
+
+			if (strlen(other->decl->name) == DP_STRING_LEN(&name) &&
+				memcmp(other->decl->name, DP_STRING_DATA(&name), DP_STRING_LEN(&name)) == 0)
+				d = other;
+		}
+		if (d == NULL || !OidIsValid(d->source) || !dp_decl_maintained(d->decl) || !dp_key_of_value(d->decl, &value, &key))
+			continue;
+		w = dp_writer_open(target, d->decl->doc_column, 0, NULL);
+		dp_writer_refresh(w);
+		if (dp_writer_find(w, dp_lookup_primary(target, CurrentMemoryContext), key.values) && row_is_own(w))
+			doc = dp_writer_document(w);
+		if (doc != NULL)
+		{
+			doc = dp_document_to_varlena(DP_DOC_DATA(doc), DP_DOC_SIZE(doc));
+			has = dp_derive_key_of_row(d, w, doc, &link);
+			if (has)
+				link = dp_value_of_varlena(dp_value_to_varlena(&link));
+		}
+		(void) dp_writer_close(w);
+		if (doc != NULL)
+			d->methods->take_over(d, has ? &link : NULL, doc, inserted.data[0] != 0);
+	}
+}
+
 /* Whether an ordinary table has no pages at all, as when it has not been loaded yet. */
 static bool
 source_is_void(Oid source)

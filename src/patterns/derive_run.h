@@ -54,6 +54,9 @@ extern int64 dp_derive_whole(List *derivations, bool emptied, bool forced);
 /* Computes the rows of a target with these keys (bson_values) anew, for all derivations of the target. */
 extern void dp_derive_late(Oid target, List *keys);
 
+/* Takes over what is new in rows of a target that were written: bson_values [name of the derivation, key, whether inserted]. */
+extern void dp_derive_take_over(Oid target, List *strange);
+
 /* Whether the group was computed anew while the statement that is being handled was under way. */
 extern void dp_derive_mark_read(DpDerive *run, Oid source);
 

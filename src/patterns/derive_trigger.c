@@ -41,12 +41,16 @@ static const char late_rows;
 /* Groups whose target row has gone, of declarations that make missing rows: [name, link] */
 static const char gone_groups;
 
+/* Those in which something new was written to a derived field */
+static const char strange_rows;
+
 static ReadGroup *read_groups = NULL;	/* in TopTransactionContext */
 static bool callbacks_registered = false;
 
 static void target_gone(DpDerivation *d, DpDecl *decl, HeapTuple before, TupleDesc desc, struct varlena *doc);
 static void gone_make(Oid target, List *gone);
 static HeapTuple target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata);
+static struct varlena *strange_row(DpDecl *decl, struct varlena *key, bool inserted);
 static bool link_changed(DpDerivation *d, DpDecl *decl, HeapTuple before, HeapTuple after, TupleDesc desc,
 						 struct varlena *old_doc, struct varlena *new_doc);
 static struct varlena *tuple_document(DpDecl *decl, HeapTuple tuple, TupleDesc desc);
@@ -65,6 +69,7 @@ dp_derive_trigger(FunctionCallInfo fcinfo, const DpDeriveMethods *methods)
 	bool		row;
 	DpDecl	   *decl;
 	List	   *keys;
+	List	   *strange;
 
 	if (!CALLED_AS_TRIGGER(fcinfo) || trigdata->tg_trigger->tgnargs < 1)
 		ereport(ERROR,
@@ -106,9 +111,14 @@ dp_derive_trigger(FunctionCallInfo fcinfo, const DpDeriveMethods *methods)
 	}
 
 	/* for each statement: the first trigger of the target handles the rows for all derivations */
+	strange = dp_collected(decl->target, &strange_rows);
 	keys = dp_collected(decl->target, &late_rows);
 	if (keys != NIL && dp_decl_maintained(decl))
+	{
+		if (strange != NIL)
+			dp_derive_take_over(decl->target, strange);
 		dp_derive_late(decl->target, keys);
+	}
 	keys = dp_collected(decl->target, &gone_groups);
 	if (keys != NIL && dp_decl_maintained(decl))
 		gone_make(decl->target, keys);
@@ -391,6 +401,8 @@ target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
 	struct varlena *before = NULL;
 	struct varlena *after;
 	struct varlena *result;
+	bool		strange;
+	bool		moved;
 
 	if (!dp_decl_maintained(decl))
 		return tuple;
@@ -415,15 +427,21 @@ target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
 		/* where there was no document it is new, too */
 		if (update)
 			before = tuple_document(decl, trigdata->tg_trigtuple, desc);
-		result = d->methods->protect != NULL ? d->methods->protect(d, before, after) : after;
-		if (before == NULL || link_changed(d, decl, trigdata->tg_trigtuple, tuple, desc, before, result))
+		strange = d->methods->strange != NULL && d->methods->strange(d, before, after);
+		result = d->methods->protect != NULL && !strange ? d->methods->protect(d, before, after) : after;
+		moved = before == NULL || link_changed(d, decl, trigdata->tg_trigtuple, tuple, desc, before, result);
+		if (moved || strange)
 		{
 			DpKey		key;
+			struct varlena *value;
 
 			dp_key_of_tuple(decl, tuple, desc, &key);
-			dp_collect(decl->target, &late_rows, dp_key_to_value(decl, &key));
-			if (update)
+			value = dp_key_to_value(decl, &key);
+			dp_collect(decl->target, &late_rows, value);
+			if (update && moved)
 				target_gone(d, decl, trigdata->tg_trigtuple, desc, before);
+			if (strange)
+				dp_collect(decl->target, &strange_rows, strange_row(decl, value, before == NULL));
 		}
 	}
 	if (result != after)
@@ -435,6 +453,22 @@ target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
 		tuple = heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
 	}
 	return tuple;
+}
+
+/* What is collected of a row with something new: [name, key, inserted]. */
+static struct varlena *
+strange_row(DpDecl *decl, struct varlena *key, bool inserted)
+{
+	DpBuilder	b;
+	DpValue		value = dp_value_of_varlena(key);
+
+	dp_builder_init_value(&b, 0);
+	dp_builder_begin_array(&b);
+	dp_builder_append_string(&b, NULL, 0, decl->name, strlen(decl->name));
+	dp_builder_append_value(&b, NULL, 0, &value);
+	dp_builder_append_bool(&b, NULL, 0, inserted);
+	dp_builder_end(&b);
+	return dp_builder_finish_value(&b, DP_TYPE_ARRAY);
 }
 
 /* Whether an update gives the row another group. */

@@ -77,7 +77,7 @@ static Oid	view_find(Oid relid, const char *function);
 static bool caller_owns(Oid relid);
 static void relation_depend(Oid relid);
 static void depend_main(Oid relid);
-static Oid	depend_pair(Form_pg_trigger form, Oid relid, const char *pair);
+static Oid	depend_pair(Form_pg_trigger form, Oid relid, const char *pair, bool aid);
 static void depend_others(Oid relid);
 static void depend_triggers(Oid side, const char *pair, Oid main);
 static void depend_side(Oid relid);
@@ -713,7 +713,7 @@ owner_follow(Oid relid)
 	{
 		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
 
-		if (form->classid == RelationRelationId && (form->deptype == DEPENDENCY_NORMAL || form->deptype == DEPENDENCY_INTERNAL) &&
+		if (form->classid == RelationRelationId && form->deptype != DEPENDENCY_EXTENSION &&
 			form->objsubid == 0 && form->refobjsubid == 0 &&
 			get_rel_relkind(form->objid) == RELKIND_RELATION)
 			sides = lappend_oid(sides, form->objid);
@@ -811,7 +811,7 @@ depend_main(Oid relid)
 			if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options),
 								 dp_pair_options[i], strlen(dp_pair_options[i]), &pair) &&
 				pair.type == DP_TYPE_STRING)
-				sides[i] = depend_pair(form, relid, DP_STRING_DATA(&pair));
+				sides[i] = depend_pair(form, relid, DP_STRING_DATA(&pair), strcmp(dp_pair_options[i], "gone_pair") == 0);
 		}
 
 		/*
@@ -838,10 +838,11 @@ depend_main(Oid relid)
 /*
  * A main trigger's table and the other side of a pair depend on each other.
  * What lies beneath a relation of measurements is a part of it: it goes with
- * it, and cannot be dropped without it.  Returns the other side, if it exists.
+ * it, and cannot be dropped without it.  An aid (a list of what has gone)
+ * goes with the table.  Returns the other side, if it exists.
  */
 static Oid
-depend_pair(Form_pg_trigger form, Oid relid, const char *pair)
+depend_pair(Form_pg_trigger form, Oid relid, const char *pair, bool aid)
 {
 	Oid			trigger = form->oid;
 	bool		beneath = false;
@@ -861,7 +862,8 @@ depend_pair(Form_pg_trigger form, Oid relid, const char *pair)
 	if (!beneath)
 		depend(TriggerRelationId, trigger, RelationRelationId, side, DEPENDENCY_NORMAL);
 	if (has_guard(side))
-		depend(RelationRelationId, side, RelationRelationId, relid, beneath ? DEPENDENCY_INTERNAL : DEPENDENCY_NORMAL);
+		depend(RelationRelationId, side, RelationRelationId, relid,
+			   beneath ? DEPENDENCY_INTERNAL : aid ? DEPENDENCY_AUTO : DEPENDENCY_NORMAL);
 	if (get_rel_relkind(side) != RELKIND_PARTITIONED_TABLE)
 		depend_triggers(side, pair, relid);
 	else

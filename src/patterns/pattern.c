@@ -276,13 +276,17 @@ dp_pattern_guard_trigger(PG_FUNCTION_ARGS)
 		return PointerGetDatum(NULL);
 	if (dp_marked(relid, NULL) == DP_MARK_NONE && !dp_marked_derived(relid, NULL) && !IsLogicalWorker() &&
 		(dp_maintain || !has_privs_of_role(dp_acting_user(), trigdata->tg_relation->rd_rel->relowner)))
+	{
+		Oid			main = bucket ? InvalidOid : dp_pair_main(trigdata->tg_trigger->tgargs[1], relid);
+
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table %s is kept by a pattern and cannot be written to directly",
 						dp_relation_name(relid)),
 				 bucket ? errhint("Write to the relation of measurements.") :
-				 errhint("Write to the table that has the pattern \"%s\", or to its _whole view.",
-						 trigdata->tg_trigger->tgargs[2])));
+				 OidIsValid(main) ? errhint("Write to table %s, which has the pattern \"%s\".", dp_relation_name(main),
+											trigdata->tg_trigger->tgargs[2]) : 0));
+	}
 	return PointerGetDatum(NULL);
 }
 

@@ -37,6 +37,7 @@ static DpPayload *payload_of(DpDecl *decl);
 static struct varlena *row_document(DpPayload *p, HeapTuple tuple, TupleDesc desc);
 static bool find_payload(const DpPayload *p, struct varlena *doc, DpValue *value);
 static struct varlena *extract(DpPayload *p, struct varlena *doc, const DpKey *key, int sqlstate);
+static void refuse_fields(DpPayload *p, struct varlena *before, struct varlena *after);
 static struct varlena *keep_fields(DpPayload *p, struct varlena *before, struct varlena *after);
 static struct varlena *pack(const DpPayload *p, struct varlena *doc);
 static struct varlena *unpack(const DpPayload *p, struct varlena *doc);
@@ -94,11 +95,17 @@ dp_payload_trigger(PG_FUNCTION_ARGS)
 		DpValue		old;
 		DpValue		new;
 
+		/* pattern_build and pattern_repair write what they have extracted */
+		bool		by_hand = dp_marked(p->decl->target, p->decl->name) != DP_MARK_INTERNAL;
+		bool		has = find_payload(p, doc, &new);
+		bool		same;
+
 		if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
 			before = row_document(p, trigdata->tg_trigtuple, desc);
-		/* pattern_build and pattern_repair write what they have extracted */
-		if (before != NULL && dp_marked(p->decl->target, p->decl->name) != DP_MARK_INTERNAL && find_payload(p, before, &old) && dp_payload_is_packed(&old) &&
-			find_payload(p, doc, &new) && dp_value_identical(&old, &new))
+		same = has && before != NULL && find_payload(p, before, &old) && dp_payload_is_packed(&old) && dp_value_identical(&old, &new);
+		if (by_hand && (same || !has))
+			refuse_fields(p, before, doc);
+		if (by_hand && same)
 			changed = keep_fields(p, before, doc);
 		else
 		{
@@ -157,6 +164,31 @@ extract(DpPayload *p, struct varlena *doc, const DpKey *key, int sqlstate)
 	if (dp_payload_is_packed(&value))
 		value = dp_value_of_varlena(dp_payload_unpack(&value, sqlstate));
 	return dp_payload_extract(p, doc, &value, key);
+}
+
+/*
+ * Raises OBJECT_NOT_IN_PREREQUISITE_STATE if a document whose payload says nothing new has something new
+ * in an extracted field.  An old copy that was read with its payload comes with that.
+ */
+static void
+refuse_fields(DpPayload *p, struct varlena *before, struct varlena *after)
+{
+	int			i;
+
+	for (i = 0; i < p->nextracts; i++)
+	{
+		DpValue		old;
+		DpValue		new;
+
+		if (!dp_path_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), p->extracts[i].path, &new) || new.type == DP_TYPE_NULL ||
+			(before != NULL && dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), p->extracts[i].path, &old) &&
+			 dp_value_identical(&old, &new)))
+			continue;
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("field \"%s\" of table %s is extracted from \"%s\"", p->extracts[i].name, dp_relation_name(p->decl->target), p->field_text),
+				 errhint("Write \"%s\" of table %s.", p->field_text, dp_relation_name(p->decl->target))));
+	}
 }
 
 /* The new document with the old one's extracted fields. */

@@ -65,6 +65,8 @@ static bool merge_same(DpDerivation *d, const DpSourceRow *before, const DpSourc
 static struct varlena *merge_apply(DpDerivation *d, DpGroup *group, struct varlena *doc);
 static struct varlena *merge_create(DpDerivation *d, DpGroup *group);
 static struct varlena *merge_protect(DpDerivation *d, struct varlena *before, struct varlena *after);
+static bool merge_strange(DpDerivation *d, struct varlena *before, struct varlena *after);
+static void merge_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
 static void merge_all_groups(DpDerivation *d, DpDerive *run);
 
 static HeapTuple merge_guard(FunctionCallInfo fcinfo);
@@ -86,6 +88,8 @@ const DpDeriveMethods dp_polymorphic_merge_methods = {
 	.apply = merge_apply,
 	.create = merge_create,
 	.protect = merge_protect,
+	.strange = merge_strange,
+	.take_over = merge_take_over,
 	.all_groups = merge_all_groups
 };
 
@@ -338,6 +342,39 @@ merge_protect(DpDerivation *d, struct varlena *before, struct varlena *after)
 	if (!had)
 		return dp_document_unset(DP_DOC_DATA(after), DP_DOC_SIZE(after), m->field_path);
 	return dp_document_set(DP_DOC_DATA(after), DP_DOC_SIZE(after), m->field_path, &was);
+}
+
+/* Whether a document comes with the field of a source that had nothing for it. */
+static bool
+merge_strange(DpDerivation *d, struct varlena *before, struct varlena *after)
+{
+	Merge	   *m = d->state;
+	DpValue		value;
+
+	return dp_field_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), m->field, strlen(m->field), &value) && value.type != DP_TYPE_NULL &&
+		!(before != NULL && dp_field_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), m->field, strlen(m->field), &value));
+}
+
+/* It is refused unless the source has something now. */
+static void
+merge_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted)
+{
+	Merge	   *m = d->state;
+	struct varlena *now = NULL;
+
+	if (!merge_strange(d, NULL, doc))
+		return;
+	SPI_connect();
+	CommandCounterIncrement();
+	if (key != NULL)
+		now = merge_read(m, key, true, false);
+	SPI_finish();
+	if (now == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("field \"%s\" of table %s shows rows of table %s, which has none for the document", m->field,
+						dp_relation_name(d->target), dp_relation_name(d->source)),
+				 errhint("Insert into table %s.", dp_relation_name(d->source))));
 }
 
 /* ---------------------------------------------------------------- reading a source */

@@ -60,6 +60,7 @@ typedef struct QueuePlans
 	char		holds;
 	char		empty;
 	char		clear;
+	char		forget;
 } QueuePlans;
 
 static const QueuePlans plan_ids[DP_PAIR_OPTIONS] = {{0}};
@@ -173,6 +174,49 @@ dp_queue_clear(DpQueue *queue)
 	SPI_connect();
 	plan = plan_of(queue, &plan_ids[queue->option].clear, "DELETE FROM %s AS q", 0, InvalidOid);
 	(void) dp_run_marked(queue->decl, plan, NULL, NULL, DP_RUN_AS_OWNER | DP_RUN_LOCK, SPI_OK_DELETE,
+						 queue->table.table, queue->decl->name, DP_MARK_INTERNAL);
+	SPI_finish();
+}
+
+bool
+dp_queue_has(DpQueue *queue, const DpValue *key, struct varlena *delta)
+{
+	SPIPlanPtr	plan;
+	Datum		values[2] = {PointerGetDatum(dp_value_to_varlena(key)), PointerGetDatum(delta)};
+	bool		found;
+
+	SPI_connect();
+	plan = dp_plan(queue->decl, &plan_ids[queue->option].holds);
+	if (plan == NULL)
+	{
+		Oid			types[2] = {dp_types()->bson_value, dp_types()->bson};
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "SELECT FROM ");
+		dp_sql_table(&sql, queue->table.table);
+		appendStringInfoString(&sql, " AS q WHERE q.key ");
+		dp_sql_own_operator(&sql, "=");
+		appendStringInfoString(&sql, " $1 AND q.delta ");
+		dp_sql_own_operator(&sql, "=");
+		appendStringInfoString(&sql, " $2 LIMIT 1");
+		plan = dp_plan_make(queue->decl, &plan_ids[queue->option].holds, sql.data, 2, types);
+	}
+	found = dp_run(queue->decl, plan, values, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT) > 0;
+	SPI_finish();
+	return found;
+}
+
+void
+dp_queue_forget(DpQueue *queue, Interval *older)
+{
+	SPIPlanPtr	plan;
+	Datum		value = IntervalPGetDatum(older);
+
+	SPI_connect();
+	plan = plan_of(queue, &plan_ids[queue->option].forget,
+				   "DELETE FROM %s AS q WHERE q.queued_at OPERATOR(pg_catalog.<) (pg_catalog.now() OPERATOR(pg_catalog.-) $1)", 1, INTERVALOID);
+	(void) dp_run_marked(queue->decl, plan, &value, NULL, DP_RUN_AS_OWNER | DP_RUN_LOCK, SPI_OK_DELETE,
 						 queue->table.table, queue->decl->name, DP_MARK_INTERNAL);
 	SPI_finish();
 }
@@ -393,4 +437,31 @@ is_guard(const Trigger *trigger)
 	char	   *function = get_func_name(trigger->tgfoid);
 
 	return function != NULL && strcmp(function, "pattern_guard_trigger") == 0;
+}
+
+/*
+ * _pattern_forget_gone(rel, name, older)
+ */
+DP_FUNCTION(dp_pattern_forget_gone);
+Datum
+dp_pattern_forget_gone(PG_FUNCTION_ARGS)
+{
+	Oid			rel = PG_GETARG_OID(0);
+	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	ListCell   *lc;
+
+	dp_require_owner(rel);
+	foreach(lc, dp_decls(rel))
+	{
+		DpDecl	   *decl = lfirst(lc);
+
+		if (strcmp(decl->name, name) == 0 && dp_decl_text(decl, "gone_pair") != NULL)
+		{
+			DpQueue    *queue = dp_queue_open(decl, "gone_pair");
+
+			dp_queue_forget(queue, PG_GETARG_INTERVAL_P(2));
+			dp_queue_close(queue);
+		}
+	}
+	PG_RETURN_VOID();
 }

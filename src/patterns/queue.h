@@ -24,6 +24,7 @@
 #define DP_PATTERNS_QUEUE_H
 
 #include "nodes/pg_list.h"
+#include "utils/timestamp.h"
 
 #include "bson/layout.h"
 #include "patterns/declaration.h"
@@ -55,6 +56,12 @@ typedef struct DpQueued
  * that is wanted.  Returns DpQueueds in the current context, NIL if there is nothing to take.
  */
 extern List *dp_queue_take(DpQueue *queue, const DpValue *key, int64 most);
+
+/* Whether there is an entry of that key with an equal delta. */
+extern bool dp_queue_has(DpQueue *queue, const DpValue *key, struct varlena *delta);
+
+/* Deletes entries that were added that long ago. */
+extern void dp_queue_forget(DpQueue *queue, Interval *older);
 
 /* Deletes everything, without looking at what others have taken: for repair, build and disable, which do all the work. */
 extern void dp_queue_clear(DpQueue *queue);

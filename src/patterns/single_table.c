@@ -506,6 +506,32 @@ item_expiry(DpSingleTable *s, DpItem *item)
 /* ---------------------------------------------------------------- trigger */
 
 /*
+ * Raises OBJECT_NOT_IN_PREREQUISITE_STATE if an update writes a key that is neither that of the old item nor what
+ * the templates make.  Old copies have keys that agree with their fields.
+ */
+static void
+refuse_keys(DpSingleTable *s, struct varlena *old, struct varlena *given, struct varlena *made)
+{
+	int			i;
+
+	for (i = 0; i < 2 + 2 * s->nindexes; i++)
+	{
+		const char *name = i == 0 ? s->pk_field : i == 1 ? s->sk_field : dp_gsi_field(i / 2 - 1, i % 2 == 1);
+		DpValue		is;
+		DpValue		other;
+
+		if (!dp_field_find(DP_DOC_DATA(given), DP_DOC_SIZE(given), name, strlen(name), &is) || is.type == DP_TYPE_NULL ||
+			(dp_field_find(DP_DOC_DATA(old), DP_DOC_SIZE(old), name, strlen(name), &other) && dp_value_identical(&is, &other)) ||
+			(dp_field_find(DP_DOC_DATA(made), DP_DOC_SIZE(made), name, strlen(name), &other) && dp_value_identical(&is, &other)))
+			continue;
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("key \"%s\" of an item of table %s is made from other fields", name, dp_relation_name(s->decl->target)),
+				 errhint("Write the fields that its template names.")));
+	}
+}
+
+/*
  * single_table_trigger(): BEFORE INSERT OR UPDATE, for each row.
  */
 DP_FUNCTION(dp_single_table_trigger);
@@ -552,6 +578,12 @@ dp_single_table_trigger(PG_FUNCTION_ARGS)
 
 	if (item.doc != doc)
 	{
+		if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
+		{
+			value = heap_getattr(trigdata->tg_trigtuple, decl->doc_attnum, desc, &isnull);
+			if (!isnull)
+				refuse_keys(s, PG_DETOAST_DATUM_PACKED(value), doc, item.doc);
+		}
 		cols[n] = decl->doc_attnum;
 		values[n] = PointerGetDatum(item.doc);
 		nulls[n++] = false;

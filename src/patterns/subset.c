@@ -27,19 +27,24 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
 #include "commands/trigger.h"
+#include "common/hashfn.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "bson/catalog.h"
 #include "bson/compare.h"
 #include "bson/edit.h"
 #include "patterns/queue.h"
 #include "patterns/run.h"
+#include "patterns/sqlgen.h"
 #include "patterns/subset.h"
 
 /* What a run knows of a group */
@@ -50,6 +55,7 @@ typedef struct SubsetState
 	int64		delta;			/* rows more */
 	bool		alone;			/* the group is locked as by a toucher */
 	bool		recount;		/* the count is to be made anew, and nothing else */
+	bool		went;			/* rows went */
 } SubsetState;
 
 static void subset_open(DpDerivation *d);
@@ -59,6 +65,12 @@ static bool subset_changes(DpDerivation *d, DpGroup *group);
 static LOCKMODE subset_group_lock(DpDerivation *d, DpGroup *group);
 static struct varlena *subset_apply(DpDerivation *d, DpGroup *group, struct varlena *doc);
 static struct varlena *subset_protect(DpDerivation *d, struct varlena *before, struct varlena *after);
+static bool subset_strange(DpDerivation *d, struct varlena *before, struct varlena *after);
+static void subset_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
+static void find_identity(Subset *s);
+static void append_identity(const Subset *s, DpBuilder *b, const uint8 *member, uint32 size);
+static void remember_gone(DpDerivation *d, const DpValue *key, struct varlena *doc, const DpValue *now);
+static bool has_element(const DpValue *array, const DpValue *element);
 static bool row_link(const Subset *s, struct varlena *doc, DpValue *link);
 static bool row_belongs(const Subset *s, struct varlena *doc, DpValue *link);
 static void row_place(const Subset *s, const DpSourceRow *row, StringInfo key, SubsetPlace *place);
@@ -77,7 +89,9 @@ const DpDeriveMethods dp_subset_methods = {
 	.changes = subset_changes,
 	.group_lock = subset_group_lock,
 	.apply = subset_apply,
-	.protect = subset_protect
+	.protect = subset_protect,
+	.strange = subset_strange,
+	.take_over = subset_take_over
 };
 
 /*
@@ -130,9 +144,69 @@ subset_open(DpDerivation *d)
 		s->member = dp_member_compile(&value);
 	else
 		s->member = dp_member_compile(NULL);
+	find_identity(s);
+	s->remembers = dp_decl_text(decl, "gone_pair") != NULL;
 	s->source_context = AllocSetContextCreate(d->context, "docpatterns subset source", ALLOCSET_SMALL_SIZES);
 	d->source_column = dp_decl_text(decl, "source_column");
 	d->state = s;
+}
+
+/*
+ * What members are known by: the source's _id if they show it, else what they show of the order.
+ */
+static void
+find_identity(Subset *s)
+{
+	char	   *name = dp_member_shows(s->member, "_id", 3);
+	DpIter		iter;
+	DpElement	field;
+
+	s->identity = palloc(sizeof(DpPath *) * (dp_document_count(DP_DOC_DATA(s->order_by), DP_DOC_SIZE(s->order_by)) + 1));
+	if (name != NULL)
+	{
+		s->by_id = true;
+		s->identity[s->nidentity++] = dp_path_parse(name, strlen(name));
+		return;
+	}
+	dp_iter_init_varlena(&iter, s->order_by);
+	while (dp_iter_next(&iter, &field))
+	{
+		name = dp_member_shows(s->member, field.name, field.namelen);
+		if (name != NULL)
+			s->identity[s->nidentity++] = dp_path_parse(name, strlen(name));
+	}
+}
+
+/*
+ * Appends the fields of a member's identity: {_id}, {order: [..]} or, also of one that lacks what the others have, {hash}.
+ */
+static void
+append_identity(const Subset *s, DpBuilder *b, const uint8 *member, uint32 size)
+{
+	DpValue		value;
+	int			found = 0;
+	int			i;
+
+	for (i = 0; i < s->nidentity; i++)
+		found += dp_path_find(member, size, s->identity[i], &value);
+	if (found == 0)
+	{
+		dp_builder_append_int64(b, "hash", 4, (int64) hash_bytes_extended(member, size, 0));
+		return;
+	}
+	if (!s->by_id)
+		dp_builder_begin_array_field(b, "order", 5);
+	for (i = 0; i < s->nidentity; i++)
+	{
+		const char *name = s->by_id ? "_id" : NULL;
+
+		if (dp_path_find(member, size, s->identity[i], &value))
+			dp_builder_append_value(b, name, s->by_id ? 3 : 0, &value);
+		else
+			dp_builder_append_null(b, name, s->by_id ? 3 : 0);
+	}
+	if (!s->by_id)
+		dp_builder_end(b);
 }
 
 /* ---------------------------------------------------------------- the source */
@@ -161,6 +235,7 @@ subset_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 	if (state == NULL)
 		state = group->state = MemoryContextAllocZero(dp_derive_memory(run), sizeof(SubsetState));
 	state->delta += sign;
+	state->went |= sign < 0;
 
 	initStringInfo(&key);
 	row_place(s, row, &key, &place);
@@ -348,6 +423,8 @@ subset_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 			dp_subset_members(s, &group->key, &b);
 		dp_builder_end(&b);
 		array = dp_builder_view(&b, DP_TYPE_ARRAY);
+		if (s->remembers && (group->emptied || (state != NULL && state->went)))
+			remember_gone(d, &group->key, doc, &array);
 		doc = set_field(doc, s->field, &array);
 	}
 
@@ -387,6 +464,138 @@ subset_protect(DpDerivation *d, struct varlena *before, struct varlena *after)
 	if (s->count != NULL)
 		after = copy_field(s->count, before, after);
 	return after;
+}
+
+/*
+ * Whether the array has elements that the old one has not, or a new document says that there are some.
+ */
+static bool
+subset_strange(DpDerivation *d, struct varlena *before, struct varlena *after)
+{
+	Subset	   *s = d->state;
+	DpValue		is;
+	DpValue		was;
+	DpValue		element;
+	DpIter		iter;
+	int64		n;
+	bool		had;
+
+	if (before == NULL && s->count != NULL && get_count(after, s->count, &n) && n != 0)
+		return true;
+	if (!dp_path_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), s->field, &is) || is.type == DP_TYPE_NULL)
+		return false;
+	had = before != NULL && dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), s->field, &was);
+	if (had && dp_value_identical(&is, &was))
+		return false;
+	if (is.type != DP_TYPE_ARRAY)
+		return true;
+	had = had && was.type == DP_TYPE_ARRAY;
+	dp_iter_init_value(&iter, &is);
+	while (dp_iter_next_value(&iter, &element))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!had || !has_element(&was, &element))
+			return true;
+	}
+	return false;
+}
+
+/* Whether an array has that element, byte for byte. */
+static bool
+has_element(const DpValue *array, const DpValue *element)
+{
+	DpIter		iter;
+	DpValue		value;
+
+	dp_iter_init_value(&iter, array);
+	while (dp_iter_next_value(&iter, &value))
+	{
+		if (dp_value_identical(&value, element))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Elements that no row of the source stands for become rows: _subset_strangers() finds them, and refuses what cannot be a row, with
+ * the owner's rights, because the writer need not be allowed to read the source; but they are inserted with the writer's own.
+ */
+static void
+subset_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted)
+{
+	static const char plan_id;
+	DpDecl	   *decl = d->decl;
+	SPIPlanPtr	plan;
+	Oid			types[] = {REGCLASSOID, TEXTOID, dp_types()->bson_value, dp_types()->bson, BOOLOID};
+	Datum		values[5];
+	Datum		rows;
+	bool		isnull;
+	StringInfoData sql;
+
+	SPI_connect();
+	plan = dp_plan(decl, &plan_id);
+	if (plan == NULL)
+	{
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "SELECT ");
+		dp_sql_own_schema(&sql);
+		appendStringInfoString(&sql, "_subset_strangers($1, $2, $3, $4, $5)");
+		plan = dp_plan_make(decl, &plan_id, sql.data, lengthof(types), types);
+	}
+	values[0] = ObjectIdGetDatum(d->target);
+	values[1] = CStringGetTextDatum(decl->name);
+	values[2] = PointerGetDatum(dp_value_to_varlena(key));
+	values[3] = PointerGetDatum(doc);
+	values[4] = BoolGetDatum(inserted);
+	(void) dp_run(decl, plan, values, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT);
+	rows = dp_result(0, 1, &isnull);
+	if (!isnull)
+	{
+		Oid			array = get_array_type(dp_types()->bson);
+
+		dp_subset_source(d->state);
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "INSERT INTO ");
+		dp_sql_table(&sql, d->source);
+		appendStringInfo(&sql, " (%s) SELECT pg_catalog.unnest($1)", quote_identifier(((Subset *) d->state)->doc_column));
+		if (SPI_execute_with_args(sql.data, 1, &array, &rows, NULL, false, 0) != SPI_OK_INSERT)
+			elog(ERROR, "could not insert into a source");
+	}
+	SPI_finish();
+}
+
+/*
+ * Puts members that are shown no more into the list of those that have gone.
+ */
+static void
+remember_gone(DpDerivation *d, const DpValue *key, struct varlena *doc, const DpValue *now)
+{
+	Subset	   *s = d->state;
+	DpQueue    *queue = NULL;
+	DpValue		was;
+	DpValue		member;
+	DpIter		iter;
+
+	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), s->field, &was) || was.type != DP_TYPE_ARRAY)
+		return;
+	dp_iter_init_value(&iter, &was);
+	while (dp_iter_next_value(&iter, &member))
+	{
+		DpBuilder	b;
+
+		CHECK_FOR_INTERRUPTS();
+		if (member.type != DP_TYPE_DOCUMENT || has_element(now, &member))
+			continue;
+		dp_builder_init(&b, 0);
+		dp_builder_begin_document(&b);
+		append_identity(s, &b, member.data, member.len);
+		dp_builder_end(&b);
+		if (queue == NULL)
+			queue = dp_queue_open(d->decl, "gone_pair");
+		dp_queue_add(queue, key, dp_builder_finish_bson(&b));
+	}
+	if (queue != NULL)
+		dp_queue_close(queue);
 }
 
 /* [] */
@@ -520,6 +729,24 @@ dp_subset_refresh(PG_FUNCTION_ARGS)
 	SPI_finish();
 	dp_owner_end(&self);
 	PG_RETURN_INT64(written);
+}
+
+/*
+ * _subset_identity(rel, name, member) -> bson
+ */
+DP_FUNCTION(dp_subset_identity);
+Datum
+dp_subset_identity(PG_FUNCTION_ARGS)
+{
+	DpDecl	   *decl = dp_decl_find(PG_GETARG_OID(0), "subset", text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	struct varlena *member = PG_GETARG_VARLENA_PP(2);
+	DpBuilder	b;
+
+	dp_builder_init(&b, 0);
+	dp_builder_begin_document(&b);
+	append_identity(dp_derivation(decl)->state, &b, DP_DOC_DATA(member), DP_DOC_SIZE(member));
+	dp_builder_end(&b);
+	PG_RETURN_POINTER(dp_builder_finish_bson(&b));
 }
 
 /*

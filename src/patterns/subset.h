@@ -13,6 +13,10 @@
  *
  * subset.c follows changes, subset_source.c reads the source by that index,
  * subset_member.c makes members.
+ *
+ * An array that is saved may be an old copy.  So that old elements are told from
+ * new ones, what members are known by (their identity) is put into a list
+ * (a queue, <target>_<name>_gone) when rows leave what is shown.
  */
 #ifndef DP_PATTERNS_SUBSET_H
 #define DP_PATTERNS_SUBSET_H
@@ -31,6 +35,9 @@ extern DpMember *dp_member_compile(const DpValue *fields);
 
 /* The member that a document of the source is, in the current context. */
 extern struct varlena *dp_member_make(DpMember *member, struct varlena *doc);
+
+/* The name under which members show what is at that path in the source's documents, or NULL. */
+extern char *dp_member_shows(const DpMember *member, const char *path, uint32 len);
 
 /* A column of the source's primary key. */
 typedef struct SubsetKey
@@ -65,6 +72,10 @@ typedef struct Subset
 	struct varlena *filter_spec;	/* or NULL */
 	DpFilter   *filter;
 	DpMember   *member;
+	int			nidentity;		/* paths in members by which they are known; 0: by their bytes */
+	DpPath	  **identity;
+	bool		by_id;			/* the only one is the source's _id */
+	bool		remembers;		/* there is a list of members that have gone */
 
 	/* The source, looked at again after changes of the schema: */
 	uint64		generation;

@@ -19,6 +19,7 @@ struct DpMember
 	DpProjection *projection;	/* NULL: the whole document */
 	bool		ordered;
 	int			n;
+	DpValue		fields;			/* as they were declared, in the declaration's memory */
 	const char **names;			/* first parts of the names of fields, each once */
 	uint32	   *lens;
 };
@@ -51,6 +52,7 @@ dp_member_compile(const DpValue *fields)
 	n = dp_document_count(fields->data, fields->len);
 	if (n == 0)
 		return member;
+	member->fields = *fields;
 	member->names = palloc(sizeof(char *) * n);
 	member->lens = palloc(sizeof(uint32) * n);
 
@@ -136,6 +138,33 @@ dp_member_make(DpMember *member, struct varlena *doc)
 	}
 	dp_builder_end(&b);
 	return dp_builder_finish_bson(&b);
+}
+
+/*
+ * Only whole paths are looked for: what is shown as a part of something else is not found.
+ */
+char *
+dp_member_shows(const DpMember *member, const char *path, uint32 len)
+{
+	DpIter		iter;
+	DpElement	field;
+
+	if (member->projection == NULL)
+		return pnstrdup(path, len);
+	dp_iter_init_value(&iter, &member->fields);
+	while (dp_iter_next(&iter, &field))
+	{
+		bool		same = field.namelen == len && memcmp(field.name, path, len) == 0;
+
+		if (is_excluded(&field.value) ? same :
+			same && (field.value.type == DP_TYPE_BOOL || field.value.type == DP_TYPE_INT32 ||
+					 field.value.type == DP_TYPE_INT64 || field.value.type == DP_TYPE_DOUBLE))
+			return is_excluded(&field.value) ? NULL : pnstrdup(path, len);
+		if (field.value.type == DP_TYPE_STRING && DP_STRING_LEN(&field.value) == len + 1 &&
+			DP_STRING_DATA(&field.value)[0] == '$' && memcmp(DP_STRING_DATA(&field.value) + 1, path, len) == 0)
+			return pnstrdup(field.name, field.namelen);
+	}
+	return member->ordered ? NULL : pnstrdup(path, len);
 }
 
 /*

@@ -58,6 +58,7 @@ dp_tree(DpDecl *decl)
 	tree->path_self = dp_decl_bool(decl, "path_self", false);
 	tree->path_lead = dp_decl_bool(decl, "path_lead", false);
 	tree->pair = dp_decl_text(decl, "pair");
+	tree->remembers = dp_decl_text(decl, "gone_pair") != NULL;
 	tree->id_is_key = dp_decl_bool(decl, "id_is_key", false);
 	tree->chained = tree->ancestors != NULL || tree->path != NULL || tree->depth != NULL;
 	if (tree->separator == NULL)

@@ -105,6 +105,7 @@ typedef struct DpTree
 	List	   *attached;		/* tree_attach.c */
 	bool		attached_known;
 	char	   *pair;			/* tree_attach: leads to the tree */
+	bool		remembers;		/* there is a list of children that have gone: a queue, by their parents */
 } DpTree;
 
 /* The pattern's view of a declaration of "tree" or "tree_attach"; lives as long as the declaration. */

@@ -124,6 +124,7 @@ attach_before(DpTree *attached, TriggerData *trigdata)
 	HeapTuple	tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
 	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
 	struct varlena *given;
+	struct varlena *written;
 	struct varlena *doc;
 	struct varlena *old = NULL;
 	DpValue		parent;
@@ -147,7 +148,8 @@ attach_before(DpTree *attached, TriggerData *trigdata)
 	}
 	if (is_update)
 		old = dp_tree_document(attached, trigdata->tg_trigtuple, desc);
-	has = dp_tree_parent(attached, given, &parent);
+	written = dp_tree_written(attached, NULL, old, given);
+	has = dp_tree_parent(attached, written, &parent);
 	if (old != NULL)
 	{
 		DpValue		before;
@@ -155,13 +157,13 @@ attach_before(DpTree *attached, TriggerData *trigdata)
 
 		if (had == has && (!has || dp_value_identical(&before, &parent)))
 		{
-			doc = dp_tree_put_back(attached, old, given, false);
+			doc = dp_tree_put_back(attached, old, written, false);
 			return doc == given ? tuple : dp_tree_with_document(attached, tuple, desc, doc);
 		}
 	}
 
 	if (!has || !attached->chained)
-		doc = has ? given : dp_tree_strip(attached, given);
+		doc = has ? written : dp_tree_strip(attached, written);
 	else
 	{
 		DpTree	   *tree = dp_tree_of_attached(attached);
@@ -172,7 +174,7 @@ attach_before(DpTree *attached, TriggerData *trigdata)
 		int			n;
 
 		chain = node != NULL ? dp_tree_chain(tree, node, true, probe_fetch, &probing, &n) : NULL;
-		doc = chain != NULL ? dp_tree_arrange(attached, given, chain, n, NULL) : dp_tree_strip(attached, given);
+		doc = chain != NULL ? dp_tree_arrange(attached, written, chain, n, NULL) : dp_tree_strip(attached, written);
 		table_close(rel, NoLock);
 	}
 	return doc == given ? tuple : dp_tree_with_document(attached, tuple, desc, doc);

@@ -60,6 +60,12 @@ typedef struct DpTreeReading
 
 extern struct varlena *dp_tree_fetch(void *arg, const DpValue *id);
 
+/* tree_written.c: the document in which what was written to derived forms is carried out; raises OBJECT_NOT_IN_PREREQUISITE_STATE for what cannot be, and is no old copy. */
+extern struct varlena *dp_tree_written(DpTree *tree, Relation rel, struct varlena *old, struct varlena *doc);
+
+/* A node hangs below that one no more: an array of children may still have it that was read before. */
+extern void dp_tree_remember_gone(DpTree *tree, const DpValue *parent, const DpValue *child);
+
 /* A row with another document. */
 extern HeapTuple dp_tree_with_document(DpTree *tree, HeapTuple tuple, TupleDesc desc, struct varlena *doc);
 

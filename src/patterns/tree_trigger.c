@@ -127,7 +127,7 @@ tree_before(DpTree *tree, TriggerData *trigdata)
 	}
 	check_truth(tree, given);
 	dp_tree_check_id(tree, given, &id);
-	doc = given;
+	doc = dp_tree_written(tree, trigdata->tg_relation, old, given);
 	if (old != NULL)
 	{
 		DpValue		old_id;
@@ -302,6 +302,8 @@ tree_after_row(DpTree *tree, TriggerData *trigdata)
 		if (!has_id && tree->truth == DP_TREE_CHILDREN &&
 			dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), tree->children, &array) && array.type == DP_TYPE_ARRAY)
 			gone->children = dp_tree_copy_value(s->context, &array);
+		if (had && tree->remembers && (!has_id || !same_id(&old_id, &new_id) || !has || !same_id(&old_parent, &new_parent)))
+			dp_tree_remember_gone(tree, &old_parent, &old_id);
 	}
 	if (tree->truth == DP_TREE_CHILDREN)
 	{

@@ -2,7 +2,7 @@
 -- of a key, tables that were full before, verbs, rights, hostile names, and a seeded random run against plain SQL.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(78);
+SELECT plan(79);
 CREATE FUNCTION pg_temp.all_true(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 -- The merged documents without their ids.
 CREATE FUNCTION pg_temp.shown(rel regclass) RETURNS text LANGUAGE plpgsql AS $$
@@ -63,7 +63,8 @@ SELECT throws_ok($$UPDATE m SET doc = bson_set(doc, 'c', 77) WHERE doc -> 'c' = 
 SELECT throws_ok($$INSERT INTO m (doc) VALUES ('{c: 7}')$$, '23505', NULL, 'keys are unique');
 UPDATE m SET doc = bson_set(bson_set(doc, 's1.n', 'wrong'), 'note', 'mine') WHERE doc -> 'c' = 8;
 SELECT is(pg_temp.shown('m'), E'{"c": 7, "s1": {"_id": 2, "c": 7, "again": true}}\n{"c": 8, "s1": {"_id": 1, "c": 8, "n": "Ada"}, "note": "mine"}', 'a copy that is written by hand is put right, the rest stands');
-INSERT INTO m (doc) VALUES ('{c: 20, s1: {n: "forged"}, s2: 5, note: "first"}');
+SELECT throws_ok($$INSERT INTO m (doc) VALUES ('{c: 20, s1: {n: "forged"}, note: "first"}')$$, '55000', NULL, 'nor a field of a source that has nothing');
+INSERT INTO m (doc) VALUES ('{c: 20, s2: null, note: "first"}');
 SELECT is(pg_temp.shown('m'), E'{"c": 7, "s1": {"_id": 2, "c": 7, "again": true}}\n{"c": 8, "s1": {"_id": 1, "c": 8, "n": "Ada"}, "note": "mine"}\n{"c": 20, "note": "first"}', 'a document of the user''s own');
 INSERT INTO s2 (doc) VALUES ('{_id: 1, c: 20, x: 1}'); DELETE FROM s1 WHERE doc -> 'c' = 8;
 SELECT is(pg_temp.shown('m'), E'{"c": 7, "s1": {"_id": 2, "c": 7, "again": true}}\n{"c": 8, "note": "mine"}\n{"c": 20, "note": "first", "s2": [{"x": 1}]}', 'is merged into, and stays when its sources go');
@@ -143,7 +144,7 @@ DO $$ DECLARE t text; w int; errors int := 0; BEGIN
       ELSIF w < 7 THEN EXECUTE format('UPDATE %I SET doc = bson_set(doc, ''c'', floor(random() * 12)::int) WHERE (doc -> ''v'')::int %% 7 = $1', t) USING i % 7;
       ELSIF w < 8 THEN EXECUTE format('UPDATE %I SET doc = bson_set(doc, ''v'', (doc -> ''v'')::int + 1) WHERE random() < 0.3', t);
       ELSIF w < 9 THEN EXECUTE format('DELETE FROM %I WHERE random() < 0.4', t);
-      ELSE UPDATE rm SET doc = bson_set(bson_set(doc, 'r2', i), 'own', i) WHERE random() < 0.2; DELETE FROM rm WHERE NOT doc ?| ARRAY['r1', 'r2', 'r3']; END IF;
+      ELSE UPDATE rm SET doc = bson_set(CASE WHEN doc ? 'r2' THEN bson_set(doc, 'r2', i) ELSE doc END, 'own', i) WHERE random() < 0.2; DELETE FROM rm WHERE NOT doc ?| ARRAY['r1', 'r2', 'r3']; END IF;
     EXCEPTION WHEN unique_violation THEN errors := errors + 1; END;
   END LOOP;
 END $$;

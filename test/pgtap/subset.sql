@@ -1,7 +1,7 @@
 -- The contract of the subset pattern: what is refused and how, what every kind of write does, and a seeded random run.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(72);
+SELECT plan(73);
 
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE TABLE p (id int PRIMARY KEY, doc bson);
@@ -59,7 +59,8 @@ UPDATE r SET id = 1 + 27 WHERE id = 32;
 SELECT is(pg_temp.top(3), '[{"n": 1, "x": "d"}, {"n": 1.0, "x": "a"}, {"n": 1, "x": "b"}]', 'which may change');
 INSERT INTO r VALUES (40, '{p: null, n: 1}'), (41, '{n: 1}'), (42, '{p: 77, n: 1}'), (43, '{p: 1.0, n: 100}'), (44, NULL);
 SELECT is(pg_temp.top(1), '[{"n": 100}, {"n": 20, "x": "copy"}, {"n": 4, "x": "seen"}]', 'numbers are equal across types; others belong nowhere');
-INSERT INTO p VALUES (77, '{top: "mine"}');
+SELECT throws_ok($$INSERT INTO p VALUES (77, '{top: "mine"}')$$, '55000', NULL, 'what cannot be rows');
+INSERT INTO p VALUES (77, '{top: null}');
 SELECT is(pg_temp.top(77), '[{"n": 1}]', 'a document that comes after its rows');
 UPDATE p SET id = 78 WHERE id = 77;
 SELECT is(pg_temp.top(78), '[]', 'a document with another key');

@@ -28,7 +28,7 @@ SELECT throws_ok($$INSERT INTO n (doc) SELECT bson_build('_id', i, 'up', CASE WH
 CREATE FUNCTION n_before() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF NEW.doc ->> 'name' = 'nobody' THEN RETURN NULL; END IF;
-  NEW.doc := bson_set(bson_set(bson_set(NEW.doc, 'anc', 'spoilt'), 'depth', -1), 'seen', coalesce((NEW.doc ->> 'seen')::int, 0) + 1);
+  NEW.doc := bson_set(bson_set(bson_set(NEW.doc, 'anc', '[]'::bson_value), 'depth', -1), 'seen', coalesce((NEW.doc ->> 'seen')::int, 0) + 1);
   RETURN NEW;
 END $$;
 CREATE TRIGGER a_first BEFORE INSERT OR UPDATE ON n FOR EACH ROW EXECUTE FUNCTION n_before();

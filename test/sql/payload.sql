@@ -12,7 +12,7 @@ SELECT _id, doc -> 'created' AS created, doc ->> 'sender' AS sender, doc -> 'rec
 CREATE INDEX ON messages ((doc -> 'sender'));
 SELECT _id FROM messages WHERE doc @@ '{recipients: "alice", created: {$lt: ISODate("2023-02-24")}}';
 
--- The view shows the payload as it was, and takes it. Another payload, other fields.
+-- The view shows the payload as it was, and takes it. Another payload, other fields; they are not written by hand.
 SELECT doc ->> 'xml' FROM messages_whole WHERE _id = 1;
 UPDATE messages_whole SET doc = bson_set(doc, 'xml', '<msg created="2023-02-25"><from>carol</from></msg>') WHERE _id = 1;
 UPDATE messages SET doc = bson_set(doc, 'sender', 'somebody else') WHERE _id = 2;

@@ -15,8 +15,11 @@ DELETE FROM reviews WHERE _id = 3;
 UPDATE reviews SET doc = bson_set(doc, 'product_id', 2) WHERE _id = 2;
 SELECT doc FROM products ORDER BY _id;
 
--- The array cannot be written by hand, the rest of the document can.
-UPDATE products SET doc = '{_id: 1, name: "Widget", reviews: "none"}' WHERE _id = 1;
+-- An old copy of the array is put right, and what cannot become a review is refused.
+UPDATE products SET doc = '{_id: 1, name: "Widget", reviews: []}' WHERE _id = 1;
+\set VERBOSITY terse
+UPDATE products SET doc = bson_set(doc, 'reviews', 'none'::text) WHERE _id = 1;
+\set VERBOSITY default
 SELECT doc FROM products WHERE _id = 1;
 SELECT * FROM pattern_check();
 SELECT pattern, name, options FROM pattern_list('products');
