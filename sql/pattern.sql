@@ -306,12 +306,22 @@ CREATE FUNCTION _pattern_call(verb text, rel regclass, pattern text, name text, 
   AS 'MODULE_PATHNAME', 'dp_pattern_call' LANGUAGE C;
 COMMENT ON FUNCTION _pattern_call(text, regclass, text, text, bson) IS 'calls _<pattern>_<verb> as the owner of the table; error 42501 unless the caller owns it';
 
-CREATE FUNCTION pattern_repair(rel regclass, name text DEFAULT NULL) RETURNS bigint
-LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
-  SELECT @extschema@._pattern_call('repair', $1, d.pattern, d.name, NULL)::bigint FROM @extschema@._pattern_find($1, $2) d
+CREATE FUNCTION pattern_repair(rel regclass, name text DEFAULT NULL, accept_loss boolean DEFAULT false) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  d record;
+  done bigint := 0;
+BEGIN
+  SELECT f.* INTO d FROM @extschema@._pattern_find(pattern_repair.rel, pattern_repair.name) f;
+  IF accept_loss AND to_regprocedure('@extschema@._' || d.pattern || '_accept_loss(regclass, text)') IS NOT NULL THEN
+    done := @extschema@._pattern_call('accept_loss', pattern_repair.rel, d.pattern, d.name, NULL)::bigint;
+  END IF;
+  RETURN done + @extschema@._pattern_call('repair', pattern_repair.rel, d.pattern, d.name, CASE WHEN accept_loss THEN '{accept_loss: true}'::@extschema@.bson END)::bigint;
+END
 $$;
-COMMENT ON FUNCTION pattern_repair(regclass, text) IS
-  'makes a pattern true again and returns the number of documents that had to be written; locks the rows that it writes; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION pattern_repair(regclass, text, boolean) IS
+  'makes a pattern true again and returns the number of documents that had to be written. Where data are missing that nothing else tells, it leaves what shows that and says so: a warning with keys, '
+  'or error 55000 for a table that is missing; accept_loss => true goes on without them. Locks the rows that it writes; error 42501 unless the caller owns the table';
 
 CREATE FUNCTION pattern_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

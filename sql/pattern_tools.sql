@@ -269,30 +269,22 @@ CREATE FUNCTION _pattern_follow_persistence(rel regclass) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   is_unlogged boolean := (SELECT c.relpersistence = 'u' FROM pg_class c WHERE c.oid = rel);
-  d record;
+  side regclass;
 BEGIN
-  FOR d IN
-    SELECT q.rel, s.side, EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = s.side AND g.tgfoid = '@extschema@.pattern_guard_trigger'::regproc) AS kept
-    FROM @extschema@._pattern_declarations(NULL) q
+  FOR side IN
+    SELECT s.side FROM @extschema@._pattern_declarations(_pattern_follow_persistence.rel) q
       CROSS JOIN LATERAL unnest(ARRAY[@extschema@.bson_get_text(q.options, 'pair'), @extschema@.bson_get_text(q.options, 'second_pair')]) AS p (pair)
       CROSS JOIN LATERAL (SELECT @extschema@._pattern_side(p.pair, q.rel) AS side) s
-    WHERE p.pair IS NOT NULL AND s.side IS NOT NULL
-      AND (q.rel = _pattern_follow_persistence.rel
-           OR EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = _pattern_follow_persistence.rel AND substring(g.tgargs FOR length(p.pair) + 6) = @extschema@._pattern_arguments('side', p.pair)))
+      JOIN pg_class c ON c.oid = s.side
+    WHERE (c.relpersistence = 'u') <> is_unlogged
+      AND EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = s.side AND g.tgfoid = '@extschema@.pattern_guard_trigger'::regproc)
   LOOP
-    IF d.rel = rel AND d.kept THEN
-      IF (SELECT c.relpersistence = 'u' FROM pg_class c WHERE c.oid = d.side) <> is_unlogged THEN
-        EXECUTE format('ALTER TABLE %s SET %s', d.side, CASE WHEN is_unlogged THEN 'UNLOGGED' ELSE 'LOGGED' END);
-      END IF;
-    ELSIF @extschema@._pattern_lasts_longer(d.rel, d.side) THEN
-      RAISE WARNING 'table % is unlogged, and table % is not', d.side, d.rel
-        USING DETAIL = 'A crash would empty the one, and the other would keep what came from it.', HINT = format('Alter table %s too.', CASE WHEN d.rel = rel THEN d.side ELSE d.rel END);
-    END IF;
+    EXECUTE format('ALTER TABLE %s SET %s', side, CASE WHEN is_unlogged THEN 'UNLOGGED' ELSE 'LOGGED' END);
   END LOOP;
 END
 $$;
 COMMENT ON FUNCTION _pattern_follow_persistence(regclass) IS
-  'a table has become logged or unlogged: tables that patterns keep beside it follow, and a warning names those of users that should; called by an event trigger';
+  'a table has become logged or unlogged: tables that patterns keep beside it follow; called by an event trigger';
 
 CREATE FUNCTION _pattern_anchor_renamed(rel regclass, old_name text, new_name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

@@ -384,11 +384,51 @@ CREATE FUNCTION _outlier_rechunk(rel regclass, name text, key record) RETURNS bo
   AS 'MODULE_PATHNAME', 'dp_outlier_rechunk' LANGUAGE C STRICT;
 COMMENT ON FUNCTION _outlier_rechunk(regclass, text, record) IS 'arranges the extras of a key in chunks anew, or forgets them when there is no document; returns whether anything had to be written';
 
+-- Rows whose documents tell of more elements than there are, by the flag or the count.
+CREATE FUNCTION _outlier_lost(rel regclass, name text) RETURNS text[]
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  result text[];
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
+  EXECUTE format('SELECT array_agg((%s)::text) FROM %s AS b WHERE %s OPERATOR(@extschema@.=) ANY ($1)', p.key_row, p.base, p.key_value) INTO result
+    USING ARRAY(SELECT c.key FROM @extschema@._outlier_check(rel, name) c
+                WHERE c.what = 'flag' AND c.expected = 'absent' AND c.found = 'true'
+                   OR c.what = 'count' AND c.found ~ '^[0-9]+$' AND c.found::numeric > c.expected::numeric);
+  RETURN result;
+END
+$$;
+COMMENT ON FUNCTION _outlier_lost(regclass, text) IS 'keys, as rows in text, of documents whose extras are missing, as far as these tell; NULL for none';
+
+CREATE FUNCTION _outlier_accept_loss(rel regclass, name text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  r record;
+  done bigint := 0;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
+  IF p.side IS NULL AND NOT @extschema@.bson_exists(p.options, 'on_field') THEN
+    PERFORM @extschema@._outlier_create_extras(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')),
+              format('%I.%I', p.schema_name, @extschema@._pattern_object_name(p.table_name, name, 'extras')), name, @extschema@.bson_get_text(p.options, 'pair'));
+  END IF;
+  FOR r IN EXECUTE format('SELECT %s AS key FROM %s AS b WHERE (%1$s)::text = ANY ($1)', p.key_row, p.base) USING @extschema@._outlier_lost(rel, name) LOOP
+    IF @extschema@._pattern_settle(rel, name, r.key) THEN
+      done := done + 1;
+    END IF;
+  END LOOP;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _outlier_accept_loss(regclass, text) IS 'takes what is there of documents whose extras are missing for all of them';
+
 CREATE FUNCTION _outlier_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   r record;
+  lost text[];
   done bigint := 0;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
@@ -417,9 +457,15 @@ BEGIN
   ELSE
     PERFORM @extschema@._outlier_drop_orphans(rel, name);
   END IF;
+  lost := @extschema@._outlier_lost(rel, name);
+  IF lost IS NOT NULL THEN
+    RAISE WARNING 'pattern "%" of table %: extras of % documents are missing', name, p.base, cardinality(lost)
+      USING DETAIL = format('Their keys: %s%s.', array_to_string(lost[1:20], ', '), CASE WHEN cardinality(lost) > 20 THEN ', ...' ELSE '' END),
+            HINT = 'The documents are left as they are. Restore the extras, or call pattern_repair() with accept_loss => true.';
+  END IF;
   -- documents that have extras, whatever they say themselves, and those that are not in line without
-  FOR r IN EXECUTE format('SELECT %1$s AS key FROM %2$s AS b JOIN (%3$s) AS s ON %4$s UNION ALL SELECT key FROM (%5$s) p',
-                          p.key_row, p.base, p.stored, p.matches, @extschema@._outlier_pending(rel, name)) LOOP
+  FOR r IN EXECUTE format('SELECT k.key FROM (SELECT %1$s AS key FROM %2$s AS b JOIN (%3$s) AS s ON %4$s UNION ALL SELECT key FROM (%5$s) p) AS k WHERE k.key::text <> ALL ($1)',
+                          p.key_row, p.base, p.stored, p.matches, @extschema@._outlier_pending(rel, name)) USING coalesce(lost, '{}') LOOP
     IF @extschema@._pattern_settle(rel, name, r.key) THEN
       done := done + 1;
     END IF;

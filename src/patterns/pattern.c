@@ -46,6 +46,7 @@ static uint64 call_hook(Oid rel, const char *pattern, const char *verb, const ch
 						int nextra, Oid *types, Datum *values, bool read_only);
 static Oid	relation_owner(Oid relid);
 static void require_seen(Oid rel);
+static void require_sides(DpDecl *decl);
 static char *text_argument(FunctionCallInfo fcinfo, int n);
 
 static const DpPatternMethods *const methods[] = {
@@ -188,15 +189,58 @@ require_seen(Oid rel)
 }
 
 /*
+ * Raises OBJECT_NOT_IN_PREREQUISITE_STATE where a repair would make a table
+ * anew that held what nothing else tells, so that nobody would see that it is lost.
+ */
+static void
+require_sides(DpDecl *decl)
+{
+	static const char *const originals[] = {"subset_fields", "preallocated", "approximation", "versioning", "change_feed"};
+	bool		holds = false;
+	int			i;
+
+	for (i = 0; i < lengthof(originals); i++)
+		holds = holds || strcmp(decl->pattern, originals[i]) == 0;
+	for (i = 0; holds && i < DP_PAIR_OPTIONS; i++)
+	{
+		char	   *pair = dp_decl_text(decl, dp_pair_options[i]);
+		StringInfoData sql;
+		DpActor		self;
+		bool		empty;
+
+		if (pair == NULL || OidIsValid(dp_pair_side(pair, decl->target)))
+			continue;
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "SELECT FROM ");
+		dp_sql_table(&sql, decl->target);
+		SPI_connect();
+		dp_owner_begin(decl->owner, &self);
+		if (SPI_execute(sql.data, true, 1) != SPI_OK_SELECT)
+			elog(ERROR, "could not read relation %u", decl->target);
+		dp_owner_end(&self);
+		empty = SPI_processed == 0;
+		SPI_finish();
+		if (!empty)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("a table that pattern \"%s\" of table %s keeps is missing", decl->name, dp_relation_name(decl->target)),
+					 errdetail("What it held cannot be made again from the documents."),
+					 errhint("Restore the table, or call pattern_repair() with accept_loss => true.")));
+	}
+}
+
+/*
  * _pattern_call(verb, rel, pattern, name, options bson) -> text
  *
- * Calls _<pattern>_<verb>(rel, name [, options]) as the table's owner.
+ * Calls _<pattern>_<verb>(rel, name [, options]) as the table's owner.  Any
+ * options of a repair say that what is lost is given up.
  */
 DP_FUNCTION(dp_pattern_call);
 Datum
 dp_pattern_call(PG_FUNCTION_ARGS)
 {
 	char	   *verb;
+	bool		repair;
 	Oid			rel;
 	DpDecl	   *decl;
 	char	   *result = NULL;
@@ -228,11 +272,14 @@ dp_pattern_call(PG_FUNCTION_ARGS)
 	decl = decl_of(rel, text_argument(fcinfo, 2), text_argument(fcinfo, 3));
 	if (decl != NULL)
 		dp_require_own_sides(decl);
+	repair = strcmp(verb, "repair") == 0;
+	if (decl != NULL && repair && PG_ARGISNULL(4))
+		require_sides(decl);
 
 	SPI_connect();
 	value = PG_ARGISNULL(4) ? (Datum) 0 : PG_GETARG_DATUM(4);
 	if (call_hook(rel, text_argument(fcinfo, 2), verb, text_argument(fcinfo, 3),
-				  PG_ARGISNULL(4) ? 0 : 1, &type, &value, false) == 1)
+				  PG_ARGISNULL(4) || repair ? 0 : 1, &type, &value, false) == 1)
 	{
 		result = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
 		if (result != NULL)

@@ -168,7 +168,6 @@ ALTER TABLE l SET UNLOGGED;
 SELECT is(pg_temp.persistence(), 'u', 'which become unlogged with it');
 ALTER TABLE l SET LOGGED;
 SELECT is(pg_temp.persistence(), 'p', 'and logged again');
-SET LOCAL client_min_messages = error;
 DO $$
 DECLARE t text;
 BEGIN
@@ -186,6 +185,30 @@ SELECT throws_ok($$SELECT computed_enable('logged', 'unlogged_source', 'p', '{n:
 SELECT throws_ok($$SELECT reference_enable('logged', 'r', 'unlogged_source', live => '{n}')$$, '42P16', NULL, 'or what it refers to');
 SELECT lives_ok($$SELECT rollup_enable('unlogged_source', name => 'unlogged_sums', time_field => 'at', levels => '{day}', group_by => '{g}', fields => '{n: {$count: {}}}')$$, 'what is summed up from it');
 SELECT is((SELECT relpersistence FROM pg_class WHERE relname = 'unlogged_sums'), 'u', 'is as it is');
+-- A repair does not hide what is lost
+CREATE TABLE lost (id int PRIMARY KEY, doc bson);
+SELECT outlier_enable('lost', 'a', 2), outlier_enable('lost', 'b', 2, flag => 'bs', count_field => 'n'), subset_fields_enable('lost', cold => '{cold}') \g /dev/null
+INSERT INTO lost VALUES (1, '{a: [1, 2, 3], b: [1]}'), (2, '{a: [4, 5, 6], b: []}'), (3, '{b: [5, 6, 7, 8], cold: 1}');
+SET LOCAL docpatterns.maintain = off;
+DELETE FROM lost_a_extras WHERE key = 1; DELETE FROM lost_b_extras;
+UPDATE lost SET doc = doc - 'has_extras' WHERE id = 2;
+SET LOCAL docpatterns.maintain = on;
+CREATE TEMPORARY VIEW wrong AS SELECT string_agg(concat_ws(' ', name, key, what, expected, found), E'\n' ORDER BY name, key, what) FROM pattern_check('lost');
+SELECT is((SELECT * FROM wrong), E'a 1 flag absent true\na 2 flag true absent\nb 3 count 2 4\nb 3 flag absent true', 'extras are lost, and a flag');
+SET LOCAL client_min_messages = error;
+SELECT is(pattern_repair('lost', 'a') + pattern_repair('lost', 'b'), 1::bigint, 'the flag is mended');
+SET LOCAL client_min_messages = warning;
+SELECT is((SELECT * FROM wrong), E'a 1 flag absent true\nb 3 count 2 4\nb 3 flag absent true', 'what is lost still shows');
+SELECT is(pattern_repair('lost', 'a', accept_loss => true) + pattern_repair('lost', 'b', accept_loss => true), 2::bigint, 'until the loss is accepted');
+SELECT is((SELECT * FROM wrong), NULL, 'then all is true');
+SAVEPOINT no_side;
+DROP TRIGGER zz_docpatterns_90_subset_fields_cold_guard ON lost_cold_cold;
+ALTER TABLE lost_cold_cold RENAME TO kept_elsewhere;
+SELECT throws_ok($$SELECT pattern_repair('lost', 'cold')$$, '55000', NULL, 'nor is a table made that was lost');
+SELECT is(pattern_repair('lost', 'cold', accept_loss => true), 0::bigint, 'unless this is accepted, too');
+SELECT is((SELECT * FROM wrong), NULL, 'which makes an empty one');
+ROLLBACK TO no_side;
+
 SELECT pattern_disable('b', 'a'), pattern_disable('b', 'cold'), pattern_disable('p', 'n') \g /dev/null
 SELECT is((SELECT count(*) FROM pg_trigger WHERE tgname LIKE 'zz_docpatterns_00_anchor%' AND tgrelid = 'b'::regclass), 0::bigint, 'nothing is left of a declaration that has ended');
 SELECT * FROM finish();
