@@ -21,6 +21,7 @@ struct DpDerive
 	bool		locked;			/* all its groups have been locked before */
 	List	   *only;			/* settle: the derivations that are meant */
 	Oid			source;			/* the statement's table, or InvalidOid */
+	struct DpDerive *outer;		/* the run that writes what this one follows from */
 	bool		check;			/* nothing is going to be written: no locks, and all is read with the query's snapshot */
 };
 

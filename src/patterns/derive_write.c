@@ -16,6 +16,7 @@
 
 #include "bson/catalog.h"
 #include "bson/compare.h"
+#include "bson/text.h"
 #include "patterns/derive_run.h"
 #include "patterns/reference.h"
 
@@ -63,6 +64,14 @@ typedef struct TargetRows
 	int			cap;
 } TargetRows;
 
+/* Rows of a circle that an error shows */
+#define CIRCLE_SHOWN	20
+
+/* The innermost run that is being written */
+static DpDerive *writing = NULL;
+
+static void circle_raise(DpDerive *run);
+static int64 run_write(DpDerive *run, bool forced);
 static int64 target_write(DpDerive *run, DpGroup **groups, int n, DpRefWanted *wanted, int nwanted, bool forced);
 static TargetRow *target_row_room(TargetRows *rows);
 static void target_row_add(Target *t, TargetRows *rows, DpGroup *group, LockTupleMode lock);
@@ -90,10 +99,84 @@ static int	target_row_compare(const void *a, const void *b, void *arg);
 static int	target_compare(const void *a, const void *b);
 
 /*
- * Ends a run: writes all targets.  Returns the number of rows that were written.
+ * Ends a run.  What it writes may be a source again, and so runs lie in each
+ * other.  Where a group follows from itself and never comes to rest, they do
+ * until the stack is full: then the error says which rows these are.
  */
 int64
 dp_derive_end(DpDerive *run, bool forced)
+{
+	DpDerive   *outer = writing;
+	int64		written = 0;
+
+	run->outer = outer;
+	writing = run;
+	PG_TRY();
+	{
+		written = run_write(run, forced);
+	}
+	PG_CATCH();
+	{
+		writing = outer;
+		if (geterrcode() == ERRCODE_STATEMENT_TOO_COMPLEX)
+			circle_raise(run);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	writing = outer;
+	return written;
+}
+
+/* Raises OBJECT_NOT_IN_PREREQUISITE_STATE if a group of the run is one of those of a run around it. */
+static void
+circle_raise(DpDerive *run)
+{
+	DpDerive   *around;
+	DpGroup    *group;
+
+	for (around = run->outer; around != NULL; around = around->outer)
+	{
+		for (group = run->groups; group != NULL; group = group->next)
+		{
+			DpGroup    *same = dp_derive_find(around, group->derivation, &group->key);
+			List	   *circle = list_make1(group);
+			StringInfoData rows;
+			DpDerive   *r;
+			ListCell   *lc;
+
+			if (same == NULL)
+				continue;
+			MemoryContextSwitchTo(run->context);
+			FlushErrorState();
+			for (r = run->outer; r != around && list_length(circle) < CIRCLE_SHOWN; r = r->outer)
+				circle = lcons(r->groups, circle);
+			circle = lcons(same, circle);
+			initStringInfo(&rows);
+			foreach(lc, circle)
+			{
+				DpGroup    *g = lfirst(lc);
+
+				if (rows.len > 0)
+					appendStringInfoString(&rows, ", ");
+				dp_value_to_text(&rows, &g->key, DP_TEXT_RELAXED, -1);
+				appendStringInfo(&rows, " of table %s", dp_relation_name(g->derivation->target));
+			}
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("documents that the %s pattern \"%s\" of table %s derives follow from each other in a circle",
+							group->derivation->decl->pattern, group->derivation->decl->name,
+							dp_relation_name(group->derivation->target)),
+					 errdetail("The circle leads through %s.", rows.data),
+					 errhint("Let no row be counted for what follows from it, or declare one of the patterns otherwise.")));
+		}
+	}
+}
+
+/*
+ * Writes all targets of a run.  Returns the number of rows that were written.
+ */
+static int64
+run_write(DpDerive *run, bool forced)
 {
 	DpGroup   **groups;
 	DpGroup    *group;

@@ -6,7 +6,7 @@ SET client_min_messages = warning;
 SET timezone = 'UTC';
 
 BEGIN;
-SELECT plan(89);
+SELECT plan(93);
 
 -- Signatures
 SELECT has_function('computed_enable', ARRAY['regclass', 'regclass', 'text', 'bson', 'text', 'bson', 'bson', 'boolean', 'text', 'text', 'text', 'text', 'text']);
@@ -230,6 +230,30 @@ SELECT is((SELECT count(*) FROM made), 0::bigint, 'nor where it is not made, or 
 SELECT computed_refresh('made', 'm') \g /dev/null
 SELECT is(pg_temp.made(), '1 0 1', 'but then');
 DROP TABLE made, rows_of CASCADE;
+
+-- What follows from itself is an error that says so
+CREATE FUNCTION pg_temp.why(command text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE why text;
+BEGIN
+  EXECUTE command;
+  RETURN 'nothing';
+EXCEPTION WHEN object_not_in_prerequisite_state THEN
+  GET STACKED DIAGNOSTICS why = PG_EXCEPTION_DETAIL;
+  RETURN (SELECT string_agg(DISTINCT m[1], ', ' ORDER BY m[1]) FROM regexp_matches(why, '\d of table \S+\w', 'g') m);
+END
+$$;
+SELECT collection_create('nodes'), collection_create('left_side'), collection_create('right_side') \g /dev/null
+SELECT computed_enable('nodes', 'nodes', 'parent', '{total: {$sum: {$add: ["$own", "$total"]}}}') \g /dev/null
+INSERT INTO nodes (doc) VALUES ('{_id: 1, own: 1}'), ('{_id: 2, parent: 1, own: 2}'), ('{_id: 3, parent: 2, own: 3}');
+SELECT is((SELECT doc ->> 'total' FROM nodes WHERE _id = '1'), '5', 'totals of totals in one table');
+SELECT is(pg_temp.why($$UPDATE nodes SET doc = bson_set(doc, 'parent', 3) WHERE _id = '1'$$),
+  '1 of table public.nodes, 2 of table public.nodes, 3 of table public.nodes', 'rows in a circle');
+SELECT is((SELECT doc ->> 'total' FROM nodes WHERE _id = '1'), '5', 'nothing has happened');
+SELECT computed_enable('left_side', 'right_side', 'k', '{l: {$sum: "$r"}}'), computed_enable('right_side', 'left_side', 'k', '{r: {$sum: {$add: ["$l", 1]}}}') \g /dev/null
+INSERT INTO left_side (doc) VALUES ('{_id: 1, k: 1}');
+SELECT is(pg_temp.why($$INSERT INTO right_side (doc) VALUES ('{_id: 1, k: 1}')$$),
+  '1 of table public.left_side, 1 of table public.right_side', 'declarations that sum each other');
+DROP TABLE nodes, left_side, right_side CASCADE;
 
 SELECT * FROM finish();
 ROLLBACK;
