@@ -407,7 +407,19 @@ arrange_insert(Preallocated *p, struct varlena *doc)
 		DpCells    *cells = dp_shape_cells(p->shape, doc, &field, true, &why);
 
 		if (cells == NULL)
-			dp_preallocated_refuse(p, NULL, "does not have its shape", why);
+		{
+			/* counters that an upsert begins with */
+			struct varlena *complete = dp_shape_complete(p->shape, &field);
+
+			if (complete != NULL)
+			{
+				field = dp_value_of_varlena(complete);
+				cells = dp_shape_cells(p->shape, doc, &field, true, &why);
+			}
+			if (cells == NULL)
+				dp_preallocated_refuse(p, NULL, "does not have its shape", why);
+			doc = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, &field);
+		}
 		verify_until(p, doc, cells);
 		return arrange_available(p, doc);
 	}

@@ -25,7 +25,7 @@ static bool calendar_month(const DpShape *shape, struct varlena *doc, int *year,
 static int	calendar_days(int year, int month, bool weekdays_only, int *days);
 static bool month_value(const DpValue *value, int *month);
 static bool year_value(const DpValue *value, int *year);
-static void clock_append(const DpShape *shape, DpBuilder *b, int level);
+static bool clock_append(const DpShape *shape, DpBuilder *b, int level, const DpValue *given);
 static int	unit_count(const DpShape *shape, int level);
 static bool clock_verify(const DpShape *shape, const DpValue *value, int level, const char **why);
 static DpCell *cell_add(DpCells *cells, int *room, int row, const DpValue *value);
@@ -360,7 +360,7 @@ dp_shape_empty(const DpShape *shape, struct varlena *doc, const char **why)
 			}
 		case DP_SHAPE_CLOCK:
 			dp_builder_begin_document(&b);
-			clock_append(shape, &b, 0);
+			(void) clock_append(shape, &b, 0, NULL);
 			dp_builder_end(&b);
 			return dp_builder_finish_value(&b, DP_TYPE_DOCUMENT);
 	}
@@ -368,28 +368,54 @@ dp_shape_empty(const DpShape *shape, struct varlena *doc, const char **why)
 	return dp_builder_finish_value(&b, DP_TYPE_ARRAY);
 }
 
-/* The slots of a level of a clock. */
-static void
-clock_append(const DpShape *shape, DpBuilder *b, int level)
+struct varlena *
+dp_shape_complete(const DpShape *shape, const DpValue *field)
+{
+	DpBuilder	b;
+
+	if (shape->kind != DP_SHAPE_CLOCK)
+		return NULL;
+	dp_builder_init_value(&b, field->len);
+	dp_builder_begin_document(&b);
+	if (!clock_append(shape, &b, 0, field))
+		return NULL;
+	dp_builder_end(&b);
+	return dp_builder_finish_value(&b, DP_TYPE_DOCUMENT);
+}
+
+/*
+ * The slots of a level of a clock, with the values of those that are given.
+ * False if what is given is no document of slots, each at most once.
+ */
+static bool
+clock_append(const DpShape *shape, DpBuilder *b, int level, const DpValue *given)
 {
 	int			n = unit_count(shape, level);
+	uint32		used = 0;
 	int			i;
 
 	CHECK_FOR_INTERRUPTS();
+	if (given != NULL && given->type != DP_TYPE_DOCUMENT)
+		return false;
 	for (i = 0; i < n; i++)
 	{
 		char		name[12];
 		uint32		len = dp_index_name(i, name);
+		DpValue		value;
+		bool		found = given != NULL && dp_document_find(given->data, given->len, name, len, &value);
 
+		used += found;
 		if (level == shape->units.n - 1)
-			dp_builder_append_value(b, name, len, &shape->fill);
+			dp_builder_append_value(b, name, len, found ? &value : &shape->fill);
 		else
 		{
 			dp_builder_begin_document_field(b, name, len);
-			clock_append(shape, b, level + 1);
+			if (!clock_append(shape, b, level + 1, found ? &value : NULL))
+				return false;
 			dp_builder_end(b);
 		}
 	}
+	return given == NULL || used == dp_array_count(given->data, given->len);
 }
 
 /* The number of slots of a level of a clock. */

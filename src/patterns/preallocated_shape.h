@@ -80,6 +80,9 @@ extern DpShape *dp_shape_read(const uint8 *doc, uint32 size);
  */
 extern struct varlena *dp_shape_empty(const DpShape *shape, struct varlena *doc, const char **why);
 
+/* The field of a clock with the slots that it does not have, a new bson_value; NULL if it has others. */
+extern struct varlena *dp_shape_complete(const DpShape *shape, const DpValue *field);
+
 /*
  * The cells of a field.  NULL if it has not the shape: *why says what is wrong,
  * a whole sentence.  For a clock there is nothing to be had but this verdict,
