@@ -22,7 +22,7 @@ SET search_path = bench_preallocated, public;
 CREATE TABLE plain (id int PRIMARY KEY, doc jsonb);
 INSERT INTO plain SELECT 1, jsonb_build_object('title', 'Avatar', 'seats', (SELECT jsonb_agg((SELECT jsonb_agg(0) FROM generate_series(1, 40))) FROM generate_series(1, 20)));
 SELECT collection_create('slots'), collection_create('document');
-SELECT preallocated_enable('slots', 'seats', preallocated_grid(array_fill(40, ARRAY[20])), available_field => 'free'),
+SELECT preallocated_enable('slots', 'seats', preallocated_grid(array_fill(40, ARRAY[20])), store => 'slots', available_field => 'free'),
        preallocated_enable('document', 'seats', preallocated_grid(array_fill(40, ARRAY[20])), store => 'document', available_field => 'free');
 INSERT INTO slots (doc) VALUES ('{_id: 1, title: "Avatar"}');
 INSERT INTO document (doc) VALUES ('{_id: 1, title: "Avatar"}');

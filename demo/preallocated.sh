@@ -14,7 +14,7 @@ say "A screening comes with its seats, row by row. Who sells one does not wait f
 show "SELECT collection_create('screenings')"
 show "SELECT preallocated_enable('screenings', field => 'seats',
   shape => preallocated_grid(rows => '{20,24,24,28,28}'),
-  available_field => 'free')"
+  store => 'slots', available_field => 'free')"
 show "INSERT INTO screenings (doc) VALUES ('{_id: 1, title: \"Avatar\"}')"
 say "Ada takes two seats into her basket, Bob wants one of them and a third: all or nothing."
 show "SELECT preallocated_claim('screenings', 1, '{C12,C13}',

@@ -61,12 +61,16 @@ BEGIN
   IF slots IS NOT NULL THEN
     PERFORM @extschema@._pattern_create_whole(rel, doc_column);
   END IF;
+  IF threshold IS NOT NULL THEN
+    RAISE NOTICE 'updates that move "%" by less than % are put back, and do not add up', field, threshold
+      USING HINT = 'Write values as they are known from elsewhere. Count with approximation_add().';
+  END IF;
   RETURN name;
 END
 $$;
 COMMENT ON FUNCTION approximation_enable(regclass, text, bigint, double precision, text, int, text, text) IS
   'declares the approximation pattern: a field that is not written for every event (step: one write in n; error: a standard error of at most that fraction; threshold: ''100'' or ''1%'', '
-  'smaller moves are put back) or counts exactly on rows aside (slots). Returns the name of the declaration. '
+  'an UPDATE that moves the field by less is put back, so that small ones do not add up) or counts exactly on rows aside (slots). Returns the name of the declaration. '
   'Locks the table against writers; errors 22023 for options that do not fit, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
 
 -- The triggers on the table, made anew when options change. The main one carries the declaration.

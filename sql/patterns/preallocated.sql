@@ -49,7 +49,7 @@ COMMENT ON FUNCTION preallocated_clock(text[], "any") IS
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION preallocated_enable(
-  rel regclass, field text, shape bson, store text DEFAULT 'slots', available_field text DEFAULT NULL,
+  rel regclass, field text, shape bson, store text DEFAULT 'document', available_field text DEFAULT NULL,
   name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -93,7 +93,7 @@ END
 $$;
 COMMENT ON FUNCTION preallocated_enable(regclass, text, bson, text, text, text, text) IS
   'declares the preallocated pattern: new documents get the slots of a shape (preallocated_grid, _calendar, _pool or _clock) in a field, which preallocated_claim then gives to one holder each. '
-  'store: "slots" (who holds what stands in a table aside; claims of different slots do not wait for each other) or "document". available_field counts the free ones. Returns the name of the declaration (default: the field). '
+  'store: "document" (who holds what stands in the cells; claims queue on the row) or "slots" (in a table aside; claims of different slots do not wait for each other, and only the view <table>_whole and the collection_* calls show what is taken). available_field counts the free ones. Returns the name of the declaration (default: the field). '
   'Locks the table against writers; errors 22023 for options that do not fit, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
 
 -- Fields that a declaration keeps.

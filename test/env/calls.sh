@@ -120,7 +120,7 @@ SELECT versioning_purge('movies', now());
 SELECT versioning_redact('movies', 5, 'title');
 SELECT change_feed_enable('players');
 SELECT payload_enable('players', 'body');
-SELECT preallocated_enable('players', 'cells', preallocated_pool(3));
+SELECT preallocated_enable('players', 'cells', preallocated_pool(3), store => 'slots');
 SELECT preallocated_claim('shows', 3, '{A1}', 'x');
 SELECT preallocated_confirm('shows', 3, '{A1}', 'x');
 SELECT preallocated_release('shows', 1, '{A1}', 'ada');

@@ -132,7 +132,7 @@ change_feed_enable('bare') | OWN, CREATE
 change_feed_read('watched') | SELECT
 change_feed_position('watched') | SELECT
 change_feed_purge('watched', 0) | OWN
-preallocated_enable('bare', 'seats', preallocated_pool(3)) | OWN, CREATE
+preallocated_enable('bare', 'seats', preallocated_pool(3), store => 'slots') | OWN, CREATE
 preallocated_claim('shows', 1, '{2}', 'eve') | SELECT, UPDATE
 preallocated_confirm('shows', 1, '{1}', 'ann') | SELECT, UPDATE
 preallocated_release('shows', 1, '{1}', 'ann') | SELECT, UPDATE

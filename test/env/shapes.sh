@@ -29,7 +29,7 @@ SELECT versioning_enable('movies'), change_feed_enable('movies');
 CREATE INDEX movies_director ON movies ((movies_as_v1(doc) ->> 'director'));
 SELECT payload_enable('messages', 'body', '{sender: "jsonpath:$.from", size: "jsonpath:$.size::int"}');
 SELECT polymorphic_merge('merged', merge_on => 'c', sources => '{crm,billing,support}', arrays => '{support}', fields => '{billing: {total: 1}}');
-SELECT preallocated_enable('shows', 'seats', preallocated_grid('{3,4}'), available_field => 'free'), change_feed_enable('shows', notify => false);
+SELECT preallocated_enable('shows', 'seats', preallocated_grid('{3,4}'), store => 'slots', available_field => 'free'), change_feed_enable('shows', notify => false);
 SELECT preallocated_enable('halls', 'days', preallocated_pool(5), store => 'document', available_field => 'left'), versioning_enable('halls', storage => 'full', keep => 50);
 SELECT single_collection_enable('books', id_fields => '{"book": "bookId", "user": "_id"}', self_related => '{book}', on_delete => 'cascade');
 SELECT single_collection_enable('notes', key_field => 'at', on_delete => 'cascade');
@@ -41,12 +41,12 @@ SELECT single_table_entity('app', 'user', 'USER#{id}', 'PROFILE', gsi1_pk => 'MA
 SELECT versioning_enable('app', revision_field => 'rev');
 SELECT kv_create('game'), kv_leaderboard('game', 'best', 'players', 'points');
 SELECT attribute_enable('parts', 'list', prefix => 'x_'), polymorphic_enable('parts', by => 'kind', unknown => 'accept'), polymorphic_variant('parts', 'a', schema => '{required: ["u"]}'),
-       versioning_enable('parts'), change_feed_enable('parts', notify => false), query_table_create('parts_by_u', 'parts', '{u}'), preallocated_enable('parts', 'cells', preallocated_pool(3)),
+       versioning_enable('parts'), change_feed_enable('parts', notify => false), query_table_create('parts_by_u', 'parts', '{u}'), preallocated_enable('parts', 'cells', preallocated_pool(3), store => 'slots'),
        single_collection_enable('parts', types => '{p}', views => false), kv_leaderboard('game', 'parts', 'parts', 'u');
 SELECT attribute_enable('"o''S.chema"."T ""t%s"', '"li''st ""%s"', prefix => 'x ''"%s', view_name => 'W ''w%s', name => 'at ''"%s'), payload_enable('"o''S.chema"."T ""t%s"', '"pay ''%s"', '{"\"n ''\"\"%s\"": "function:\"o''S.chema\".\"f \"\"f\""}'),
        polymorphic_enable('"o''S.chema"."T ""t%s"', by => '"ki''nd %s"', unknown => 'accept'), polymorphic_variant('"o''S.chema"."T ""t%s"', 'it''s %s', schema => '{required: ["x"]}'),
        schema_versioning_enable('"o''S.chema"."T ""t%s"', field => 'v', current => 2, write => 'accept', stem => 'st"em '' %s'), schema_versioning_step('"o''S.chema"."T ""t%s"', 1, 2, up_update => '{$rename: {old: "new"}}', down_update => '{$rename: {new: "old"}}'),
-       versioning_enable('"o''S.chema"."T ""t%s"', revision_field => '"re''v %s"'), change_feed_enable('"o''S.chema"."T ""t%s"', name => 'fe''"ed %s', notify => false), preallocated_enable('"o''S.chema"."T ""t%s"', '"se''at %s"', preallocated_pool(2), available_field => '"fr''ee %s"'),
+       versioning_enable('"o''S.chema"."T ""t%s"', revision_field => '"re''v %s"'), change_feed_enable('"o''S.chema"."T ""t%s"', name => 'fe''"ed %s', notify => false), preallocated_enable('"o''S.chema"."T ""t%s"', '"se''at %s"', preallocated_pool(2), store => 'slots', available_field => '"fr''ee %s"'),
        relation_enable('"o''S.chema"."T ""t%s"', 'friends', '"o''S.chema"."T ""t%s"', 'friends', name => 're''l "%s'), query_table_create('"o''S.chema"."Q ""q%s"', '"o''S.chema"."T ""t%s"', '{"\"ke''y %s\""}', name => 'qu''"ery %s'),
        single_collection_enable('"o''S.chema"."T ""t%s"', types => ARRAY['ty''"pe %s'], name => 'si''"ng %s'), kv_create('o''S.pace "k%s'), kv_leaderboard('o''S.pace "k%s', 'it''s %s', '"o''S.chema"."T ""t%s"', 'x', name => 'bo''"ard %s');
 

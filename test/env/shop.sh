@@ -73,7 +73,7 @@ SELECT computed_enable('customers', 'orders', 'customer._id', '{spent: {$sum: "$
        versioning_enable('customers'), attribute_enable('customers', into_field => 'contacts', prefix => 'contact_');
 SELECT polymorphic_merge('customers_360', merge_on => 'email', sources => '{customers,billing}', fields => '{customers: {name: 1}}');
 SELECT kv_create('sessions'), kv_leaderboard('sessions', 'points', 'customers', score_path => 'points');
-SELECT versioning_enable('prices'), preallocated_enable('screenings', 'seats', preallocated_grid(rows => '{6,6}'), available_field => 'free'), versioning_enable('screenings'), change_feed_enable('screenings', notify => false);
+SELECT versioning_enable('prices'), preallocated_enable('screenings', 'seats', preallocated_grid(rows => '{6,6}'), store => 'slots', available_field => 'free'), versioning_enable('screenings'), change_feed_enable('screenings', notify => false);
 SELECT bucket_create('telemetry', columns => 'shop int, ts timestamptz, visitors int', group_by => '{shop}', time_field => 'ts', max_count => 50);
 SELECT single_table_create('app', indexes => 1, ttl_field => 'ttl');
 SELECT single_table_entity('app', 'cart', pk => 'USER#{user}', sk => 'CART#{cart}', gsi1_pk => 'STATUS#{status}', gsi1_sk => '{cart}'), versioning_enable('app'), change_feed_enable('app', notify => false);

@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 \pset fieldsep '\n'
-SELECT plan(176);
+SELECT plan(178);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE TABLE t (id int PRIMARY KEY, doc bson);
 
@@ -109,6 +109,9 @@ SET docpatterns.approximation_seed = 1;
 SELECT count(*) FILTER (WHERE approximation_add('c', 1, 1)) AS written FROM generate_series(1, 2000) \gset
 SELECT ok(:written BETWEEN 5 AND 40 AND (doc ->> 'p')::int = 1200 + 100 * :written, 'additions go in steps of the threshold') FROM c WHERE id = 1;
 SELECT ok(approximation_add('c', 1, 100), 'what reaches it is written for sure');
+SELECT doc -> 'p' AS p FROM c WHERE id = 1 \gset
+SELECT is((SELECT sum(modified) FROM generate_series(1, 1000), collection_update('c', '{q: 2}', '{$inc: {p: 1}}')), 0::numeric, 'small moves do not add up, and the call says so');
+SELECT is((SELECT (doc ->> 'p')::int FROM c WHERE id = 1), :p, 'as the page says');
 SELECT results_eq($$SELECT estimate - low, high - estimate FROM approximation_read('c', 1)$$, $$VALUES (100::numeric, 100::numeric)$$, 'the bounds are the threshold');
 SELECT pattern_alter('c', 'p', '{threshold: "0.1"}');
 SELECT is(pg_temp.upd(3, '10.19::numeric'), 0, 'decimals'), is(pg_temp.upd(3, '10.2::numeric'), 1, 'exactly');

@@ -199,7 +199,7 @@ DROP TABLE p CASCADE; DROP TABLE p2;
 CREATE FUNCTION pg_temp.r(n int) RETURNS int LANGUAGE sql AS 'SELECT floor(random() * n)::int';
 SELECT setseed(:seed) \g /dev/null
 CREATE TABLE w (id int PRIMARY KEY, doc bson); CREATE TABLE copy (key bson_value PRIMARY KEY, doc bson);
-SELECT outlier_enable('w', 'a', 3, keep => 2, chunk => 4), subset_fields_enable('w', '{cold}'), preallocated_enable('w', 's', preallocated_pool(3)), change_feed_enable('w') \g /dev/null
+SELECT outlier_enable('w', 'a', 3, keep => 2, chunk => 4), subset_fields_enable('w', '{cold}'), preallocated_enable('w', 's', preallocated_pool(3), store => 'slots'), change_feed_enable('w') \g /dev/null
 DO $$
 DECLARE k int; at bigint; r record;
 BEGIN

@@ -26,7 +26,7 @@ CREATE FUNCTION all_of(key text) RETURNS void LANGUAGE sql AS $$
   SELECT run(key, replace(replace(sql, 'COLUMNS', columns(key)), 'THEKEY', quote_ident(key))) FROM unnest(ARRAY[
     'CREATE TABLE one (COLUMNS)', 'CREATE TABLE two (COLUMNS)', 'CREATE TABLE three (COLUMNS)', 'CREATE TABLE four (COLUMNS)',
     $s$SELECT query_table_create('shown', 'one', '{v}', '{t: -1}', fields => '{s: 1, key: 1, id: "$w"}')$s$, $s$SELECT query_table_create('top', 'one', '{v,key}', '{t: 1, s: -1}', limit_per_partition => 2)$s$,
-    $s$SELECT change_feed_enable('one')$s$, $s$SELECT preallocated_enable('one', 'slots', preallocated_pool(3))$s$,
+    $s$SELECT change_feed_enable('one')$s$, $s$SELECT preallocated_enable('one', 'slots', preallocated_pool(3), store => 'slots')$s$,
     $s$SELECT preallocated_enable('one', 'grid', preallocated_grid('{2,2}'), store => 'document', available_field => 'free')$s$,
     $s$SELECT relation_enable('one', 'r', 'two', 's', missing => 'allow')$s$, $s$SELECT relation_enable('one', 'friends', 'one', 'friends')$s$,
     $s$SELECT kv_create('hostile_space')$s$, $s$SELECT kv_leaderboard('hostile_space', 'board', 'one', 'score')$s$,
@@ -48,7 +48,7 @@ $$;
 -- and built over rows that are there
 CREATE FUNCTION all_again() RETURNS void LANGUAGE sql AS $$
   SELECT run('again', sql) FROM unnest(ARRAY[$s$SELECT query_table_create('shown', 'one', '{v}', '{t: -1}', fields => '{s: 1}')$s$, $s$SELECT query_table_create('top', 'one', '{v}', '{t: -1}', limit_per_partition => 1)$s$,
-    $s$SELECT preallocated_enable('one', 'seats', preallocated_pool(3))$s$, $s$SELECT relation_enable('one', 'r', 'two', 's', missing => 'allow')$s$]) sql
+    $s$SELECT preallocated_enable('one', 'seats', preallocated_pool(3), store => 'slots')$s$, $s$SELECT relation_enable('one', 'r', 'two', 's', missing => 'allow')$s$]) sql
 $$;
 CREATE PROCEDURE build() LANGUAGE plpgsql AS $$
 BEGIN

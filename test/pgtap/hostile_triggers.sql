@@ -23,13 +23,13 @@ SELECT kv_create('forged_space');
 SELECT query_table_create('shown', 'one', '{a}', '{b: -1}', fields => '{r: 1}', types => '{b: "text"}');
 SELECT query_table_create('top', 'one', '{a}', '{b: 1}', limit_per_partition => 2);
 SELECT change_feed_enable('one');
-SELECT preallocated_enable('one', 'pool', preallocated_pool(3)), preallocated_enable('one', 'grid', preallocated_grid('{2,2}'), store => 'document', available_field => 'free'),
+SELECT preallocated_enable('one', 'pool', preallocated_pool(3), store => 'slots'), preallocated_enable('one', 'grid', preallocated_grid('{2,2}'), store => 'document', available_field => 'free'),
        preallocated_enable('one', 'clock', preallocated_clock('{hour}'));
 SELECT relation_enable('one', 'r', 'two', 's', missing => 'allow');
 SELECT kv_leaderboard('forged_space', 'board', 'one', 'a', 'm');
 SELECT single_collection_enable('two', 'docType', 'of', id_fields => '{x: "x"}', self_related => '{x}', missing => 'allow', views => false),
        single_collection_enable('two', key_field => 'k', missing => 'allow', views => false);
-SELECT preallocated_enable('three', 'days', preallocated_calendar());
+SELECT preallocated_enable('three', 'days', preallocated_calendar(), store => 'slots');
 SELECT single_table_create('items', 1, 'ttl');
 SELECT single_table_entity('items', 'item', 'I#{i}', 'S#{s}', gsi1_pk => 'G#{g}');
 

@@ -26,7 +26,7 @@ SELECT pg_temp.stem('approximation', $$SELECT approximation_enable('@', 'hits', 
 SELECT pg_temp.stem('attribute', $$SELECT attribute_enable('@', into_field => 'all', pattern => 'a_{k}', value_field => 'v')$$);
 SELECT pg_temp.stem('polymorphic', $$SELECT polymorphic_enable('@', by => 'kind', unknown => 'accept')$$);
 SELECT pg_temp.stem('schema', $$SELECT schema_versioning_enable('@'); SELECT schema_versioning_step('@', 1, 2, up_update => '{$set: {a: 1}}', down_update => '{$unset: {a: 1}}')$$);
-SELECT pg_temp.stem('preallocated', $$SELECT preallocated_enable('@', 'seats', preallocated_grid('{2,2}'))$$);
+SELECT pg_temp.stem('preallocated', $$SELECT preallocated_enable('@', 'seats', preallocated_grid('{2,2}'), store => 'slots')$$);
 SELECT collection_create('c_collection'); INSERT INTO c_collection (doc) SELECT doc FROM canary; INSERT INTO stems VALUES ('collection', 'c_collection');
 SELECT single_table_create('c_single', indexes => 1); SELECT single_table_entity('c_single', 'tags', pk => 'A#{n}', sk => 'B'); INSERT INTO stems VALUES ('single', 'c_single');
 SELECT query_table_create('c_query', source => 'canary', partition => '{n}'); CALL pattern_build('canary', 'c_query'); INSERT INTO stems VALUES ('query', 'c_query');

@@ -23,7 +23,7 @@ INSERT INTO patterns (pattern, enable, rel, name, comes, does, plain, plain_2) V
     'maker: {_id: 1, name: "m1"}', 'maker: {_id: 2, name: "new"}'),
   ('relation', $$SELECT relation_enable('t', 'pals', 'others', 'friends')$$,
     't', 'pals', 'pals: [1]', $$UPDATE others SET doc = bson_update(doc, '{$addToSet: {friends: 2}}') WHERE _id = 2$$, 'pals: [1]', 'pals: [1, 2]'),
-  ('preallocated', $$SELECT preallocated_enable('t', 'seats', preallocated_pool(2), available_field => 'free')$$,
+  ('preallocated', $$SELECT preallocated_enable('t', 'seats', preallocated_pool(2), store => 'slots', available_field => 'free')$$,
     't', 'seats', '', $$SELECT preallocated_claim('t', 2, '{2}', holder => 'ada')$$, 'seats: [0, 0], free: 2', 'seats: [0, "ada"], free: 1'),
   ('tree_attach', $$SELECT tree_attach('t', tree => 'categories', parent => 'category', ancestors => 'trail')$$,
     't', 'category', 'category: 2', $$UPDATE t SET doc = bson_set(doc, 'category', 1) WHERE _id = 2$$, 'category: 2, trail: [1, 2]', 'category: 1, trail: [1]'),
@@ -183,7 +183,7 @@ SELECT is((SELECT string_agg(concat_ws(' ', doc ->> 'total', doc ->> 'last'), ',
 SELECT is_empty('SELECT * FROM pattern_check()', 'and all is true');
 SELECT throws_ok(command, '42809', NULL, command) FROM (VALUES
   ($$SELECT outlier_enable('parted_0', 'list', 2)$$), ($$SELECT subset_fields_enable('parted_0', cold => '{cold}')$$), ($$SELECT approximation_enable('parted_0', 'views', slots => 2)$$),
-  ($$SELECT preallocated_enable('parted_0', 'seats', preallocated_pool(2))$$)) v (command);
+  ($$SELECT preallocated_enable('parted_0', 'seats', preallocated_pool(2), store => 'slots')$$)) v (command);
 
 -- what lies aside goes along with a row that another partition gets, whoever moves it: a foreign key, or a statement into which a
 -- trigger puts another one
@@ -193,7 +193,7 @@ CREATE TABLE split (id int PRIMARY KEY REFERENCES heads ON UPDATE CASCADE, doc b
 CREATE TABLE split_low PARTITION OF split FOR VALUES FROM (0) TO (100);
 CREATE TABLE split_high PARTITION OF split FOR VALUES FROM (100) TO (200);
 SELECT outlier_enable('split', 'list', 2, chunk => 2), subset_fields_enable('split', cold => '{cold}', name => 'cold'), approximation_enable('split', 'views', slots => 2),
-  preallocated_enable('split', 'seats', preallocated_pool(2));
+  preallocated_enable('split', 'seats', preallocated_pool(2), store => 'slots');
 INSERT INTO heads SELECT generate_series(1, 3);
 INSERT INTO split SELECT i, bson_build('list', bson_array(i, 2, 3, 4, 5), 'cold', i) FROM generate_series(1, 3) i;
 SELECT approximation_add('split', i, i, name => 'views'), preallocated_claim('split', i, '{2}', holder => 'ada', name => 'seats') FROM generate_series(1, 3) i;

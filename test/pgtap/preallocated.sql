@@ -2,7 +2,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 \pset fieldsep '\n'
-SELECT plan(302);
+SELECT plan(319);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE TABLE t (id int PRIMARY KEY, doc bson);
 
@@ -38,7 +38,7 @@ SELECT throws_ok($$SELECT preallocated_enable(NULL, 'a', preallocated_pool(2))$$
 SELECT throws_ok($$SELECT preallocated_claim('t', 1, '{1}', 'ada')$$, '42704', NULL, 'no such pattern');
 
 -- A grid with its claims aside
-SELECT is(preallocated_enable('t', 'hall.seats', preallocated_grid('{3,4}', '{A1}'), available_field => 'free'), 'hall.seats', 'the name is the field');
+SELECT is(preallocated_enable('t', 'hall.seats', preallocated_grid('{3,4}', '{A1}'), store => 'slots', available_field => 'free'), 'hall.seats', 'the name is the field');
 SELECT throws_ok($$SELECT preallocated_enable('t', 'b', preallocated_pool(2), name => 'hall.seats')$$, '42710', NULL, 'a second declaration of the name');
 SELECT throws_ok($$SELECT preallocated_enable('t', 'hall', preallocated_pool(2))$$, '22023', NULL, 'a second declaration of the field');
 INSERT INTO t VALUES (1, '{title: "x"}'), (2, NULL), (3, '{hall: {accessible: [], seats: [[0, 0, 0], [0, 0, 0, 0, 0], [0]]}}');
@@ -170,7 +170,7 @@ TRUNCATE t;
 
 -- A full table
 INSERT INTO t VALUES (1, '{}'), (2, '{p: ["a", 0]}'), (3, '{p: [0, 0, 0, "b"]}'), (4, NULL);
-SELECT is(preallocated_enable('t', 'p', preallocated_pool(3)), 'p', 'a pool on a full table');
+SELECT is(preallocated_enable('t', 'p', preallocated_pool(3), store => 'slots'), 'p', 'a pool on a full table');
 SELECT results_eq($$SELECT key, found FROM pattern_check('t') ORDER BY key$$, $$VALUES ('1'::bson_value, 'The field is missing.'), ('2', 'It has 2 slots, not 3.'), ('3', 'Cells are taken in the stored document.')$$, 'pattern_check tells what is to be done');
 SELECT is(preallocated_claim('t', 3, '{4}', 'eve'), false, 'what a document holds is taken before it is done');
 SELECT is(preallocated_claim('t', 1, '{1}', 'eve'), true, 'and what it does not have yet is free');
@@ -189,7 +189,7 @@ DROP TABLE t_p_claims;
 TRUNCATE t;
 
 -- A calendar
-SELECT is(preallocated_enable('t', 'days', preallocated_calendar(), available_field => 'free'), 'days', 'a calendar');
+SELECT is(preallocated_enable('t', 'days', preallocated_calendar(), store => 'slots', available_field => 'free'), 'days', 'a calendar');
 SELECT lives_ok(format('INSERT INTO t VALUES (%s, %L)', n, doc), doc) FROM (VALUES (1, '{month: "February", year: 2024}'), (2, '{month: "feb", year: "1900"}'), (3, '{month: "02", year: 2000.0}'), (4, '{month: "SEPT", year: NumberLong(2023)}'),
   (5, '{month: Decimal(12), year: 9999}'), (6, '{month: "may", year: "1"}')) AS v (n, doc);
 SELECT results_eq($$SELECT doc ->> 'free' FROM t_whole ORDER BY id$$, ARRAY['29', '28', '29', '30', '31', '31'], 'leap years and all');
@@ -281,4 +281,20 @@ SELECT is(preallocated_find('{x: 1, d: [1, "a", 3, 4]}'::bson, 2), '{3,4}'::text
 SELECT is(preallocated_find('{d: [1], s: [["a", 0], [0, 0]]}'::bson, 2), '{B1,B2}'::text[], 'or the first grid');
 SELECT is(preallocated_find('{s: [["a", "-"], ["-", "-"]]}'::bson, 2, fill => '-'::text), '{B1,B2}'::text[], 'with another fill');
 SELECT throws_ok($$SELECT preallocated_find('{x: 1}'::bson, 1)$$, '22023', NULL, 'no array at all');
+-- By default the state is in the document, whoever reads it.
+SELECT preallocated_enable(collection_create('plainly'), 'days', preallocated_calendar(), available_field => 'free') \g /dev/null
+INSERT INTO plainly (doc) VALUES ('{_id: 1, month: 2, year: 2023}');
+SELECT ok(preallocated_claim('plainly', 1, '{2}', holder => 'ada') AND preallocated_claim('plainly', 1, '{3}', holder => 'bob', hold_for => '1 h'), 'claimed');
+SELECT is((SELECT concat_ws(' ', doc ->> 'days.0', doc ->> 'days.1', doc ->> 'days.2', doc ->> 'free') FROM plainly), '1 ada bob 26', 'a claimed day is not shown as free');
+SELECT is((SELECT collection_count('plainly', '{"days.1": 2}')), 0::bigint, 'nor by a call');
+
+-- An upsert of a clock begins with some of its counters.
+SELECT preallocated_enable(collection_create('counted'), 'v', preallocated_clock('{hour,minute}', fill => 0)) \g /dev/null
+SELECT is((SELECT (upserted::int, matched) FROM collection_update('counted', bson_build('_id', i), u::bson, upsert => true)), (i, 0::bigint), u)
+  FROM unnest(ARRAY['{"$inc": {"v.7.37": 5}}', '{"$set": {"v.7.37": 5}}', '{"$set": {"v.7.37": 5, "v.7.2": 1}, "$max": {"v.0.0": 3}}', '{"$set": {"v.7": {"37": 5}}}']) WITH ORDINALITY x (u, o), LATERAL (SELECT o::int AS i) n;
+SELECT is((SELECT string_agg(concat_ws(' ', doc ->> 'v.7.37', doc ->> 'v.7.2', doc ->> 'v.0.0', doc ->> 'v.23.59'), ', ' ORDER BY _id) FROM counted), '5 0 0 0, 5 0 0 0, 5 1 3 0, 5 0 0 0', 'and has the others');
+SELECT is((SELECT concat_ws(' ', matched, modified) FROM collection_update('counted', '{_id: 2}', '{$inc: {"v.7.37": 5}}', upsert => true)), '1 1', 'which then count');
+SELECT throws_ok(format('INSERT INTO counted (doc) VALUES (%L)', d), '23514', NULL, d) FROM unnest(ARRAY['{v: {"24": {}}}', '{v: {"1": 5}}', '{v: {"1": {"60": 1}}}', '{v: {"1": {"07": 1}}}', '{v: [1]}', '{v: {"1": {"1": 1, "1": 2}}}', '{v: {"1": {"1": {}}}}']) d;
+SELECT is_empty('SELECT * FROM pattern_check()', 'all is true');
+
 SELECT * FROM finish();

@@ -10,7 +10,7 @@ CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS 
 -- Hostile names, a key of two columns
 CREATE SCHEMA "W eird";
 CREATE TABLE "W eird"."T "" t" ("k 1" text, "k'2" date, "d oc" bson, PRIMARY KEY ("k 1", "k'2"));
-SELECT preallocated_enable('"W eird"."T "" t"', '"se.at''s"."""q"', preallocated_grid('{2,2}', '{A1}'), available_field => '"n; DROP TABLE x"', name => 'n''a"me');
+SELECT preallocated_enable('"W eird"."T "" t"', '"se.at''s"."""q"', preallocated_grid('{2,2}', '{A1}'), store => 'slots', available_field => '"n; DROP TABLE x"', name => 'n''a"me');
 INSERT INTO "W eird"."T "" t" VALUES ('a', '2019-04-01', '{}'), ('b', '2019-04-01', '{}');
 SELECT is(preallocated_claim('"W eird"."T "" t"', ROW('a', date '2019-04-01'), '{A1,B2}', $$'); DROP TABLE x; --$$), true, 'a claim');
 SELECT is(preallocated_claim('"W eird"."T "" t"', ROW('a', date '2019-04-01'), '{B2}', 'bob'), false, 'taken');
@@ -29,10 +29,10 @@ DROP SCHEMA fine;
 
 -- Two keys change places; what is missing is made again
 CREATE TABLE t (id int PRIMARY KEY DEFERRABLE INITIALLY IMMEDIATE, doc bson);
-SELECT throws_ok($$SELECT preallocated_enable('t', 's', preallocated_pool(3))$$, '55000', NULL, 'a key that may be checked later is none');
+SELECT throws_ok($$SELECT preallocated_enable('t', 's', preallocated_pool(3), store => 'slots')$$, '55000', NULL, 'a key that may be checked later is none');
 DROP TABLE t;
 CREATE TABLE t (id int PRIMARY KEY, doc bson);
-SELECT preallocated_enable('t', 's', preallocated_pool(3));
+SELECT preallocated_enable('t', 's', preallocated_pool(3), store => 'slots');
 INSERT INTO t VALUES (1, '{}'), (2, '{}'), (3, '{}');
 SELECT preallocated_claim('t', 1, '{1}', 'ada'), preallocated_claim('t', 2, '{1,2}', 'bob');
 UPDATE t SET id = id + 1 WHERE id = 3;
@@ -54,7 +54,7 @@ DROP TABLE t CASCADE;
 CREATE ROLE dp_seller; CREATE ROLE dp_looker;
 CREATE SCHEMA hall; GRANT USAGE ON SCHEMA hall TO dp_seller, dp_looker;
 CREATE TABLE hall.shows (id int PRIMARY KEY, doc bson, seller text DEFAULT 'dp_seller');
-SELECT preallocated_enable('hall.shows', 's', preallocated_pool(3), available_field => 'n'), preallocated_enable('hall.shows', 'd', preallocated_pool(3), store => 'document');
+SELECT preallocated_enable('hall.shows', 's', preallocated_pool(3), store => 'slots', available_field => 'n'), preallocated_enable('hall.shows', 'd', preallocated_pool(3), store => 'document');
 GRANT SELECT, INSERT, UPDATE, DELETE ON hall.shows, hall.shows_whole TO dp_seller; GRANT SELECT ON hall.shows, hall.shows_whole TO dp_looker;
 INSERT INTO hall.shows VALUES (1, '{}', 'dp_seller'), (2, '{}', 'somebody');
 SET ROLE dp_seller;
@@ -87,7 +87,7 @@ DROP SCHEMA hall CASCADE; DROP ROLE dp_seller, dp_looker;
 -- Partitions
 CREATE TABLE p (id int PRIMARY KEY, doc bson) PARTITION BY RANGE (id);
 CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (100);
-SELECT preallocated_enable('p', 's', preallocated_pool(3));
+SELECT preallocated_enable('p', 's', preallocated_pool(3), store => 'slots');
 CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (100) TO (200);
 INSERT INTO p VALUES (1, '{}'), (2, '{s: ["z", 0, 0]}'), (150, '{}');
 SELECT is(preallocated_claim('p', 1, '{1}', 'ada'), true, 'a claim in a partition');

@@ -35,7 +35,7 @@ SELECT subset_fields_enable('slim', '{much}');
 SELECT fanout_enable('posts', walls => 'walls', author => 'by', followers => 'followers', follower => 'who', followee => 'whom');
 SELECT polymorphic_enable('kinds', by => 'kind'), polymorphic_variant('kinds', 'a', schema => '{}'), polymorphic_variant('kinds', 'b', schema => '{}');
 SELECT schema_versioning_enable('versions', current => 2, write => 'accept'), schema_versioning_step('versions', 1, 2, up_update => '{$set: {a: 1}}', down_update => '{$unset: {a: 1}}');
-SELECT versioning_enable('revised'), change_feed_enable('watched'), preallocated_enable('shows', 'seats', preallocated_pool(3));
+SELECT versioning_enable('revised'), change_feed_enable('watched'), preallocated_enable('shows', 'seats', preallocated_pool(3), store => 'slots');
 SELECT single_collection_enable('mixed', types => '{a,b}', views => false);
 SELECT relation_enable('doctors', 'patients', 'patients', 'doctors');
 SELECT query_table_create('by_n', 'queried', '{n}');

@@ -41,7 +41,7 @@ SELECT throws_ok($$SELECT versioning_at('singles', ROW(1), 1)$$, '42809', 'the k
 
 -- the other patterns find their rows in the same way
 CREATE TABLE boxes (id place PRIMARY KEY, doc bson);
-SELECT outlier_enable('boxes', 'list', 3), preallocated_enable('boxes', 'slots', preallocated_pool(2)) \gset
+SELECT outlier_enable('boxes', 'list', 3), preallocated_enable('boxes', 'slots', preallocated_pool(2), store => 'slots') \gset
 INSERT INTO boxes VALUES (ROW(1, 'x'), '{list: [1, 2]}');
 SELECT is(outlier_push('boxes', ROW(1, 'x')::place, 3, 4, 5), 3::bigint, 'elements are added to a list');
 SELECT is(concat(outlier_count('boxes', ROW(1, 'x')::place), preallocated_claim('boxes', ROW(1, 'x')::place, '{1}', 'me'), (SELECT pattern_whole(doc, 'boxes', id) -> 'list' FROM boxes)),

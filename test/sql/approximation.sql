@@ -25,7 +25,9 @@ SELECT name, options FROM pattern_list('pages');
 
 -- A city's population: moves by less than a hundred are put back, other fields are written.
 SELECT collection_create('cities');
+SET client_min_messages = notice;
 SELECT approximation_enable('cities', field => 'population', threshold => '100');
+SET client_min_messages = warning;
 INSERT INTO cities (doc) VALUES ('{_id: 1, name: "Cork", population: 39000}');
 UPDATE cities SET doc = bson_set(doc, 'population', 39099) RETURNING doc;
 UPDATE cities SET doc = bson_set(bson_set(doc, 'population', 39099), 'mayor', 'Ada') RETURNING doc;

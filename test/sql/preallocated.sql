@@ -2,9 +2,10 @@
 SET client_min_messages = warning;
 \set SHOW_CONTEXT never
 
--- A theatre: three rows of seats. New screenings get them, all free; the view shows whole documents, with who holds what.
+-- A theatre: three rows of seats. New screenings get them, all free. Many buy at the same time, so claims are kept in a table of
+-- their own, where different seats do not wait for each other; the view shows whole documents, with who holds what.
 SELECT collection_create('screenings');
-SELECT preallocated_enable('screenings', field => 'seats', shape => preallocated_grid(rows => '{6,6,8}', accessible => '{A1,A2}'), available_field => 'seats_available');
+SELECT preallocated_enable('screenings', field => 'seats', shape => preallocated_grid(rows => '{6,6,8}', accessible => '{A1,A2}'), store => 'slots', available_field => 'seats_available');
 INSERT INTO screenings (doc) VALUES ('{_id: 1, title: "Matinee"}');
 SELECT doc FROM screenings;
 SELECT doc FROM screenings_whole;
@@ -37,13 +38,13 @@ SELECT doc -> 'seats.3' AS row_d, doc -> 'seats_available' AS available FROM scr
 SELECT name, options FROM pattern_list('screenings');
 SELECT * FROM pattern_check();
 
--- A room that is booked by the day: the calendar fills itself from the month and the year.
+-- A room that is booked by the day: the calendar fills itself from the month and the year. Claims are written into the document.
 SELECT collection_create('rooms');
 SELECT preallocated_enable('rooms', field => 'work_days', shape => preallocated_calendar(weekdays_only => true));
 INSERT INTO rooms (doc) VALUES ('{_id: 1, month: "April", year: "2019"}'), ('{_id: 2, month: 2, year: 2024}');
 SELECT doc FROM rooms ORDER BY _id;
 SELECT preallocated_claim('rooms', 1, '{8,9,10}', holder => 'ada');
-SELECT doc FROM rooms_whole WHERE _id = 1;
+SELECT doc FROM rooms WHERE _id = 1;
 -- What is free, as ranges, and back.
 SELECT preallocated_ranges(doc, 'work_days') FROM rooms_whole WHERE _id = 1;
 SELECT preallocated_cells('[[1,5],[11,12]]');
@@ -52,20 +53,22 @@ SELECT bson_size(doc) AS cells, bson_size(bson_set(doc, 'work_days', preallocate
 UPDATE rooms SET doc = bson_set(doc, 'month', 5) WHERE _id = 1;
 UPDATE rooms SET doc = bson_set(doc, 'month', 3) WHERE _id = 2 RETURNING doc;
 
--- A pool of places, with who holds them in the document itself.
+-- A pool of places.
 SELECT collection_create('courses');
-SELECT preallocated_enable('courses', field => 'places', shape => preallocated_pool(4), store => 'document', available_field => 'left');
+SELECT preallocated_enable('courses', field => 'places', shape => preallocated_pool(4), available_field => 'left');
 INSERT INTO courses (doc) VALUES ('{_id: "sql"}');
 SELECT preallocated_claim('courses', 'sql', preallocated_find('courses', 'sql', 2), holder => 17);
 SELECT doc FROM courses;
 
--- Counters for each minute, which are then counted in.
+-- Counters for each minute, which are then counted in. An upsert may begin with one of them.
 SELECT collection_create('metrics');
 SELECT preallocated_enable('metrics', field => 'values', shape => preallocated_clock(units => '{minute}', fill => 0));
 INSERT INTO metrics (doc) VALUES ('{_id: 1, metric: "op_counter"}');
 UPDATE metrics SET doc = bson_update(doc, '{$inc: {"values.37": 50000}}');
 SELECT doc -> 'values.36' AS before, doc -> 'values.37' AS counted, doc -> 'values.59' AS last FROM metrics;
-UPDATE metrics SET doc = bson_update(doc, '{$inc: {"values.60": 1}}');
+SELECT matched, modified FROM collection_update('metrics', '{_id: 2}', '{$set: {"values.5": 9}}', upsert => true);
+SELECT doc -> 'values.0' AS before, doc -> 'values.5' AS counted, doc -> 'values.59' AS last FROM metrics WHERE _id = 2;
+UPDATE metrics SET doc = bson_update(doc, '{$inc: {"values.60": 1}}') WHERE _id = 1;
 
 SELECT * FROM pattern_check();
 -- The end of it: who holds what is written into the documents.

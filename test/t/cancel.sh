@@ -182,7 +182,7 @@ SELECT outlier_enable('out', 'list', 10, chunk => 5, name => 'list'), tree_enabl
   rollup_enable('rows', name => 'by_day', time_field => 'at', levels => '{day,month}', group_by => '{kind}', fields => '{n: {$count: {}}}'), query_table_create('by_of', 'rows', '{of}', '{n: -1}'), query_table_create('top', 'rows', '{kind}', '{n: -1}', limit_per_partition => 50),
   reference_enable('refs', 'to', 'totals', live => '{list}', missing => 'allow', name => 'to'), versioning_enable('vers', name => 'vers'), schema_versioning_enable('schem', current => 2, write => 'accept', name => 'schem'),
   subset_fields_enable('cold', cold => '{much}', name => 'much'), payload_enable('pay', 'body', '{a: "jsonpath:$.a"}', name => 'body'), polymorphic_enable('rows', by => 'kind', unknown => 'accept', name => 'kinds'),
-  preallocated_enable('pre', 'cells', preallocated_pool(3), name => 'cells'), relation_enable('left_one', 'rights', 'right_one', 'lefts', name => 'pair', missing => 'allow'), single_collection_enable('page', views => false, name => 'page');
+  preallocated_enable('pre', 'cells', preallocated_pool(3), store => 'slots', name => 'cells'), relation_enable('left_one', 'rights', 'right_one', 'lefts', name => 'pair', missing => 'allow'), single_collection_enable('page', views => false, name => 'page');
 SELECT schema_versioning_step('schem', 1, 2, up => 'grow(bson)'::regprocedure, down_update => '{$unset: {a: 1}}');
 SELECT fanout_enable('walled', walls => 'walls', author => 'by', followers => 'follow', follower => 'who', followee => 'whom', name => 'walls');
 SELECT kv_create('kv');

@@ -13,7 +13,7 @@ CREATE SEQUENCE owners START 100;
 CREATE TABLE t (id int PRIMARY KEY, doc bson) PARTITION BY RANGE (id);
 CREATE TABLE t1 PARTITION OF t FOR VALUES FROM (0) TO (7);
 CREATE TABLE t2 PARTITION OF t FOR VALUES FROM (7) TO (1000);
-SELECT preallocated_enable('t', 's', preallocated_grid('{3,3}'), available_field => 'free'),
+SELECT preallocated_enable('t', 's', preallocated_grid('{3,3}'), store => 'slots', available_field => 'free'),
        preallocated_enable('t', 'd', preallocated_pool(4), store => 'document', available_field => 'left');
 INSERT INTO t SELECT i, bson_build('owner', i) FROM generate_series(1, 5) i;
 -- who got what, by the document's owner, which stays when its key changes; nothing keeps this table unique

@@ -85,7 +85,7 @@ SELECT public.schema_versioning_enable('@@versions', current => 2, write => 'acc
 SELECT public.schema_versioning_step('@@versions', 1, 2, up_update => '{$rename: {a: "b"}}', down_update => '{$rename: {b: "a"}}');
 SELECT public.versioning_enable('@@feed');
 SELECT public.fanout_enable('@@rows', walls => '@@walls', author => 'in', followers => '@@walls_of', follower => 'who', followee => 'whom', name => 'walls');
-SELECT public.preallocated_enable('@@slots', 'a', public.preallocated_pool(3), available_field => 'n', name => 'a');
+SELECT public.preallocated_enable('@@slots', 'a', public.preallocated_pool(3), store => 'slots', available_field => 'n', name => 'a');
 SELECT public.preallocated_enable('@@slots', 'b', public.preallocated_grid('{2,2}'), store => 'document', name => 'b');
 SELECT public.change_feed_enable('@@slots', name => 'feed');
 SELECT public.single_collection_enable('@@catalog', id_fields => '{a: "id"}', self_related => '{a}', views => false);
