@@ -53,7 +53,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION collection_find(regclass, bson, bson, bson, bigint, bigint) IS
-  'the documents that match the filter, projected, sorted and cut as MongoDB''s find does; the filter''s conditions on _id, and those on paths that have a btree index and that checks keep free of arrays, use their indexes; take NULL: all; 22023 for a negative skip or take and bad specifications, 0A000 for unknown operators, 22004 for a NULL filter; needs SELECT';
+  'the documents that match the filter, projected, sorted and cut as MongoDB''s find does; whole documents where something that a pattern has split off is touched; the filter''s conditions on _id, and those on paths that have a btree index and that checks keep free of arrays, use their indexes; take NULL: all; 22023 for a negative skip or take and bad specifications, 0A000 for unknown operators, 22004 for a NULL filter; needs SELECT';
 
 CREATE FUNCTION collection_count(rel regclass, filter bson DEFAULT '{}') RETURNS bigint
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED COST 1000 AS $$
@@ -141,7 +141,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION collection_update(regclass, bson, bson_value, boolean, boolean, bson_value) IS
-  'updates a document that matches the filter, with multi all of them, as bson_update does; with upsert inserts one if none matches, made of what the filter says is equal and of the update; returns how many matched, how many of these were changed (the others are not written), and the _id of an inserted one (null if it has none); finds rows as collection_find; errors of bson_update, 22004 for NULL, 23505 if an upsert meets another document with its key, 0A000 for one row of a view that shows no key; needs SELECT and UPDATE, and INSERT for upserts; locks the rows';
+  'updates a document that matches the filter, with multi all of them, as bson_update does; with upsert inserts one if none matches, made of what the filter says is equal and of the update; returns how many matched, how many of these were changed (the others are not written), and the _id of an inserted one (null if it has none); finds rows as collection_find; errors of bson_update, 22023 for a whole document with multi, 22004 for NULL, 23505 if an upsert meets another document with its key, 0A000 for one row of a view that shows no key; needs SELECT and UPDATE, and INSERT for upserts; locks the rows';
 
 -- What bson_build() makes is a document, and a bare literal is taken for text where a function takes it.
 CREATE FUNCTION collection_update(rel regclass, filter bson, update bson, upsert boolean DEFAULT false, multi boolean DEFAULT false,
