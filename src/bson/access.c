@@ -10,12 +10,14 @@
 #include "catalog/pg_type.h"
 #include "common/shortest_dec.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/uuid.h"
 
 #include "bson/access.h"
 #include "bson/fetch.h"
+#include "bson/names.h"
 #include "bson/number.h"
 #include "bson/text.h"
 
@@ -439,6 +441,25 @@ exists_any(FunctionCallInfo fcinfo, bool all)
 		fcinfo->flinfo->fn_extra = cache;
 	}
 
+	if (cache->npaths > DP_NAMES_FEW)
+	{
+		DpValue		doc = dp_value_of_document(DP_GETARG_VARLENA(0));
+		DpFinder	finder;
+
+		dp_finder_init(&finder, &doc);
+		for (int i = 0; i < cache->npaths; i++)
+		{
+			const DpPath *path = cache->paths[i];
+			DpValue		value;
+
+			CHECK_FOR_INTERRUPTS();
+			if (all != (path->nsteps == 1 ?
+						dp_finder_find(&finder, path->steps[0].name, path->steps[0].namelen, &value) :
+						dp_path_find(doc.data, doc.len, path, &value)))
+				return !all;
+		}
+		return all;
+	}
 	for (int i = 0; i < cache->npaths; i++)
 	{
 		DpValue		value;

@@ -287,6 +287,7 @@ static void
 builder_start(DpBuilder *b, uint32 head, Size expected)
 {
 	b->cap = Min(Max(head + expected, 128), MaxAllocSize);
+	b->limit = MaxAllocSize;
 	b->buf = palloc(b->cap);
 	b->head = head;
 	b->len = head;
@@ -304,12 +305,11 @@ builder_enlarge(DpBuilder *b, Size n)
 	Size		wanted = (Size) b->len + n;
 	Size		cap = b->cap;
 
-	if (wanted > MaxAllocSize)
+	if (wanted > b->limit)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("document too large"),
-				 errdetail("A document cannot have more than %zu bytes.",
-						   (Size) MaxAllocSize)));
+				 errdetail("The limit here is %u bytes.", b->limit)));
 	while (cap < wanted)
 		cap *= 2;
 	cap = Min(cap, MaxAllocSize);

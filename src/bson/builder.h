@@ -24,6 +24,8 @@
 #ifndef DP_BSON_BUILDER_H
 #define DP_BSON_BUILDER_H
 
+#include "utils/memutils.h"
+
 #include "bson/layout.h"
 
 typedef struct DpBuilderLevel
@@ -39,6 +41,7 @@ typedef struct DpBuilder
 	uint32		len;			/* bytes used, header room included */
 	uint32		cap;
 	uint32		head;			/* bytes before the document */
+	uint32		limit;			/* bytes that it may grow to, MaxAllocSize unless set later */
 	int			depth;			/* open containers */
 	int			maxdepth;		/* allocated levels */
 	DpBuilderLevel *levels;
@@ -49,6 +52,13 @@ extern void dp_builder_init(DpBuilder *b, Size expected);
 extern void dp_builder_init_value(DpBuilder *b, Size expected);
 extern void dp_builder_reset(DpBuilder *b);
 extern void dp_builder_free(DpBuilder *b);
+
+/* Refuse to grow beyond so many bytes: PROGRAM_LIMIT_EXCEEDED, before memory is taken. */
+static inline void
+dp_builder_limit(DpBuilder *b, Size bytes)
+{
+	b->limit = (uint32) Min(b->head + bytes, MaxAllocSize);
+}
 
 extern void dp_builder_begin_document(DpBuilder *b);
 extern void dp_builder_begin_array(DpBuilder *b);

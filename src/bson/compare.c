@@ -339,3 +339,69 @@ dp_value_abbreviate(const DpValue *v)
 	}
 	return (uint64) class << 56 | key >> 8;
 }
+
+/* ---------------------------------------------------------------- many values */
+
+/*
+ * A merge sort, so that equal values keep their order.
+ */
+void
+dp_values_sort(DpValue *values, int n)
+{
+	DpValue    *from = values;
+	DpValue    *to;
+	DpValue    *spare;
+
+	if (n < 2)
+		return;
+	to = spare = palloc_extended(sizeof(DpValue) * (Size) n, MCXT_ALLOC_HUGE);
+	for (int width = 1; width < n; width *= 2)
+	{
+		DpValue    *swap;
+
+		for (int start = 0; start < n; start += 2 * width)
+		{
+			int			i = start;
+			int			middle = Min((int64) start + width, n);
+			int			j = middle;
+			int			end = Min((int64) start + 2 * width, n);
+
+			CHECK_FOR_INTERRUPTS();
+			for (int k = start; k < end; k++)
+				to[k] = j >= end || (i < middle && dp_value_compare(&from[i], &from[j]) <= 0) ?
+					from[i++] : from[j++];
+		}
+		swap = from;
+		from = to;
+		to = swap;
+		if (width > n / 2)
+			break;
+	}
+	if (from != values)
+		memcpy(values, from, sizeof(DpValue) * (Size) n);
+	pfree(spare);
+}
+
+/*
+ * Where a value stands, or -1.
+ */
+int
+dp_values_find(const DpValue *values, int n, const DpValue *value)
+{
+	int			low = 0;
+
+	CHECK_FOR_INTERRUPTS();
+	while (low < n)
+	{
+		int			middle = low + (n - low) / 2;
+		int			order = dp_value_compare(&values[middle], value);
+
+		if (order == 0)
+			return middle;
+		if (order < 0)
+			low = middle + 1;
+		else
+			n = middle;
+	}
+	return -1;
+}

@@ -61,6 +61,12 @@ extern const uint8 dp_type_class[256];
 extern int	dp_value_compare(const DpValue *a, const DpValue *b);
 extern int	dp_document_compare(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize);
 
+/* Sorts values, the least first: stable. */
+extern void dp_values_sort(DpValue *values, int n);
+
+/* The position of a value among sorted ones, of any that is equal; -1: there is none. */
+extern int	dp_values_find(const DpValue *values, int n, const DpValue *value);
+
 /* Compares a value with a string that is not (yet) in BSON. */
 extern int	dp_value_compare_string(const DpValue *v, const char *s, uint32 len);
 

@@ -19,13 +19,19 @@
 
 #include "bson/compare.h"
 #include "bson/fetch.h"
+#include "bson/names.h"
+#include "bson/path.h"
+
+/* Elements of arrays that are longer than so many bytes are not compared one by one. */
+#define MANY_BYTES	1024
 
 static bool stored_contains(Datum document, const DpValue *b);
 static bool value_contains(const DpValue *a, const DpValue *b);
 static bool document_contains(const DpValue *a, const DpValue *b);
 static bool array_contains(const DpValue *a, const DpValue *b);
 static bool array_contains_element(const DpValue *a, const DpValue *element);
-static bool field_counts(const DpValue *document, const DpElement *element);
+static bool array_contains_sorted(const DpValue *a, const DpValue *b);
+static bool field_counts(DpFinder *fields, const DpElement *element);
 
 /*
  * bson @> bson: whether the left document contains the right one.
@@ -66,18 +72,22 @@ stored_contains(Datum document, const DpValue *b)
 	dp_fetch_document(document, false, &a, &avail);
 	if (avail < a.len)
 	{
+		DpFinder	fields;
+
+		dp_finder_init(&fields, b);
 		dp_iter_init_value(&iter, b);
 		for (;;)
 		{
 			DpValue		found;
 			DpFind		there;
 
+			CHECK_FOR_INTERRUPTS();
 			if (!dp_iter_next(&iter, &element))
 				return true;
 			there = dp_field_find_partial(&a, avail, element.name, element.namelen, &found);
 			if (there == DP_FIND_FOUND && value_contains(&found, &element.value))
 				continue;
-			if (there != DP_FIND_SHORT && field_counts(b, &element))
+			if (there != DP_FIND_SHORT && field_counts(&fields, &element))
 				return false;
 			if (there == DP_FIND_SHORT)
 				break;
@@ -88,14 +98,14 @@ stored_contains(Datum document, const DpValue *b)
 }
 
 /*
- * Whether no earlier field of the document hides this one.
+ * Whether no earlier field of its document hides this one.
  */
 static bool
-field_counts(const DpValue *document, const DpElement *element)
+field_counts(DpFinder *fields, const DpElement *element)
 {
 	DpValue		first;
 
-	return dp_field_find(document->data, document->len, element->name, element->namelen, &first) &&
+	return dp_finder_find(fields, element->name, element->namelen, &first) &&
 		first.data == element->value.data;
 }
 
@@ -155,23 +165,27 @@ value_contains(const DpValue *a, const DpValue *b)
 static bool
 document_contains(const DpValue *a, const DpValue *b)
 {
+	DpFinder	there;
+	DpFinder	own;
 	DpIter		iter;
 	DpElement	element;
+	bool		result = true;
 
 	check_stack_depth();
-	CHECK_FOR_INTERRUPTS();
+	dp_finder_init(&there, a);
+	dp_finder_init(&own, b);
 	dp_iter_init_value(&iter, b);
-	while (dp_iter_next(&iter, &element))
+	while (result && dp_iter_next(&iter, &element))
 	{
 		DpValue		found;
 
-		if (dp_field_find(a->data, a->len, element.name, element.namelen, &found) &&
-			value_contains(&found, &element.value))
-			continue;
-		if (field_counts(b, &element))
-			return false;
+		result = (dp_finder_find(&there, element.name, element.namelen, &found) &&
+				  value_contains(&found, &element.value)) ||
+			!field_counts(&own, &element);
 	}
-	return true;
+	dp_finder_free(&there);
+	dp_finder_free(&own);
+	return result;
 }
 
 /*
@@ -184,11 +198,40 @@ array_contains(const DpValue *a, const DpValue *b)
 	DpValue		element;
 
 	check_stack_depth();
+	if (a->len > MANY_BYTES && b->len > MANY_BYTES)
+		return array_contains_sorted(a, b);
 	dp_iter_init_value(&iter, b);
 	while (dp_iter_next_value(&iter, &element))
 		if (!array_contains_element(a, &element))
 			return false;
 	return true;
+}
+
+/*
+ * The same for two long arrays: those elements of a that are no containers are
+ * sorted.
+ */
+static bool
+array_contains_sorted(const DpValue *a, const DpValue *b)
+{
+	DpValue    *values = palloc_extended(sizeof(DpValue) * (Size) dp_array_count(a->data, a->len),
+										 MCXT_ALLOC_HUGE);
+	DpIter		iter;
+	DpValue		value;
+	int			n = 0;
+	bool		result = true;
+
+	dp_iter_init_value(&iter, a);
+	while (dp_iter_next_value(&iter, &value))
+		if (!dp_type_is_container(value.type))
+			values[n++] = value;
+	dp_values_sort(values, n);
+	dp_iter_init_value(&iter, b);
+	while (result && dp_iter_next_value(&iter, &value))
+		result = dp_type_is_container(value.type) ? array_contains_element(a, &value) :
+			dp_values_find(values, n, &value) >= 0;
+	pfree(values);
+	return result;
 }
 
 /* Whether some element of the array contains the value. */

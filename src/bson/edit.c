@@ -18,6 +18,7 @@
 
 #include "bson/builder.h"
 #include "bson/edit.h"
+#include "bson/names.h"
 
 /* Where in a document a path leads, or where it ends */
 typedef struct EditPlace
@@ -71,6 +72,7 @@ static struct varlena *merge(const uint8 *a, uint32 asize, const uint8 *b, uint3
 static uint32 *merge_find(MergeTable *table, const DpElement *element);
 static struct varlena *edit_unset(const DpValue *root, bool is_value, const DpPath *path);
 static bool copy_without(DpBuilder *b, const DpValue *from, const Without *paths, int n);
+static struct varlena *unset_names(struct varlena *doc, const DpNames *names);
 static int	value_depth(const DpValue *value);
 static struct varlena *edit_splice(const EditPlace *place, const uint8 *at, uint32 removed,
 								   const DpBuilder *b);
@@ -150,6 +152,69 @@ struct varlena *
 dp_value_unset(const DpValue *root, const DpPath *path)
 {
 	return edit_unset(root, true, path);
+}
+
+/*
+ * Names go at once, other paths one after the other, each copy giving way to
+ * the next.
+ */
+struct varlena *
+dp_document_unset_all(struct varlena *doc, DpPath *const *paths, int n)
+{
+	struct varlena *result = doc;
+	DpNames		names = {0};
+	bool		found;
+
+	for (int i = 0; i < n; i++)
+		if (paths[i]->nsteps == 1)
+			(void) dp_names_add(&names, paths[i]->steps[0].name, paths[i]->steps[0].namelen, &found);
+	if (names.n > 0)
+		result = unset_names(doc, &names);
+	dp_names_free(&names);
+	for (int i = 0; i < n; i++)
+	{
+		struct varlena *previous = result;
+
+		CHECK_FOR_INTERRUPTS();
+		if (paths[i]->nsteps == 1)
+			continue;
+		result = dp_document_unset(DP_DOC_DATA(previous), DP_DOC_SIZE(previous), paths[i]);
+		if (result == NULL)
+			result = previous;
+		else if (previous != doc)
+			pfree(previous);
+	}
+	return result;
+}
+
+/* The document without the fields of these names. */
+static struct varlena *
+unset_names(struct varlena *doc, const DpNames *names)
+{
+	uint32		size = DP_DOC_SIZE(doc);
+	struct varlena *result = palloc(VARHDRSZ + size);
+	uint8	   *out = (uint8 *) VARDATA(result) + 4;
+	DpIter		iter;
+	DpElement	element;
+	const uint8 *start;
+
+	dp_iter_init_varlena(&iter, doc);
+	for (start = iter.next; dp_iter_next(&iter, &element); start = iter.next)
+		if (dp_names_find(names, element.name, element.namelen) < 0)
+		{
+			memcpy(out, start, iter.next - start);
+			out += iter.next - start;
+		}
+	*out++ = 0;
+	if (out - (uint8 *) VARDATA(result) == size)
+	{
+		pfree(result);
+		return doc;
+	}
+	size = out - (uint8 *) VARDATA(result);
+	dp_put_int32((uint8 *) VARDATA(result), (int32) size);
+	SET_VARSIZE(result, VARHDRSZ + size);
+	return result;
 }
 
 /*
@@ -280,6 +345,58 @@ dp_value_merge(const DpValue *a, const DpValue *b)
 
 	*(uint8 *) VARDATA(result) = DP_TYPE_DOCUMENT;
 	return result;
+}
+
+/*
+ * Each field stands where its name was met first.  Of two fields of one
+ * document with the same name the first counts.
+ */
+struct varlena *
+dp_values_merge(const DpValue *documents, int n)
+{
+	DpNames		names = {0};
+	DpValue    *values = NULL;	/* by the positions of their names */
+	int		   *owners = NULL;	/* and the documents that they are from */
+	uint32		room = 0;
+	DpBuilder	b;
+	DpIter		iter;
+	DpElement	element;
+
+	for (int i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		dp_iter_init_value(&iter, &documents[i]);
+		while (dp_iter_next(&iter, &element))
+		{
+			bool		found;
+			uint32		at = dp_names_add(&names, element.name, element.namelen, &found);
+
+			if (names.room > room)
+			{
+				room = names.room;
+				values = values ? repalloc_huge(values, sizeof(DpValue) * (Size) room) :
+					palloc(sizeof(DpValue) * room);
+				owners = owners ? repalloc_huge(owners, sizeof(int) * (Size) room) :
+					palloc(sizeof(int) * room);
+			}
+			if (found && owners[at] == i)
+				continue;
+			values[at] = element.value;
+			owners[at] = i;
+		}
+	}
+	dp_builder_init_value(&b, 0);
+	dp_builder_begin_document(&b);
+	for (uint32 i = 0; i < names.n; i++)
+		dp_builder_append_value(&b, names.names[i].name, names.names[i].len, &values[i]);
+	dp_builder_end(&b);
+	if (names.n > 0)
+	{
+		pfree(values);
+		pfree(owners);
+	}
+	dp_names_free(&names);
+	return dp_builder_finish_value(&b, DP_TYPE_DOCUMENT);
 }
 
 /*

@@ -50,6 +50,12 @@ extern struct varlena *dp_document_unset(const uint8 *doc, uint32 size, const Dp
  */
 extern struct varlena *dp_document_without(const uint8 *doc, uint32 size, List *paths);
 
+/*
+ * The same for many paths, one after the other.  The document is the caller's,
+ * and comes back where there is nothing at any path.
+ */
+extern struct varlena *dp_document_unset_all(struct varlena *doc, DpPath *const *paths, int n);
+
 /* The same inside a value that is a document or an array: a new bson_value. */
 extern struct varlena *dp_value_unset(const DpValue *root, const DpPath *path);
 
@@ -68,8 +74,9 @@ extern struct varlena *dp_document_append_own(struct varlena *doc, const DpPath 
 /* A new bson with the fields of both, those of b winning. */
 extern struct varlena *dp_document_merge(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize);
 
-/* The same for two values that are documents: a new bson_value. */
+/* The same for values that are documents, the later ones winning: a new bson_value. */
 extern struct varlena *dp_value_merge(const DpValue *a, const DpValue *b);
+extern struct varlena *dp_values_merge(const DpValue *documents, int n);
 
 /* A new bson_value: an array of the elements of both, a value that is no array being one element. */
 extern struct varlena *dp_array_concat(const DpValue *a, const DpValue *b);

@@ -142,25 +142,20 @@ Datum
 dp_bson_unset(PG_FUNCTION_ARGS)
 {
 	struct varlena *doc = DP_GETARG_VARLENA(0);
-	Datum	   *paths;
+	Datum	   *texts;
 	bool	   *nulls;
-	int			npaths;
+	DpPath	  **paths;
+	int			npaths = 0;
+	int			n;
 
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), TEXTOID, -1, false, TYPALIGN_INT,
-					  &paths, &nulls, &npaths);
-	for (int i = 0; i < npaths; i++)
-	{
-		struct varlena *result;
-		text	   *path = (text *) DatumGetPointer(paths[i]);
-
-		if (nulls[i])
-			continue;
-		result = dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc),
-								   dp_path_parse(VARDATA_ANY(path), VARSIZE_ANY_EXHDR(path)));
-		if (result)
-			doc = result;
-	}
-	PG_RETURN_POINTER(doc);
+					  &texts, &nulls, &n);
+	paths = palloc(sizeof(DpPath *) * Max(n, 1));
+	for (int i = 0; i < n; i++)
+		if (!nulls[i])
+			paths[npaths++] = dp_path_parse(VARDATA_ANY(DatumGetPointer(texts[i])),
+											VARSIZE_ANY_EXHDR(DatumGetPointer(texts[i])));
+	PG_RETURN_POINTER(dp_document_unset_all(doc, paths, npaths));
 }
 
 /*

@@ -26,6 +26,9 @@
  */
 #define SAFE_BYTES		(1 + DP_PATH_BLOCK + 4)
 
+/* Documents of more bytes take so long that it is worth asking for interrupts. */
+#define CHECKED_SIZE	1024
+
 static bool path_each_step(const DpValue *container, const DpPath *path, int step,
 						   DpPathVisit visit, void *arg);
 
@@ -268,6 +271,9 @@ find_element(const uint8 *doc, uint32 size, const uint8 *limit,
 	NameBlock	wanted;
 	uint8		type;
 
+	/* what calls in a loop over a large document can be stopped */
+	if (unlikely(size > CHECKED_SIZE))
+		CHECK_FOR_INTERRUPTS();
 	if (unlikely(avail < DP_DOCUMENT_MIN_SIZE))
 		return find_cut(doc + end, limit);
 	if (unlikely(size < DP_DOCUMENT_MIN_SIZE || dp_get_int32(doc) != (int32) size))

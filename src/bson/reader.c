@@ -4,6 +4,8 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
+
 #include "bson/reader.h"
 
 const uint8 dp_empty_document[DP_DOCUMENT_MIN_SIZE] = {DP_DOCUMENT_MIN_SIZE, 0, 0, 0, 0};
@@ -132,6 +134,7 @@ dp_document_find(const uint8 *doc, uint32 size,
 	DpIter		iter;
 	DpElement	element;
 
+	CHECK_FOR_INTERRUPTS();
 	dp_iter_init(&iter, doc, size);
 	while (dp_iter_next(&iter, &element))
 	{

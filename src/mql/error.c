@@ -36,11 +36,14 @@ char *
 dp_place_text(const DpPlace *place)
 {
 	StringInfoData out;
+	char	   *text;
 
 	initStringInfo(&out);
 	if (place != NULL)
 		place_append(&out, place);
-	return out.data;
+	text = pstrdup(out.data);
+	pfree(out.data);
+	return text;
 }
 
 static void

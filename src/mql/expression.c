@@ -9,6 +9,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "bson/names.h"
 #include "bson/sqltime.h"
 #include "mql/expression_node.h"
 
@@ -362,6 +363,7 @@ compile_string(DpCompiler *c, const DpValue *spec)
 static bool
 scope_find(DpCompiler *c, const char *name, uint32 len, int *slot)
 {
+	CHECK_FOR_INTERRUPTS();
 	for (const DpScope *scope = c->scope; scope != NULL; scope = scope->parent)
 	{
 		if (scope->namelen == len && memcmp(scope->name, name, len) == 0)
@@ -506,7 +508,7 @@ compile_object(DpCompiler *c, const DpValue *spec)
 	DpNode	   *node;
 	uint32		n = dp_array_count(spec->data, spec->len);
 	bool		verbatim = true;
-	DpPathStep *names;
+	DpNames		names = {0};
 
 	dp_iter_init_value(&iter, spec);
 	if (!dp_iter_next(&iter, &element))
@@ -519,10 +521,10 @@ compile_object(DpCompiler *c, const DpValue *spec)
 	}
 
 	node = dp_node_make(c, object_eval, NULL, n);
-	names = palloc0(sizeof(DpPathStep) * n);
-	node->extra = names;
 	for (uint32 i = 0; i < n; i++)
 	{
+		bool		twice;
+
 		if (element.namelen == 0)
 			dp_compile_error(c, "the name of a field is empty");
 		if (element.name[0] == '$')
@@ -531,17 +533,15 @@ compile_object(DpCompiler *c, const DpValue *spec)
 		if (memchr(element.name, '.', element.namelen) != NULL)
 			dp_compile_error(c, "the name of a field in an object cannot hold a dot: \"%.*s\"",
 							 (int) Min(element.namelen, 200), element.name);
-		for (uint32 j = 0; j < i; j++)
-			if (names[j].namelen == element.namelen &&
-				memcmp(names[j].name, element.name, element.namelen) == 0)
-				dp_compile_error(c, "the field \"%.*s\" is given twice",
-								 (int) Min(element.namelen, 200), element.name);
-		names[i].name = element.name;
-		names[i].namelen = element.namelen;
+		(void) dp_names_add(&names, element.name, element.namelen, &twice);
+		if (twice)
+			dp_compile_error(c, "the field \"%.*s\" is given twice",
+							 (int) Min(element.namelen, 200), element.name);
 		node->args[i] = dp_compile_field(c, &element);
 		verbatim = verbatim && node_is_verbatim(node->args[i], &element.value);
 		dp_iter_next(&iter, &element);
 	}
+	node->extra = names.names;
 	return verbatim ? dp_node_literal(c, spec) : node;
 }
 
@@ -805,7 +805,7 @@ path_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		{
 			DpBuilder	b;
 
-			dp_builder_init_value(&b, 0);
+			dp_result_builder(&b, 0);
 			dp_builder_begin_array(&b);
 			path_through_array(&b, path, i, result);
 			dp_builder_end(&b);
@@ -828,7 +828,7 @@ array_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
 	DpBuilder	b;
 
-	dp_builder_init_value(&b, 0);
+	dp_result_builder(&b, 0);
 	dp_builder_begin_array(&b);
 	for (int i = 0; i < node->nargs; i++)
 	{
@@ -849,17 +849,17 @@ array_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 object_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	const DpPathStep *names = node->extra;
+	const DpName *names = node->extra;
 	DpBuilder	b;
 
-	dp_builder_init_value(&b, 0);
+	dp_result_builder(&b, 0);
 	dp_builder_begin_document(&b);
 	for (int i = 0; i < node->nargs; i++)
 	{
 		DpValue		v;
 
 		if (dp_arg(node, i, state, &v))
-			dp_builder_append_value(&b, names[i].name, names[i].namelen, &v);
+			dp_builder_append_value(&b, names[i].name, names[i].len, &v);
 	}
 	dp_builder_end(&b);
 	return dp_result_built(result, &b, DP_TYPE_DOCUMENT);

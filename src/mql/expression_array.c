@@ -96,7 +96,7 @@ array_part(const DpValue *array, int64 from, int64 n, DpValue *result)
 	DpIter		iter;
 	DpValue		v;
 
-	dp_builder_init_value(&b, 0);
+	dp_result_builder(&b, 0);
 	dp_builder_begin_array(&b);
 	dp_iter_init_value(&iter, array);
 	for (int64 i = 0; i < from + n && dp_iter_next_value(&iter, &v); i++)
@@ -175,7 +175,7 @@ concatarrays_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
 	DpBuilder	b;
 
-	dp_builder_init_value(&b, 0);
+	dp_result_builder(&b, 0);
 	dp_builder_begin_array(&b);
 	for (int i = 0; i < node->nargs; i++)
 	{
@@ -278,7 +278,7 @@ reverse_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	if (!array_arg(node, 0, state, &array))
 		return dp_result_null(result);
 	n = dp_array_values(&array, &values);
-	dp_builder_init_value(&b, array.len);
+	dp_result_builder(&b, array.len);
 	dp_builder_begin_array(&b);
 	while (n-- > 0)
 		dp_builder_append_value(&b, NULL, 0, &values[n]);
@@ -376,7 +376,7 @@ map_eval(const DpNode *node, DpExprState *state, DpValue *result)
 
 	if (!array_arg(node, 0, state, &array))
 		return dp_result_null(result);
-	dp_builder_init_value(&b, array.len);
+	dp_result_builder(&b, array.len);
 	dp_builder_begin_array(&b);
 	dp_iter_init_value(&iter, &array);
 	dp_loop_begin(&loop);
@@ -417,7 +417,7 @@ filter_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		if (limit < 1)
 			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs a limit greater than 0");
 	}
-	dp_builder_init_value(&b, 0);
+	dp_result_builder(&b, 0);
 	dp_builder_begin_array(&b);
 	dp_iter_init_value(&iter, &array);
 	dp_loop_begin(&loop);

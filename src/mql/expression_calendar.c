@@ -405,7 +405,7 @@ toparts_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	local = dp_zone_local(&zone, dp_date_value(node, &v));
 	dp_parts_of(local, &p);
 
-	dp_builder_init_value(&b, 128);
+	dp_result_builder(&b, 128);
 	dp_builder_begin_document(&b);
 	if (iso)
 	{

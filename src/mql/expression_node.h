@@ -158,6 +158,12 @@ extern bool dp_result_string(DpValue *result, const char *s, uint32 len);
 /* An int32 if it fits, else an int64. */
 extern bool dp_result_integer(DpValue *result, int64 i);
 
+/* A builder for a result, which is refused before it takes more memory than a result may have */
+extern void dp_result_builder(DpBuilder *b, Size expected);
+
+/* The same for what is built otherwise: looked at before it grows. */
+extern void dp_result_check_size(Size len);
+
 /* The array or document that the builder holds, which must be closed. */
 extern bool dp_result_built(DpValue *result, const DpBuilder *b, uint8 type);
 
@@ -245,9 +251,6 @@ extern void dp_sum_add(DpSum *sum, const DpValue *v);
 extern bool dp_result_sum(DpValue *result, const DpSum *sum);
 
 /* ---------------------------------------------------------------- shared between families */
-
-/* Sorts values, the least first: stable. */
-extern void dp_values_sort(DpValue *values, int n);
 
 /* The text of a number, bool, date and so on, as $toString and $concat see it; palloc'd. */
 extern char *dp_value_as_string(const DpValue *v, uint32 *len);

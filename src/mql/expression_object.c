@@ -15,8 +15,10 @@
 static bool
 merge_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	static const uint8 empty[DP_DOCUMENT_MIN_SIZE] = {DP_DOCUMENT_MIN_SIZE};
-	DpValue		merged = {empty, sizeof(empty), DP_TYPE_DOCUMENT};
+	DpValue		few[4];
+	DpValue    *documents = node->nargs <= (int) lengthof(few) ? few :
+		palloc(sizeof(DpValue) * (Size) node->nargs);
+	int			n = 0;
 
 	for (int i = 0; i < node->nargs; i++)
 	{
@@ -27,12 +29,19 @@ merge_eval(const DpNode *node, DpExprState *state, DpValue *result)
 			continue;
 		if (v.type != DP_TYPE_DOCUMENT)
 			dp_node_type_error(node, "objects", &v);
-		if (merged.len == sizeof(empty))
-			merged = v;
-		else
-			merged = dp_value_of_varlena(dp_value_merge(&merged, &v));
+		if (v.len > DP_DOCUMENT_MIN_SIZE)
+			documents[n++] = v;
 	}
-	*result = merged;
+	if (n == 0)
+		*result = (DpValue) {dp_empty_document, DP_DOCUMENT_MIN_SIZE, DP_TYPE_DOCUMENT};
+	else if (n == 1)
+		*result = documents[0];
+	else if (n == 2)
+		*result = dp_value_of_varlena(dp_value_merge(&documents[0], &documents[1]));
+	else
+		*result = dp_value_of_varlena(dp_values_merge(documents, n));
+	if (documents != few)
+		pfree(documents);
 	return true;
 }
 
@@ -95,7 +104,7 @@ setfield_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	if (node->nargs > 2)
 		dp_arg(node, 2, state, &value);
 
-	dp_builder_init_value(&b, input.len + 64);
+	dp_result_builder(&b, input.len + 64);
 	dp_builder_begin_document(&b);
 	dp_iter_init_value(&iter, &input);
 	while (dp_iter_next(&iter, &element))
@@ -168,7 +177,7 @@ objecttoarray_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		return dp_result_null(result);
 	if (v.type != DP_TYPE_DOCUMENT)
 		dp_node_type_error(node, "an object", &v);
-	dp_builder_init_value(&b, v.len * 2);
+	dp_result_builder(&b, v.len * 2);
 	dp_builder_begin_array(&b);
 	dp_iter_init_value(&iter, &v);
 	while (dp_iter_next(&iter, &element))
@@ -283,7 +292,7 @@ arraytoobject_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		else
 			first = i;
 	}
-	dp_builder_init_value(&b, array.len);
+	dp_result_builder(&b, array.len);
 	dp_builder_begin_document(&b);
 	for (int i = 0; i < n; i++)
 		if (!pairs[i].drop)

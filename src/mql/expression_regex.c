@@ -138,7 +138,7 @@ regex_eval(const DpNode *node, DpExprState *state, DpValue *result)
 
 	nspans = regex == NULL ? 1 : dp_regex_groups(regex) + 1;
 	spans = palloc(sizeof(DpRegexSpan) * nspans);
-	dp_builder_init_value(&b, 0);
+	dp_result_builder(&b, 0);
 	if (which == OP_FIND)
 	{
 		if (!dp_regex_find(regex, s, len, 0, spans, nspans))

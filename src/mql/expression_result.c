@@ -86,19 +86,32 @@ dp_result_decimal(DpValue *result, const uint8 *d)
 	return true;
 }
 
+static inline Size
+max_size(void)
+{
+	return Max((Size) MAX_VALUE_SIZE, (Size) dp_max_document_size * 4);
+}
+
 /*
  * Raises PROGRAM_LIMIT_EXCEEDED for a value on the way that is far larger than
  * any that may come out: a loop that doubles a value stops here and not when
  * memory is used up.
  */
-static inline void
-check_size(uint32 len)
+void
+dp_result_check_size(Size len)
 {
-	if (unlikely(len > MAX_VALUE_SIZE && len / 4 > (uint32) dp_max_document_size))
+	if (unlikely(len > max_size()))
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("a value in an expression is too large"),
-				 errdetail("The value has %u bytes.", len)));
+				 errdetail("The value has %zu bytes.", len)));
+}
+
+void
+dp_result_builder(DpBuilder *b, Size expected)
+{
+	dp_builder_init_value(b, expected);
+	dp_builder_limit(b, max_size());
 }
 
 char *
@@ -106,7 +119,7 @@ dp_result_string_room(DpValue *result, uint32 len)
 {
 	uint8	   *p;
 
-	check_size(len);
+	dp_result_check_size(len);
 	p = result_room(result, DP_TYPE_STRING, len + 5);
 
 	dp_put_int32(p, (int32) (len + 1));
@@ -125,7 +138,7 @@ bool
 dp_result_built(DpValue *result, const DpBuilder *b, uint8 type)
 {
 	*result = dp_builder_view(b, type);
-	check_size(result->len);
+	dp_result_check_size(result->len);
 	return true;
 }
 

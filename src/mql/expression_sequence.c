@@ -24,6 +24,7 @@ typedef struct Keyed
 {
 	DpValue		value;
 	const char *key;
+	int			offset;			/* of it among all keys */
 	int			len;
 	int			position;
 } Keyed;
@@ -57,7 +58,7 @@ range_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs a step that is not 0");
 	if ((to - from) / step >= MAX_RANGE)
 		dp_node_error(node, ERRCODE_PROGRAM_LIMIT_EXCEEDED, "gives more than %d elements", MAX_RANGE);
-	dp_builder_init_value(&b, 0);
+	dp_result_builder(&b, 0);
 	dp_builder_begin_array(&b);
 	for (; step > 0 ? from < to : from > to; from += step)
 	{
@@ -113,16 +114,16 @@ zip_eval(const DpNode *node, DpExprState *state, DpValue *result)
 			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs as many defaults as inputs");
 	}
 
-	dp_builder_init_value(&b, 0);
+	dp_result_builder(&b, 0);
 	dp_builder_begin_array(&b);
 	for (uint32 r = 0; r < rounds; r++)
 	{
-		CHECK_FOR_INTERRUPTS();
 		dp_builder_begin_array_field(&b, NULL, 0);
 		for (int i = 0; i < n; i++)
 		{
 			DpValue		v;
 
+			CHECK_FOR_INTERRUPTS();
 			if (dp_iter_next_value(&iters[i], &v))
 				dp_builder_append_value(&b, NULL, 0, &v);
 			else if (defaults != NULL)
@@ -200,46 +201,6 @@ keyed_compare(const void *a, const void *b)
 }
 
 /*
- * A merge sort, so that equal values keep their order.
- */
-void
-dp_values_sort(DpValue *values, int n)
-{
-	DpValue    *from = values;
-	DpValue    *to;
-	DpValue    *spare;
-
-	if (n < 2)
-		return;
-	to = spare = palloc_extended(sizeof(DpValue) * n, MCXT_ALLOC_HUGE);
-	for (int width = 1; width < n; width *= 2)
-	{
-		DpValue    *swap;
-
-		CHECK_FOR_INTERRUPTS();
-		for (int start = 0; start < n; start += 2 * width)
-		{
-			int			i = start;
-			int			middle = Min(start + width, n);
-			int			j = middle;
-			int			end = Min(start + 2 * width, n);
-
-			for (int k = start; k < end; k++)
-				to[k] = j >= end || (i < middle && dp_value_compare(&from[i], &from[j]) <= 0) ?
-					from[i++] : from[j++];
-		}
-		swap = from;
-		from = to;
-		to = swap;
-		if (width > n / 2)
-			break;
-	}
-	if (from != values)
-		memcpy(values, from, sizeof(DpValue) * n);
-	pfree(spare);
-}
-
-/*
  * $sortArray: {input, sortBy}, where sortBy is 1, -1 or a sort specification
  * for documents.
  */
@@ -262,25 +223,28 @@ sortarray_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		dp_values_sort(values, n);
 	else
 	{
-		Keyed	   *keyed = palloc(sizeof(Keyed) * Max(n, 1));
+		Keyed	   *keyed = palloc_extended(sizeof(Keyed) * (Size) Max(n, 1), MCXT_ALLOC_HUGE);
+		StringInfoData keys;
 
+		initStringInfo(&keys);
 		for (int i = 0; i < n; i++)
 		{
-			StringInfoData key;
-
 			CHECK_FOR_INTERRUPTS();
-			initStringInfo(&key);
-			dp_sort_key_append(&key, spec, &values[i]);
 			keyed[i].value = values[i];
-			keyed[i].key = key.data;
-			keyed[i].len = key.len;
+			keyed[i].offset = keys.len;
+			dp_sort_key_append(&keys, spec, &values[i]);
+			keyed[i].len = keys.len - keyed[i].offset;
 			keyed[i].position = i;
 		}
+		for (int i = 0; i < n; i++)
+			keyed[i].key = keys.data + keyed[i].offset;
 		qsort(keyed, n, sizeof(Keyed), keyed_compare);
 		for (int i = 0; i < n; i++)
 			values[i] = keyed[i].value;
+		pfree(keyed);
+		pfree(keys.data);
 	}
-	dp_builder_init_value(&b, array.len);
+	dp_result_builder(&b, array.len);
 	dp_builder_begin_array(&b);
 	if (spec == NULL && node->slot < 0)
 		for (int i = n; i-- > 0;)
@@ -352,7 +316,7 @@ maxn_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		if (!dp_is_nullish(&values[i]))
 			values[kept++] = values[i];
 	dp_values_sort(values, kept);
-	dp_builder_init_value(&b, 0);
+	dp_result_builder(&b, 0);
 	dp_builder_begin_array(&b);
 	for (int i = 0; i < Min(wanted, kept); i++)
 		dp_builder_append_value(&b, NULL, 0, &values[max ? kept - 1 - i : i]);

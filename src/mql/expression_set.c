@@ -58,34 +58,13 @@ set_required(const DpNode *node, int i, DpExprState *state, DpValue **values, in
 		dp_node_type_error(node, "arrays", &array);
 }
 
-/* Whether a sorted set holds the value. */
-static bool
-set_holds(const DpValue *values, int n, const DpValue *v)
-{
-	int			low = 0;
-
-	while (low < n)
-	{
-		int			mid = low + (n - low) / 2;
-		int			order = dp_value_compare(&values[mid], v);
-
-		if (order == 0)
-			return true;
-		if (order < 0)
-			low = mid + 1;
-		else
-			n = mid;
-	}
-	return false;
-}
-
 /* Values as an array. */
 static bool
 set_result(const DpValue *values, int n, DpValue *result)
 {
 	DpBuilder	b;
 
-	dp_builder_init_value(&b, 0);
+	dp_result_builder(&b, 0);
 	dp_builder_begin_array(&b);
 	for (int i = 0; i < n; i++)
 		dp_builder_append_value(&b, NULL, 0, &values[i]);
@@ -150,7 +129,7 @@ intersection_eval(const DpNode *node, DpExprState *state, DpValue *result)
 			continue;
 		}
 		for (int k = 0; k < n; k++)
-			if (set_holds(values, size, &common[k]))
+			if (dp_values_find(values, size, &common[k]) >= 0)
 				common[kept++] = common[k];
 		n = kept;
 	}
@@ -194,7 +173,7 @@ difference_eval(const DpNode *node, DpExprState *state, DpValue *result)
 			else
 				high = mid;
 		}
-		if (!taken[low] && !set_holds(b, nb, &a[i]))
+		if (!taken[low] && dp_values_find(b, nb, &a[i]) < 0)
 			a[kept++] = a[i];
 		taken[low] = true;
 	}
@@ -240,7 +219,7 @@ subset_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	set_required(node, 0, state, &a, &na);
 	set_required(node, 1, state, &b, &nb);
 	for (int i = 0; i < na && subset; i++)
-		subset = set_holds(b, nb, &a[i]);
+		subset = dp_values_find(b, nb, &a[i]) >= 0;
 	return dp_result_bool(result, subset);
 }
 

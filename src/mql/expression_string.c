@@ -240,6 +240,8 @@ concat_eval(const DpNode *node, DpExprState *state, DpValue *result)
 
 		if (!string_arg(node, i, state, &s, &len))
 			return dp_result_null(result);
+		CHECK_FOR_INTERRUPTS();
+		dp_result_check_size((Size) out.len + len);
 		appendBinaryStringInfo(&out, s, len);
 	}
 	return dp_result_string(result, out.data, out.len);
@@ -421,7 +423,7 @@ split_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		return dp_result_null(result);
 	if (bylen == 0)
 		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs a delimiter that is not empty");
-	dp_builder_init_value(&b, len + 64);
+	dp_result_builder(&b, len + 64);
 	dp_builder_begin_array(&b);
 	for (;;)
 	{
@@ -441,6 +443,7 @@ split_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 char_is_among(const char *s, uint32 n, const char *chars, uint32 len)
 {
+	CHECK_FOR_INTERRUPTS();
 	for (uint32 i = 0; i < len;)
 	{
 		uint32		k = char_len(chars + i, chars + len);
@@ -526,6 +529,7 @@ replace_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		if (at < 0)
 			break;
 		CHECK_FOR_INTERRUPTS();
+		dp_result_check_size((Size) out.len + (at - from) + lens[2]);
 		appendBinaryStringInfo(&out, s + from, at - from);
 		appendBinaryStringInfo(&out, parts[2], lens[2]);
 		from = at + lens[1];

@@ -164,6 +164,7 @@ tree_match(const FilterNode *node, const DpValue *doc, FilterWatch *watch)
 				const FilterPath *path = NULL;
 
 				check_stack_depth();
+				CHECK_FOR_INTERRUPTS();
 				end = END_MISSING;
 				for (int i = 0; i < node->u.children.n; i++)
 				{
@@ -196,6 +197,7 @@ tree_match(const FilterNode *node, const DpValue *doc, FilterWatch *watch)
 
 		case FILTER_OR:
 			check_stack_depth();
+			CHECK_FOR_INTERRUPTS();
 			for (int i = 0; i < node->u.children.n; i++)
 				if (tree_match(node->u.children.nodes[i], doc, watch))
 					return true;
@@ -203,6 +205,7 @@ tree_match(const FilterNode *node, const DpValue *doc, FilterWatch *watch)
 
 		case FILTER_NOR:
 			check_stack_depth();
+			CHECK_FOR_INTERRUPTS();
 			for (int i = 0; i < node->u.children.n; i++)
 				if (tree_match(node->u.children.nodes[i], doc, NULL))
 					return false;
@@ -389,6 +392,7 @@ dp_filter_test_element(const FilterNode *node, const DpValue *element)
 	DpIter		iter;
 	bool		result;
 
+	CHECK_FOR_INTERRUPTS();
 	if (node->op != FILTER_ELEM_OBJECT || value.type == DP_TYPE_DOCUMENT)
 		return children_match(node, &value);
 	if (value.type != DP_TYPE_ARRAY)

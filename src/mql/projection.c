@@ -9,8 +9,10 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "utils/memutils.h"
 
 #include "bson/builder.h"
+#include "bson/names.h"
 #include "bson/path.h"
 #include "mql/expression_node.h"
 #include "mql/projection.h"
@@ -33,9 +35,8 @@ typedef struct Field
 	FieldKind	kind;
 	bool		positional;		/* the positional operator stands here or below */
 	bool		computes;		/* FIELD_COMPUTE here or below */
-	struct Field *next;			/* the next field of the same parent */
-	struct Field *first;		/* FIELD_FIELDS */
-	struct Field *last;
+	DpNames		names;			/* FIELD_FIELDS: of the fields below it, */
+	struct Field **fields;		/* and those fields */
 	int			nkept;			/* fields of it that are looked for in the document */
 	int			ncomputing;		/* fields of it that have fields and compute */
 	DpExpr	   *expr;			/* FIELD_COMPUTE */
@@ -120,25 +121,24 @@ decide(Compile *c, bool inclusion, const char *path)
 static Field *
 field_below(Field *parent, const char *name, uint32 namelen, bool *is_new)
 {
+	uint32		room = parent->names.room;
+	bool		found;
+	uint32		at = dp_names_add(&parent->names, name, namelen, &found);
 	Field	   *field;
 
-	for (field = parent->first; field != NULL; field = field->next)
+	*is_new = !found;
+	if (found)
+		return parent->fields[at];
+	if (room < parent->names.room)
 	{
-		if (field->namelen == namelen && memcmp(field->name, name, namelen) == 0)
-		{
-			*is_new = false;
-			return field;
-		}
+		Size		size = sizeof(Field *) * (Size) parent->names.room;
+
+		parent->fields = room == 0 ? palloc(size) : repalloc_huge(parent->fields, size);
 	}
 	field = palloc0(sizeof(Field));
 	field->name = name;
 	field->namelen = namelen;
-	if (parent->last == NULL)
-		parent->first = field;
-	else
-		parent->last->next = field;
-	parent->last = field;
-	*is_new = true;
+	parent->fields[at] = field;
 	return field;
 }
 
@@ -321,8 +321,10 @@ compile_fields(Compile *c, const DpValue *spec, Field *parent, const char *path)
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &element))
 		compile_field(c, &element, parent, path);
-	for (Field *f = parent->first; f != NULL; f = f->next)
+	for (uint32 i = 0; i < parent->names.n; i++)
 	{
+		const Field *f = parent->fields[i];
+
 		parent->computes = parent->computes || f->computes;
 		parent->positional = parent->positional || f->positional;
 	}
@@ -334,8 +336,10 @@ compile_fields(Compile *c, const DpValue *spec, Field *parent, const char *path)
 static void
 count_kept(Field *field)
 {
-	for (Field *f = field->first; f != NULL; f = f->next)
+	for (uint32 i = 0; i < field->names.n; i++)
 	{
+		Field	   *f = field->fields[i];
+
 		if (f->kind == FIELD_FIELDS)
 			count_kept(f);
 		if (f->kind != FIELD_COMPUTE && f->kind != FIELD_ELEM_MATCH)
@@ -358,7 +362,7 @@ dp_projection_compile(const DpValue *spec, int flags)
 	if (spec->type != DP_TYPE_DOCUMENT)
 		projection_error("", "it must be a document, not %s", dp_type_name(spec->type));
 	compile_fields(&c, spec, &p->root, "");
-	p->empty = p->root.first == NULL;
+	p->empty = p->root.names.n == 0;
 	if (!c.has_kind)
 		p->inclusion = c.id == '+';
 	if (p->inclusion && !p->empty)
@@ -435,6 +439,7 @@ apply_value(Apply *a, const Field *field, const DpValue *value, bool positional)
 	DpValue		element;
 
 	check_stack_depth();
+	CHECK_FOR_INTERRUPTS();
 	switch (value->type)
 	{
 		case DP_TYPE_DOCUMENT:
@@ -472,6 +477,7 @@ append_computed(Apply *a, const Field *field)
 {
 	DpValue		v;
 
+	CHECK_FOR_INTERRUPTS();
 	if (field->kind == FIELD_COMPUTE)
 	{
 		if (dp_expr_eval(field->expr, &a->state, &v))
@@ -480,8 +486,8 @@ append_computed(Apply *a, const Field *field)
 	else if (field->kind == FIELD_FIELDS && field->computes)
 	{
 		dp_builder_begin_document_field(&a->b, field->name, field->namelen);
-		for (const Field *f = field->first; f != NULL; f = f->next)
-			append_computed(a, f);
+		for (uint32 i = 0; i < field->names.n; i++)
+			append_computed(a, field->fields[i]);
 		dp_builder_end(&a->b);
 	}
 }
@@ -496,6 +502,7 @@ append_elem_match(Apply *a, const Field *field, const DpValue *doc)
 	DpValue		v;
 	DpIter		iter;
 
+	CHECK_FOR_INTERRUPTS();
 	if (!dp_field_find(doc->data, doc->len, field->name, field->namelen, &array) ||
 		array.type != DP_TYPE_ARRAY)
 		return;
@@ -513,21 +520,17 @@ append_elem_match(Apply *a, const Field *field, const DpValue *doc)
 }
 
 /*
- * The field of the projection with the name of an element, or NULL.  The order
- * is often that of the projection: the search begins after the last one.
+ * The position of the field of the projection with the name of an element, or
+ * -1.  The order is often that of the projection: the one behind the last is
+ * the first guess.
  */
-static const Field *
-field_find(const Field *parent, const Field *hint, const DpElement *element)
+static int
+field_find(const Field *parent, uint32 hint, const DpElement *element)
 {
-	const Field *f;
-
-	for (f = hint; f != NULL; f = f->next)
-		if (f->namelen == element->namelen && memcmp(f->name, element->name, f->namelen) == 0)
-			return f;
-	for (f = parent->first; f != hint; f = f->next)
-		if (f->namelen == element->namelen && memcmp(f->name, element->name, f->namelen) == 0)
-			return f;
-	return NULL;
+	if (hint < parent->names.n && parent->names.names[hint].len == element->namelen &&
+		memcmp(parent->names.names[hint].name, element->name, element->namelen) == 0)
+		return (int) hint;
+	return dp_names_find(&parent->names, element->name, element->namelen);
 }
 
 /*
@@ -538,22 +541,26 @@ static void
 apply_fields(Apply *a, const Field *parent, const DpValue *doc, bool positional)
 {
 	bool		inclusion = a->p->inclusion;
-	const Field *hint = parent->first;
-	const Field *fixed[16];
-	const Field **seen = parent->ncomputing <= (int) lengthof(fixed) ? fixed :
-		palloc(sizeof(Field *) * parent->ncomputing);
-	int			nseen = 0;
+	uint32		hint = 0;
+	bool		few[16];
+	bool	   *seen = NULL;	/* those that have fields, compute and were met */
 	int			left = parent->nkept;
 	const uint8 *run = NULL;	/* where a run of fields to be copied begins */
 	DpIter		iter;
 	DpElement	element;
 
+	if (parent->ncomputing > 0)
+	{
+		seen = parent->names.n <= lengthof(few) ? few : palloc(parent->names.n);
+		memset(seen, 0, parent->names.n);
+	}
 	dp_iter_init_value(&iter, doc);
 	for (;;)
 	{
 		const uint8 *start = iter.next;
 		const Field *field;
 		bool		copy;
+		int			at;
 
 		if ((inclusion && left == 0) || !dp_iter_next(&iter, &element))
 		{
@@ -562,12 +569,13 @@ apply_fields(Apply *a, const Field *parent, const DpValue *doc, bool positional)
 			break;
 		}
 
-		field = field_find(parent, hint, &element);
+		at = field_find(parent, hint, &element);
+		field = at < 0 ? NULL : parent->fields[at];
 		if (field == NULL)
 			copy = !inclusion;
 		else
 		{
-			hint = field->next;
+			hint = (uint32) at + 1;
 			left--;
 			copy = (field->kind == FIELD_INCLUDE && !(positional && field->positional && element.value.type == DP_TYPE_ARRAY)) ||
 				(field->kind == FIELD_SLICE && element.value.type != DP_TYPE_ARRAY);
@@ -593,8 +601,8 @@ apply_fields(Apply *a, const Field *parent, const DpValue *doc, bool positional)
 				break;
 			case FIELD_FIELDS:
 				if (apply_value(a, field, &element.value, positional && field->positional) &&
-					field->computes && nseen < parent->ncomputing)
-					seen[nseen++] = field;
+					field->computes)
+					seen[at] = true;
 				break;
 			case FIELD_EXCLUDE:
 				break;
@@ -607,15 +615,13 @@ apply_fields(Apply *a, const Field *parent, const DpValue *doc, bool positional)
 
 	if (!inclusion)
 		return;
-	for (const Field *f = parent->first; f != NULL; f = f->next)
+	for (uint32 i = 0; i < parent->names.n; i++)
 	{
-		bool		done = false;
+		const Field *f = parent->fields[i];
 
 		if (f->kind == FIELD_ELEM_MATCH)
 			append_elem_match(a, f, doc);
-		for (int i = 0; i < nseen && !done; i++)
-			done = seen[i] == f;
-		if (!done)
+		if (seen == NULL || !seen[i])
 			append_computed(a, f);
 	}
 }
@@ -665,6 +671,7 @@ dp_projection_apply(DpProjection *p, const DpValue *doc, DpFilter *filter)
 		find_position(&a, doc, filter);
 	dp_expr_state_init(&a.state, doc);
 	dp_builder_init(&a.b, p->inclusion ? Min(doc->len, 4096) : doc->len);
+	dp_builder_limit(&a.b, dp_max_document_size);
 	dp_builder_begin_document(&a.b);
 	apply_fields(&a, &p->root, doc, p->positional != NULL);
 	dp_builder_end(&a.b);

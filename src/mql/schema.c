@@ -353,6 +353,8 @@ check_object(const SchemaObject *rules, const DpValue *value, const SchemaSpot *
 			if (name->schema != NULL)
 				CHECK(check(name->schema, &field.value, &here, walk));
 		}
+		if (rules->npatterns > 0)
+			CHECK_FOR_INTERRUPTS();
 		for (i = 0; i < rules->npatterns; i++)
 			if (dp_regex_match(rules->patterns[i].regex, field.name, field.namelen))
 			{
@@ -479,6 +481,7 @@ is_among(const DpValue *values, const DpValue *value)
 	dp_iter_init_value(&iter, values);
 	while (dp_iter_next_value(&iter, &one))
 	{
+		CHECK_FOR_INTERRUPTS();
 		/* strings are equal if their bytes are */
 		if (one.type == DP_TYPE_STRING && value->type == DP_TYPE_STRING ?
 			dp_value_identical(&one, value) : dp_value_equal_unordered(&one, value))
@@ -493,6 +496,7 @@ check_logic(const SchemaLogic *rules, const DpValue *value, const SchemaSpot *sp
 	bool		result = true;
 
 	check_stack_depth();
+	CHECK_FOR_INTERRUPTS();
 	if (rules->values.type != DP_TYPE_EOD && !is_among(&rules->values, value))
 		CHECK(walk != NULL && fail(walk, spot, "enum", "one of ", &rules->values, shown(value)));
 	for (int i = 0; i < rules->nall; i++)

@@ -249,16 +249,18 @@ logic_of(DpSchema *schema)
 static int
 add_name(SchemaObject *object, const char *name, uint32 len)
 {
-	for (int i = 0; i < object->nnames; i++)
-		if (object->names[i].len == len && memcmp(object->names[i].name, name, len) == 0)
-			return i;
+	bool		found;
+	uint32		at = dp_names_add(&object->known, name, len, &found);
+
+	if (found)
+		return (int) at;
 	if (object->nnames == object->room)
 	{
 		object->room = Max(8, object->room * 2);
 		if (object->names == NULL)
 			object->names = palloc(object->room * sizeof(SchemaName));
 		else
-			object->names = repalloc(object->names, object->room * sizeof(SchemaName));
+			object->names = repalloc_huge(object->names, (Size) object->room * sizeof(SchemaName));
 	}
 	memset(&object->names[object->nnames], 0, sizeof(SchemaName));
 	object->names[object->nnames].name = name;
@@ -272,6 +274,7 @@ index_names(SchemaObject *object)
 {
 	uint32		size = 4;
 
+	dp_names_free(&object->known);
 	while (size < object->nnames * 2)
 		size *= 2;
 	object->mask = size - 1;
@@ -283,7 +286,7 @@ index_names(SchemaObject *object)
 		uint32		slot;
 
 		name->words = dp_schema_name_words(name->name, name->len);
-		slot = dp_schema_words_hash(&name->words, name->len) & object->mask;
+		slot = dp_schema_name_hash(&name->words, name->name, name->len) & object->mask;
 		while (object->slots[slot] >= 0)
 			slot = (slot + 1) & object->mask;
 		object->slots[slot] = i;

@@ -5,6 +5,9 @@
 #ifndef DP_MQL_SCHEMA_NODE_H
 #define DP_MQL_SCHEMA_NODE_H
 
+#include "common/hashfn.h"
+
+#include "bson/names.h"
 #include "mql/regex.h"
 #include "mql/schema.h"
 #include "mql/typeset.h"
@@ -58,6 +61,7 @@ typedef struct SchemaObject
 {
 	int			nnames;
 	int			room;
+	DpNames		known;			/* while the schema is compiled: the same names */
 	SchemaName *names;			/* in the order in which they were met */
 	uint32		mask;			/* of the table by which they are found; its size is a power of 2 */
 	int		   *slots;			/* positions, by the hash of the name; -1: free */
@@ -153,9 +157,14 @@ dp_schema_name_words(const char *name, uint32 len)
 }
 
 static inline uint32
-dp_schema_words_hash(const SchemaWords *w, uint32 len)
+dp_schema_name_hash(const SchemaWords *w, const char *name, uint32 len)
 {
-	uint64		hash = (w->front ^ len) * UINT64CONST(0x9E3779B97F4A7C15) + w->back;
+	uint64		hash;
+
+	/* long names may differ in the middle only */
+	if (unlikely(len > 16))
+		return hash_bytes((const unsigned char *) name, len);
+	hash = (w->front ^ len) * UINT64CONST(0x9E3779B97F4A7C15) + w->back;
 
 	hash *= UINT64CONST(0xD6E8FEB86659FD93);
 	return (uint32) (hash >> 32) ^ (uint32) (hash >> 48);
@@ -166,7 +175,7 @@ static inline int
 dp_schema_find_name(const SchemaObject *object, const char *name, uint32 len)
 {
 	SchemaWords words = dp_schema_name_words(name, len);
-	uint32		slot = dp_schema_words_hash(&words, len) & object->mask;
+	uint32		slot = dp_schema_name_hash(&words, name, len) & object->mask;
 	int			i;
 
 	while ((i = object->slots[slot]) >= 0)

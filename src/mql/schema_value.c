@@ -71,16 +71,19 @@ documents_equal(const DpValue *a, const DpValue *b)
 	DpIter		iter;
 	DpElement	field;
 	DpValue		other;
+	DpFinder	finder;
+	bool		equal = true;
 
 	check_stack_depth();
 	if (dp_document_count(a->data, a->len) != dp_document_count(b->data, b->len))
 		return false;
+	dp_finder_init(&finder, b);
 	dp_iter_init_value(&iter, a);
-	while (dp_iter_next(&iter, &field))
-		if (!dp_field_find(b->data, b->len, field.name, field.namelen, &other) ||
-			!dp_value_equal_unordered(&field.value, &other))
-			return false;
-	return true;
+	while (equal && dp_iter_next(&iter, &field))
+		equal = dp_finder_find(&finder, field.name, field.namelen, &other) &&
+			dp_value_equal_unordered(&field.value, &other);
+	dp_finder_free(&finder);
+	return equal;
 }
 
 uint64

@@ -14,6 +14,7 @@
 
 #include "miscadmin.h"
 
+#include "bson/names.h"
 #include "mql/update_tree.h"
 
 /* A child of a node and the element that it was found at */
@@ -30,6 +31,14 @@ typedef struct UpdateMatches
 	int			max;
 	UpdateMatch fixed[8];
 } UpdateMatches;
+
+/* The documents that the ends of $rename lead through: the last one at each depth */
+typedef struct RenameWalk
+{
+	const DpValue *doc;
+	int			n;
+	DpFinder	finders[DP_MAX_DEPTH];
+} RenameWalk;
 
 static void copy_until(UpdateState *s, const uint8 *upto);
 static Size container_begin(const UpdateState *s, const uint8 *data);
@@ -49,8 +58,8 @@ static int	match_order(const void *a, const void *b);
 static bool creates(const UpdateState *s, const UpdateNode *node);
 static const UpdateNode *strict_leaf(const UpdateState *s, const UpdateNode *node);
 static void create_node(UpdateState *s, UpdateNode *node, const char *name, uint32 namelen, int depth);
-static void find_renamed(UpdateState *s, UpdateNode *leaf);
-static bool walk(const DpValue *doc, const UpdateNode *end, bool strict, DpValue *value);
+static void find_renamed(RenameWalk *w, UpdateNode *leaf);
+static bool walk(RenameWalk *w, const UpdateNode *end, bool strict, DpValue *value);
 static void blocked(const UpdateNode *leaf, const UpdateNode *at, const DpValue *found) pg_attribute_noreturn();
 /*
  * Applies the operators of an update to a document.  Returns the new document,
@@ -62,8 +71,6 @@ dp_update_tree_apply(DpUpdate *update, const DpValue *doc, uint8 *own, bool inse
 {
 	UpdateState s;
 	UpdatePlace root;
-	ListCell   *lc;
-
 	s.update = update;
 	s.doc = *doc;
 	s.done = doc->data;
@@ -73,8 +80,18 @@ dp_update_tree_apply(DpUpdate *update, const DpValue *doc, uint8 *own, bool inse
 	s.changed = false;
 	s.splices = 0;
 
-	foreach(lc, update->renames)
-		find_renamed(&s, lfirst(lc));
+	if (update->renames != NIL)
+	{
+		RenameWalk	w;
+		ListCell   *lc;
+
+		w.doc = doc;
+		w.n = 0;
+		foreach(lc, update->renames)
+			find_renamed(&w, lfirst(lc));
+		while (w.n > 0)
+			dp_finder_free(&w.finders[--w.n]);
+	}
 
 	memset(&root, 0, sizeof(root));
 	root.value = *doc;
@@ -99,6 +116,7 @@ copy_until(UpdateState *s, const uint8 *upto)
 	if (!s->started)
 	{
 		dp_builder_init(&s->out, (Size) s->doc.len + 64);
+		dp_builder_limit(&s->out, dp_max_document_size);
 		s->started = true;
 	}
 	Assert(upto >= s->done);
@@ -700,13 +718,13 @@ blocked(const UpdateNode *leaf, const UpdateNode *at, const DpValue *found)
  * Finds the value that a $rename moves, before anything changes.
  */
 static void
-find_renamed(UpdateState *s, UpdateNode *leaf)
+find_renamed(RenameWalk *w, UpdateNode *leaf)
 {
 	DpValue		ignored;
 
-	leaf->is_moved = walk(&s->doc, leaf->source, true, &leaf->moved);
+	leaf->is_moved = walk(w, leaf->source, true, &leaf->moved);
 	if (leaf->is_moved)
-		walk(&s->doc, leaf, false, &ignored);
+		walk(w, leaf, false, &ignored);
 }
 
 /*
@@ -715,15 +733,16 @@ find_renamed(UpdateState *s, UpdateNode *leaf)
  * through.  Returns false if nothing is there.
  */
 static bool
-walk(const DpValue *doc, const UpdateNode *end, bool strict, DpValue *value)
+walk(RenameWalk *w, const UpdateNode *end, bool strict, DpValue *value)
 {
 	const char *name = end->path;
 	const char *limit = end->path + end->pathlen;
-	DpValue		at = *doc;
+	DpValue		at = *w->doc;
 
-	for (;;)
+	for (int depth = 0;; depth++)
 	{
 		const char *dot = memchr(name, '.', limit - name);
+		DpFinder   *finder = &w->finders[depth];
 
 		if (at.type == DP_TYPE_ARRAY || (strict && at.type != DP_TYPE_DOCUMENT))
 			ereport(ERROR,
@@ -731,8 +750,17 @@ walk(const DpValue *doc, const UpdateNode *end, bool strict, DpValue *value)
 					 errmsg("$rename cannot follow the path \"%s\"", end->path),
 					 errdetail("\"%.*s\" has the type %s.", (int) (name - 1 - end->path), end->path,
 							   dp_type_name(at.type))));
-		if (at.type != DP_TYPE_DOCUMENT ||
-			!dp_field_find(at.data, at.len, name, (dot ? dot : limit) - name, &at))
+		if (at.type != DP_TYPE_DOCUMENT)
+			return false;
+		if (depth >= w->n || finder->doc != at.data)
+		{
+			if (depth < w->n)
+				dp_finder_free(finder);
+			else
+				w->n++;
+			dp_finder_init(finder, &at);
+		}
+		if (!dp_finder_find(finder, name, (dot ? dot : limit) - name, &at))
 			return false;
 		if (dot == NULL)
 			break;

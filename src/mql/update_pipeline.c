@@ -10,10 +10,15 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "utils/memutils.h"
 
+#include "bson/names.h"
 #include "mql/expression.h"
 #include "mql/projection.h"
 #include "mql/update_tree.h"
+
+/* So many stages may leave their memory to the end. */
+#define FEW_STAGES	4
 
 /* A part of a path of $set or $unset */
 typedef struct StageField
@@ -22,7 +27,9 @@ typedef struct StageField
 	uint32		namelen;
 	DpExpr	   *expr;			/* what is put at the path, or NULL: */
 	bool		removes;		/* the field goes, or there are */
-	List	   *children;		/* fields inside it */
+	DpNames		names;			/* of the fields inside it */
+	struct StageField **children;	/* those fields */
+	uint32		room;
 } StageField;
 
 typedef struct UpdateStage
@@ -54,6 +61,8 @@ static void compile_replace_with(UpdateStage *stage, const DpValue *spec, const 
 static void compile_replace_root(UpdateStage *stage, const DpValue *spec, const DpPlace *place);
 static void add_fields(StageField *node, const DpValue *spec, const DpPlace *place);
 static StageField *add_path(StageField *node, const char *path, uint32 len, const DpPlace *place);
+static void apply_stage(const UpdateStage *stage, DpExprState *state, const DpValue *old,
+						DpValue *new);
 static void write_fields(DpBuilder *b, const StageField *node, const DpValue *old,
 						 DpExprState *state);
 static void write_field(DpBuilder *b, const char *name, uint32 namelen, const StageField *node,
@@ -167,8 +176,9 @@ add_path(StageField *node, const char *path, uint32 len, const DpPlace *place)
 	{
 		const char *dot = memchr(path + start, '.', len - start);
 		uint32		end = dot ? dot - path : len;
-		StageField *child = NULL;
-		ListCell   *lc;
+		StageField *child;
+		uint32		at;
+		bool		found;
 
 		if (end == start)
 			dp_bad_spec(place, "a part of the path is empty");
@@ -179,13 +189,8 @@ add_path(StageField *node, const char *path, uint32 len, const DpPlace *place)
 					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 					 errmsg("a path of an update has too many parts"),
 					 errdetail("The limit is %d.", DP_MAX_DEPTH)));
-		foreach(lc, node->children)
-		{
-			StageField *c = lfirst(lc);
-
-			if (c->namelen == end - start && memcmp(c->name, path + start, c->namelen) == 0)
-				child = c;
-		}
+		at = dp_names_add(&node->names, path + start, end - start, &found);
+		child = found ? node->children[at] : NULL;
 		if (child != NULL && (dot == NULL || child->expr != NULL || child->removes))
 			dp_bad_spec(place, "operators of the update conflict at \"%.*s\"", (int) end, path);
 		if (child == NULL)
@@ -193,7 +198,14 @@ add_path(StageField *node, const char *path, uint32 len, const DpPlace *place)
 			child = palloc0(sizeof(StageField));
 			child->name = path + start;
 			child->namelen = end - start;
-			node->children = lappend(node->children, child);
+			if (node->room < node->names.room)
+			{
+				node->room = node->names.room;
+				node->children = node->children ?
+					repalloc_huge(node->children, sizeof(StageField *) * (Size) node->room) :
+					palloc(sizeof(StageField *) * node->room);
+			}
+			node->children[at] = child;
 		}
 		node = child;
 		if (dot == NULL)
@@ -270,51 +282,81 @@ compile_replace_root(UpdateStage *stage, const DpValue *spec, const DpPlace *pla
 
 /*
  * What the stages make of a document, one after the other: in the document's
- * own bytes or in the current memory context.
+ * own bytes or in the current memory context.  What a stage leaves behind is
+ * freed when the next one has ended, unless stages are few.
  */
 void
 dp_update_pipeline_apply(UpdatePipeline *pipeline, const DpValue *doc, DpValue *result)
 {
+	MemoryContext outside = CurrentMemoryContext;
+	MemoryContext rooms[2] = {NULL, NULL};
 	DpExprState state;
 	DpValue		value = *doc;
 
 	dp_expr_state_init(&state, &value);
 	for (int i = 0; i < pipeline->nstages; i++)
 	{
-		UpdateStage *stage = &pipeline->stages[i];
-		DpValue		new;
+		DpValue		before = value;
 
+		CHECK_FOR_INTERRUPTS();
+		if (i >= FEW_STAGES)
+		{
+			MemoryContext *room = &rooms[i % 2];
+
+			if (*room == NULL)
+				*room = AllocSetContextCreate(outside, "docpatterns stage", ALLOCSET_DEFAULT_SIZES);
+			else
+				MemoryContextReset(*room);
+			MemoryContextSwitchTo(*room);
+		}
 		dp_expr_state_root(&state, &value);
-		if (stage->fields != NULL)
-		{
-			DpBuilder	b;
+		apply_stage(&pipeline->stages[i], &state, &before, &value);
 
-			dp_builder_init(&b, (Size) value.len + 64);
-			dp_builder_begin_document(&b);
-			write_fields(&b, stage->fields, &value, &state);
-			dp_builder_end(&b);
-			new = dp_value_of_document(dp_builder_finish_bson(&b));
-		}
-		else if (stage->projection != NULL)
-		{
-			struct varlena *projected = dp_projection_apply(stage->projection, &value, NULL);
-
-			new = projected != NULL ? dp_value_of_document(projected) : value;
-		}
-		else
-		{
-			bool		found = dp_expr_eval(stage->replacement, &state, &new);
-
-			if (!found || new.type != DP_TYPE_DOCUMENT)
-				ereport(ERROR,
-						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						 errmsg("%s of an update needs a document", stage->name),
-						 errdetail("The expression gives %s.",
-								   found ? dp_type_name(new.type) : "nothing")));
-		}
-		value = new;
+		/* what is part of the old value would be gone with it */
+		if (i >= FEW_STAGES && value.data >= before.data && value.data <= before.data + before.len)
+			value = dp_value_of_document(dp_document_to_varlena(value.data, value.len));
 	}
+	MemoryContextSwitchTo(outside);
+	if (rooms[0] != NULL)
+		value = dp_value_of_document(dp_document_to_varlena(value.data, value.len));
+	for (int i = 0; i < 2; i++)
+		if (rooms[i] != NULL)
+			MemoryContextDelete(rooms[i]);
 	*result = value;
+}
+
+/* What one stage makes of a document. */
+static void
+apply_stage(const UpdateStage *stage, DpExprState *state, const DpValue *old, DpValue *new)
+{
+	if (stage->fields != NULL)
+	{
+		DpBuilder	b;
+
+		dp_builder_init(&b, (Size) old->len + 64);
+		dp_builder_limit(&b, dp_max_document_size);
+		dp_builder_begin_document(&b);
+		write_fields(&b, stage->fields, old, state);
+		dp_builder_end(&b);
+		*new = dp_value_of_document(dp_builder_finish_bson(&b));
+	}
+	else if (stage->projection != NULL)
+	{
+		struct varlena *projected = dp_projection_apply(stage->projection, old, NULL);
+
+		*new = projected != NULL ? dp_value_of_document(projected) : *old;
+	}
+	else
+	{
+		bool		found = dp_expr_eval(stage->replacement, state, new);
+
+		if (!found || new->type != DP_TYPE_DOCUMENT)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("%s of an update needs a document", stage->name),
+					 errdetail("The expression gives %s.",
+							   found ? dp_type_name(new->type) : "nothing")));
+	}
 }
 
 /*
@@ -323,7 +365,7 @@ dp_update_pipeline_apply(UpdatePipeline *pipeline, const DpValue *doc, DpValue *
 static void
 write_fields(DpBuilder *b, const StageField *node, const DpValue *old, DpExprState *state)
 {
-	int			n = list_length(node->children);
+	uint32		n = node->names.n;
 	bool		few[16] = {false};
 	bool	   *seen = n <= lengthof(few) ? few : palloc0(n);
 	DpIter		iter;
@@ -337,25 +379,23 @@ write_fields(DpBuilder *b, const StageField *node, const DpValue *old, DpExprSta
 		dp_iter_init_value(&iter, old);
 		run = iter.next;
 		for (start = iter.next; dp_iter_next(&iter, &element); start = iter.next)
-			for (int i = 0; i < n; i++)
-			{
-				const StageField *child = list_nth(node->children, i);
+		{
+			int			i = dp_names_find(&node->names, element.name, element.namelen);
 
-				if (child->namelen != element.namelen ||
-					memcmp(child->name, element.name, element.namelen) != 0)
-					continue;
-				dp_builder_append_elements(b, run, start - run);
-				run = iter.next;
-				if (!seen[i] || child->removes)
-					write_field(b, element.name, element.namelen, child, &element.value, state);
-				seen[i] = true;
-				break;
-			}
+			if (i < 0)
+				continue;
+			dp_builder_append_elements(b, run, start - run);
+			run = iter.next;
+			if (!seen[i] || node->children[i]->removes)
+				write_field(b, element.name, element.namelen, node->children[i], &element.value,
+							state);
+			seen[i] = true;
+		}
 		dp_builder_append_elements(b, run, iter.end - run);
 	}
-	for (int i = 0; i < n; i++)
+	for (uint32 i = 0; i < n; i++)
 	{
-		const StageField *child = list_nth(node->children, i);
+		const StageField *child = node->children[i];
 
 		if (!seen[i] && puts_something(child))
 			write_field(b, child->name, child->namelen, child, NULL, state);
@@ -374,6 +414,7 @@ write_field(DpBuilder *b, const char *name, uint32 namelen, const StageField *no
 	DpIter		iter;
 	DpValue		value;
 
+	CHECK_FOR_INTERRUPTS();
 	if (node->removes)
 		return;
 	if (node->expr != NULL)
@@ -389,10 +430,7 @@ write_field(DpBuilder *b, const char *name, uint32 namelen, const StageField *no
 		dp_builder_begin_array_field(b, name, namelen);
 		dp_iter_init_value(&iter, old);
 		while (dp_iter_next_value(&iter, &value))
-		{
-			CHECK_FOR_INTERRUPTS();
 			write_field(b, NULL, 0, node, &value, state);
-		}
 		dp_builder_end(b);
 	}
 	else if (old != NULL && old->type != DP_TYPE_DOCUMENT && !puts_something(node))
@@ -409,12 +447,10 @@ write_field(DpBuilder *b, const char *name, uint32 namelen, const StageField *no
 static bool
 puts_something(const StageField *node)
 {
-	ListCell   *lc;
-
 	if (node->expr != NULL)
 		return true;
-	foreach(lc, node->children)
-		if (puts_something(lfirst(lc)))
+	for (uint32 i = 0; i < node->names.n; i++)
+		if (puts_something(node->children[i]))
 			return true;
 	return false;
 }

@@ -61,25 +61,51 @@ static const Accumulator accumulators[] = {
 	{"$topN", FORM_OUTPUT_N, DP_SHOW_LIST, BY_ORDER(false)}
 };
 
+/* Specifications, found by their bytes */
+typedef struct Specs
+{
+	DpNames		bytes;
+	int		   *numbers;		/* by their positions there */
+} Specs;
+
 typedef struct Compiler
 {
 	DpAccumulators *acc;
 	const DpAccumulateOptions *options;
+	Specs		exprs;
+	Specs		orders;
+	int		  (*shared)[DP_SLOT_MEDIAN + 1];	/* slots, from 1, by expression (first: none) and kind */
 } Compiler;
 
 /* ---------------------------------------------------------------- parts */
+
+/*
+ * The number of a specification with the same bytes among those that were
+ * compiled, or -1 and the next one, which it gets.  One whose bytes have
+ * another type there is not shared.
+ */
+static int
+find_spec(Specs *specs, const DpValue *compiled, int next, const DpValue *spec)
+{
+	bool		found;
+	uint32		at = dp_names_add(&specs->bytes, (const char *) spec->data, spec->len, &found);
+
+	if (!found)
+		specs->numbers[at] = next;
+	else if (compiled[specs->numbers[at]].type == spec->type)
+		return specs->numbers[at];
+	return -1;
+}
 
 /* The number of an expression, the same for the same bytes. */
 static int
 compile_expression(Compiler *c, const DpPlace *place, const DpValue *spec)
 {
 	DpAccumulators *acc = c->acc;
+	int			i = find_spec(&c->exprs, acc->specs, acc->nexprs, spec);
 
-	for (int i = 0; i < acc->nexprs; i++)
-	{
-		if (dp_value_identical(&acc->specs[i], spec))
-			return i;
-	}
+	if (i >= 0)
+		return i;
 	acc->specs[acc->nexprs] = *spec;
 	acc->exprs[acc->nexprs] = dp_expr_compile(spec, DP_EXPR_IMMUTABLE, dp_place_text(place));
 	return acc->nexprs++;
@@ -90,14 +116,13 @@ static int
 compile_order(Compiler *c, const DpPlace *place, const DpValue *spec)
 {
 	DpAccumulators *acc = c->acc;
+	int			i;
 
 	if (spec == NULL)
 		return -1;
-	for (int i = 0; i < acc->norders; i++)
-	{
-		if (dp_value_identical(&acc->order_specs[i], spec))
-			return i;
-	}
+	i = find_spec(&c->orders, acc->order_specs, acc->norders, spec);
+	if (i >= 0)
+		return i;
 	if (spec->type != DP_TYPE_DOCUMENT)
 		dp_bad_spec_type(place, "a document", spec);
 	acc->order_specs[acc->norders] = *spec;
@@ -184,18 +209,20 @@ compile_arguments(Compiler *c, const DpPlace *place, const DpValue *spec, Form f
 
 /* The number of a slot: sums and deviations of the same expression share one. */
 static int
-add_slot(DpAccumulators *acc, const DpSlot *slot)
+add_slot(Compiler *c, const DpSlot *slot)
 {
+	DpAccumulators *acc = c->acc;
+
 	if (slot->kind != DP_SLOT_LIST)
 	{
-		for (int i = 0; i < acc->nslots; i++)
+		int		   *shared = &c->shared[slot->expr + 1][slot->kind];
+
+		if (*shared > 0)
 		{
-			if (acc->slots[i].kind == slot->kind && acc->slots[i].expr == slot->expr)
-			{
-				acc->slots[i].count |= slot->count;
-				return i;
-			}
+			acc->slots[*shared - 1].count |= slot->count;
+			return *shared - 1;
 		}
+		*shared = acc->nslots + 1;
 	}
 	acc->slots[acc->nslots] = *slot;
 	return acc->nslots++;
@@ -216,6 +243,7 @@ compile_field(Compiler *c, const DpElement *element)
 	DpSlot		slot;
 	DpIter		iter;
 	DpElement	e;
+	bool		twice;
 
 	if (element->namelen == 0 || element->name[0] == '$' || memchr(element->name, '.', element->namelen) != NULL)
 		dp_bad_spec(&place, "the name of a field may not be empty, begin with a dollar or hold a dot");
@@ -292,11 +320,12 @@ compile_field(Compiler *c, const DpElement *element)
 	field->name = element->name;
 	field->namelen = element->namelen;
 	field->show = a->show;
-	field->slot = add_slot(acc, &slot);
+	field->slot = add_slot(c, &slot);
 	if (slot.kind == DP_SLOT_LIST || a->show == DP_SHOW_ROWS || a->show == DP_SHOW_TOTAL)
 		acc->slots[field->slot].visible = acc->nfields;
 	if (slot.kind == DP_SLOT_LIST && !slot.by_value)
 		acc->need_key = true;
+	(void) dp_names_add(&acc->names, field->name, field->namelen, &twice);
 	acc->nfields++;
 }
 
@@ -319,7 +348,7 @@ dp_accumulators_compile(const DpValue *fields, const DpAccumulateOptions *option
 {
 	DpAccumulators *acc = palloc0(sizeof(DpAccumulators));
 	DpAccumulateOptions own = *options;
-	Compiler	c = {acc, &own};
+	Compiler	c = {acc, &own, {{0}}, {{0}}, NULL};
 	DpValue		copy = copy_value(fields);
 	DpValue		order;
 	DpIter		iter;
@@ -337,6 +366,9 @@ dp_accumulators_compile(const DpValue *fields, const DpAccumulateOptions *option
 	acc->order_specs = palloc0(sizeof(DpValue) * (n + 1));
 	acc->keys = palloc0(sizeof(StringInfoData) * (n + 1));
 	acc->keys_known = palloc0(sizeof(bool) * (n + 1));
+	c.exprs.numbers = palloc(sizeof(int) * (n + 1));
+	c.orders.numbers = palloc(sizeof(int) * (n + 2));
+	c.shared = palloc0(sizeof(*c.shared) * (n + 2));
 	initStringInfo(&acc->key);
 	if (options->order_by != NULL)
 	{
@@ -369,10 +401,15 @@ dp_accumulators_compile(const DpValue *fields, const DpAccumulateOptions *option
 	{
 		DpSlot		slot = {.kind = DP_SLOT_ROWS, .expr = -1, .order = -1, .visible = -1};
 
-		(void) add_slot(acc, &slot);
+		(void) add_slot(&c, &slot);
 	}
 	for (int i = 0; i < acc->norders; i++)
 		initStringInfo(&acc->keys[i]);
+	dp_names_free(&c.exprs.bytes);
+	dp_names_free(&c.orders.bytes);
+	pfree(c.exprs.numbers);
+	pfree(c.orders.numbers);
+	pfree(c.shared);
 	acc->fingerprint = (uint32) dp_value_hash(&copy, options->order_by ? dp_value_hash(&order, 0) : 0) ^
 		(acc->keep_rows ? 1 : 0);
 	return acc;
@@ -401,12 +438,7 @@ dp_accumulators_has(const DpAccumulators *acc, const char *name, uint32 namelen)
 {
 	if (acc->state != NULL && acc->statelen == namelen && memcmp(acc->state, name, namelen) == 0)
 		return true;
-	for (int i = 0; i < acc->nfields; i++)
-	{
-		if (acc->fields[i].namelen == namelen && memcmp(acc->fields[i].name, name, namelen) == 0)
-			return true;
-	}
-	return false;
+	return dp_names_find(&acc->names, name, namelen) >= 0;
 }
 
 DpAccumulateSearch

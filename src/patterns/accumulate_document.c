@@ -24,12 +24,7 @@ find_field(const DpAccumulators *acc, const DpElement *e)
 {
 	if (acc->state != NULL && e->namelen == acc->statelen && memcmp(e->name, acc->state, e->namelen) == 0)
 		return -2;
-	for (int i = 0; i < acc->nfields; i++)
-	{
-		if (acc->fields[i].namelen == e->namelen && memcmp(acc->fields[i].name, e->name, e->namelen) == 0)
-			return i;
-	}
-	return -1;
+	return dp_names_find(&acc->names, e->name, e->namelen);
 }
 
 /* The states with ours among them; nothing if none is left. */

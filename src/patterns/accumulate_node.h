@@ -12,6 +12,7 @@
 
 #include "bson/builder.h"
 #include "bson/exactsum.h"
+#include "bson/names.h"
 #include "mql/expression.h"
 #include "mql/sort_key.h"
 #include "patterns/accumulate.h"
@@ -69,6 +70,7 @@ struct DpAccumulators
 	MemoryContext context;
 	int			nfields;
 	DpField    *fields;
+	DpNames		names;			/* of the fields */
 	int			nslots;
 	DpSlot	   *slots;
 

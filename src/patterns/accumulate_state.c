@@ -131,6 +131,8 @@ dp_state_find(const DpAccumulators *acc, const DpValue *target, DpValue *fields,
 	dp_iter_init_value(&iter, target);
 	while (dp_iter_next(&iter, &e))
 	{
+		int			i;
+
 		if (acc->state != NULL && e.namelen == acc->statelen && memcmp(e.name, acc->state, e.namelen) == 0)
 		{
 			if (state->type == DP_TYPE_EOD && e.value.type == DP_TYPE_DOCUMENT &&
@@ -138,17 +140,9 @@ dp_state_find(const DpAccumulators *acc, const DpValue *target, DpValue *fields,
 				state->type = DP_TYPE_EOD;
 			continue;
 		}
-		for (int i = 0; i < acc->nfields; i++)
-		{
-			const DpField *field = &acc->fields[i];
-
-			if (e.namelen == field->namelen && memcmp(e.name, field->name, e.namelen) == 0)
-			{
-				if (fields[i].type == DP_TYPE_EOD)
-					fields[i] = e.value;
-				break;
-			}
-		}
+		i = dp_names_find(&acc->names, e.name, e.namelen);
+		if (i >= 0 && fields[i].type == DP_TYPE_EOD)
+			fields[i] = e.value;
 	}
 }
 

@@ -9,6 +9,8 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
+
 #include "patterns/attribute.h"
 
 static DpAttributeText option_text(const DpValue *options, const char *option, const char *dflt);
@@ -212,13 +214,15 @@ read_paths(DpAttributeForm *form, const DpValue *list)
 		DpAttributePath *p = &form->paths[form->npaths];
 		StringInfoData text;
 
+		CHECK_FOR_INTERRUPTS();
 		if (value.type != DP_TYPE_STRING)
 			bad_option("paths", "is not an array of texts");
 		p->path = dp_path_parse(DP_STRING_DATA(&value), DP_STRING_LEN(&value));
 		initStringInfo(&text);
 		dp_path_to_text(&text, p->path);
-		p->text.s = text.data;
+		p->text.s = pnstrdup(text.data, text.len);
 		p->text.len = text.len;
+		pfree(text.data);
 		for (i = 0; i < form->npaths; i++)
 		{
 			const DpPath *other = form->paths[i].path;

@@ -102,6 +102,7 @@ find_fields(const DpAttributeForm *form, struct varlena *doc, FoundList *list)
 		const uint8 *start = iter.next;
 		Found	   *f;
 
+		CHECK_FOR_INTERRUPTS();
 		if (list->n == list->room)
 			found_grow(list);
 		f = &list->items[list->n];
@@ -185,6 +186,7 @@ dp_attribute_is_wide(const DpAttributeForm *form, struct varlena *doc, DpAttribu
 	dp_iter_init_varlena(&iter, doc);
 	while (dp_iter_next(&iter, &element))
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (!dp_attribute_match(form, element.name, element.namelen, &key))
 			continue;
 		if (name != NULL)

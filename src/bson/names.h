@@ -1,0 +1,64 @@
+/*
+ * names.h
+ *		Finding names among many: of specifications, which say each name once,
+ *		and of documents in which many names are looked up.
+ *
+ * A few names are compared one by one, and a few look-ups walk through the
+ * document, as the reader does.  Beyond that the names are hashed, so that
+ * neither costs more than its bytes do.
+ */
+#ifndef DP_BSON_NAMES_H
+#define DP_BSON_NAMES_H
+
+#include "bson/reader.h"
+
+/* So many names are compared one by one. */
+#define DP_NAMES_FEW	8
+
+typedef struct DpName
+{
+	const char *name;			/* the caller's */
+	uint32		len;
+	uint32		hash;			/* once there are more than a few */
+} DpName;
+
+/* Names in the order in which they came; zeroed memory holds none. */
+typedef struct DpNames
+{
+	DpName	   *names;
+	uint32		n;
+	uint32		room;
+	uint32		mask;			/* of slots, whose number is a power of 2 */
+	uint32	   *slots;			/* positions, counted from 1; NULL: names are few */
+} DpNames;
+
+/* The position of a name, or -1. */
+extern int	dp_names_find(const DpNames *names, const char *name, uint32 len);
+
+/*
+ * The position of a name, which is added if it is not among them: then it is
+ * the last and *found is false.  The name must stay where it is.  Memory is
+ * taken from the current context the first time.
+ */
+extern uint32 dp_names_add(DpNames *names, const char *name, uint32 len, bool *found);
+
+extern void dp_names_free(DpNames *names);
+
+/* A document in which one name is looked up after the other */
+typedef struct DpFinder
+{
+	const uint8 *doc;
+	uint32		size;
+	Size		walked;			/* bytes, for nothing */
+	DpNames		names;			/* of its fields, once that is too much, */
+	const uint8 **fields;		/* and where the first of each name begins */
+} DpFinder;
+
+extern void dp_finder_init(DpFinder *finder, const DpValue *document);
+
+/* The first field of that name. */
+extern bool dp_finder_find(DpFinder *finder, const char *name, uint32 len, DpValue *value);
+
+extern void dp_finder_free(DpFinder *finder);
+
+#endif							/* DP_BSON_NAMES_H */
