@@ -40,6 +40,7 @@ SQL_PARTS = $(wildcard \
 	sql/accumulate.sql \
 	sql/bucket.sql \
 	sql/bucket_document.sql \
+	sql/pattern_made.sql \
 	sql/pattern_owner.sql \
 	sql/pattern_tools.sql \
 	sql/pattern.sql \

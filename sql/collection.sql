@@ -61,7 +61,7 @@ COMMENT ON FUNCTION collection_create(text, boolean) IS
   'creates a table with the columns _id (primary key, follows the document) and doc; the name is written as in SQL, with a schema or without; returns the table; error 42P07 if it exists, unless if_not_exists';
 
 CREATE FUNCTION bson_column_convert(rel regclass, target text, doc_column name DEFAULT NULL) RETURNS integer
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
 DECLARE
   col record;
   chk name;
@@ -92,7 +92,7 @@ BEGIN
   END IF;
   -- Triggers of patterns are known by their names; the collection's own is no pattern.
   PERFORM FROM pg_trigger AS t WHERE t.tgrelid = rel AND NOT t.tgisinternal
-    AND t.tgname LIKE 'zz\_docpatterns\_%' AND t.tgfoid <> '@extschema@.collection_set_id()'::regprocedure;
+    AND starts_with(t.tgname, 'zz_docpatterns_') AND t.tgfoid <> '@extschema@.collection_set_id()'::regprocedure;
   IF FOUND THEN
     RAISE EXCEPTION 'table % has a pattern', rel
       USING ERRCODE = 'object_not_in_prerequisite_state',

@@ -66,7 +66,7 @@ BEGIN
       kind := 'wildcard';
       field := left(field, -4);
     END IF;
-    IF (field = '' AND (kind <> 'wildcard' OR e.key <> '$**')) OR field ~ '(^|\.)(\.|$)' AND field <> '' OR field ~ '(^|\.)\$' THEN
+    IF (field = '' AND (kind <> 'wildcard' OR e.key <> '$**')) OR field ~ '(^|[.])([.]|$)' AND field <> '' OR field ~ '(^|[.])[$]' THEN
       RAISE EXCEPTION 'cannot index the field %', quote_ident(e.key)
         USING ERRCODE = 'invalid_parameter_value',
               HINT = 'Dots separate the parts of a field; none is empty or begins with a dollar sign, but for "$**" at the end.';
@@ -106,7 +106,7 @@ COMMENT ON FUNCTION _collection_index_arrays(regclass, text, text[], bson) IS 'i
 
 -- The command that makes an index, as the caller would spell it; that of a partitioned table makes the indexes of its partitions.
 CREATE FUNCTION _collection_index_definition(name name, rel regclass) RETURNS text LANGUAGE sql STABLE AS $$
-  SELECT pg_catalog.regexp_replace(pg_catalog.pg_get_indexdef(i.indexrelid), '^(CREATE (?:UNIQUE )?INDEX (?:"(?:[^"]|"")*"|[^ "]+) ON) ONLY ', '\1 ')
+  SELECT pg_catalog.regexp_replace(pg_catalog.pg_get_indexdef(i.indexrelid), '^(CREATE (?:UNIQUE )?INDEX (?:"(?:[^"]|"")*"|[^ "]+) ON) ONLY ', E'\\1 ')
     FROM pg_catalog.pg_index AS i JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) i.indexrelid
    WHERE i.indrelid OPERATOR(pg_catalog.=) $2 AND c.relname OPERATOR(pg_catalog.=) $1
 $$;
@@ -181,16 +181,16 @@ BEGIN
 
   IF method OPERATOR(pg_catalog.=) 'gin' THEN
     -- it does not tell the elements of an array apart
-    wanted := ARRAY(SELECT pg_catalog.regexp_replace(w.field, '(^|\.)-?[0-9]+(?=\.|$)', '', 'g') FROM pg_catalog.unnest(wanted) WITH ORDINALITY AS w (field, n) ORDER BY w.n);
+    wanted := ARRAY(SELECT pg_catalog.regexp_replace(w.field, '(^|[.])-?[0-9]+(?=[.]|$)', '', 'g') FROM pg_catalog.unnest(wanted) WITH ORDINALITY AS w (field, n) ORDER BY w.n);
     wanted := ARRAY(SELECT pg_catalog.ltrim(w.field, '.') FROM pg_catalog.unnest(wanted) WITH ORDINALITY AS w (field, n) ORDER BY w.n);
     IF '' OPERATOR(pg_catalog.=) ANY (wanted) THEN
       columns := ARRAY[pg_catalog.concat(q.doc_column, ' @extschema@.bson_ops')];
       key := '{"$**": 1}';
     ELSE
       -- two fields of the documents of an array make a pair
-      parent := pg_catalog.substring(wanted[1], '^(.*)\.[^.]+$');
+      parent := pg_catalog.substring(wanted[1], '^(.*)[.][^.]+$');
       IF pg_catalog.cardinality(arrays) OPERATOR(pg_catalog.=) 2 AND pg_catalog.cardinality(wanted) OPERATOR(pg_catalog.=) 2
-         AND parent OPERATOR(pg_catalog.=) pg_catalog.substring(wanted[2], '^(.*)\.[^.]+$')
+         AND parent OPERATOR(pg_catalog.=) pg_catalog.substring(wanted[2], '^(.*)[.][^.]+$')
          AND pg_catalog.cardinality(@extschema@._collection_index_arrays(rel, q.doc_column, ARRAY[parent], partial_filter)) OPERATOR(pg_catalog.>) 0 THEN
         columns := ARRAY[pg_catalog.format('%s @extschema@.bson_ops (pairs = %L)', q.doc_column, pg_catalog.format('%s(%s,%s)',
           @extschema@._collection_index_path(parent),

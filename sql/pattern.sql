@@ -586,8 +586,8 @@ BEGIN
            CASE WHEN g.tgnargs = 3 THEN overlay(g.tgargs PLACING 'part'::bytea FROM 1 FOR 4) ELSE g.tgargs END AS arguments
     FROM pg_partition_ancestors(part) a JOIN pg_trigger g ON g.tgrelid = a.relid JOIN pg_proc f ON f.oid = g.tgfoid
       CROSS JOIN pg_partition_tree(part) p
-    WHERE a.relid <> part AND g.tgname LIKE 'zz\_docpatterns\_%' AND g.tgtype::int & 1 = 0
-      AND (g.tgnargs = 2 OR g.tgnargs = 3 AND substring(g.tgargs FROM 1 FOR 5) = 'side\000'::bytea)
+    WHERE a.relid <> part AND starts_with(g.tgname, 'zz_docpatterns_') AND g.tgtype::int & 1 = 0
+      AND (g.tgnargs = 2 OR g.tgnargs = 3 AND substring(g.tgargs FROM 1 FOR 5) = @extschema@._pattern_arguments('side'))
       AND f.pronamespace = (SELECT o.pronamespace FROM pg_proc o WHERE o.oid = '@extschema@.pattern_guard_trigger'::regproc)
   LOOP
     EXECUTE format('CREATE OR REPLACE TRIGGER %I %s %s ON %s %s FOR EACH STATEMENT EXECUTE FUNCTION %s(%s)', t.tgname,
@@ -611,7 +611,7 @@ DECLARE
   z int;
 BEGIN
   WHILE length(rest) > 0 LOOP
-    z := position('\x00'::bytea IN rest);
+    z := position(decode('00', 'hex') IN rest);
     result := concat_ws(', ', result, quote_literal(convert_from(substring(rest FROM 1 FOR z - 1), 'UTF8')));
     rest := substring(rest FROM z + 1);
   END LOOP;
@@ -629,9 +629,9 @@ BEGIN
   FOR t IN
     SELECT p.relid::regclass AS rel, g.tgname
     FROM (SELECT q.relid FROM pg_partition_tree(part) q UNION SELECT part) p JOIN pg_trigger g ON g.tgrelid = p.relid JOIN pg_proc f ON f.oid = g.tgfoid
-    WHERE g.tgname LIKE 'zz\_docpatterns\_%' AND g.tgtype::int & 1 = 0 AND g.tgparentid = 0
+    WHERE starts_with(g.tgname, 'zz_docpatterns_') AND g.tgtype::int & 1 = 0 AND g.tgparentid = 0
       AND f.pronamespace = (SELECT o.pronamespace FROM pg_proc o WHERE o.oid = '@extschema@.pattern_guard_trigger'::regproc)
-      AND (g.tgnargs = 3 AND substring(g.tgargs FROM 1 FOR 5) = 'part\000'::bytea
+      AND (g.tgnargs = 3 AND substring(g.tgargs FROM 1 FOR 5) = @extschema@._pattern_arguments('part')
            OR g.tgnargs = 2 AND NOT EXISTS (SELECT FROM @extschema@._pattern_declarations(p.relid) d
                                             WHERE g.tgargs = @extschema@._pattern_arguments('of', d.name)))
   LOOP

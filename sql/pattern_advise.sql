@@ -67,7 +67,7 @@ BEGIN
         INTO members
         FROM @extschema@._advise_fields(ARRAY(SELECT e.element::@extschema@.bson FROM unnest(docs) d (doc), @extschema@.bson_elements(d.doc OPERATOR(@extschema@.->) a.path) AS e (element)
                WHERE @extschema@.bson_typeof(d.doc, a.path) = 'array' AND @extschema@.bson_typeof(e.element) = 'object' LIMIT 1000)) m
-        WHERE m.path !~ '\.';
+        WHERE m.path !~ '[.]';
       IF members.measured THEN
         kind := 'bucket';
         found := format('SELECT @extschema@.bucket_create(%L, columns => %L, group_by => %L, time_field => %L);', stem || '_' || replace(a.path, '.', '_'),
@@ -100,7 +100,7 @@ CREATE FUNCTION _advise_names(rel regclass, docs bson[]) RETURNS SETOF pattern_a
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   WITH names AS (
     SELECT f.path, count(*)::numeric / cardinality(docs) AS presence, mode() WITHIN GROUP (ORDER BY f.type) AS type
-    FROM @extschema@._advise_fields(docs) f WHERE f.path !~ '\.' AND f.path <> '_id' AND f.type NOT IN ('object', 'array') GROUP BY 1),
+    FROM @extschema@._advise_fields(docs) f WHERE f.path !~ '[.]' AND f.path <> '_id' AND f.type NOT IN ('object', 'array') GROUP BY 1),
   families AS (
     SELECT substring(n.path from '^([[:alpha:]]+)_') AS prefix, count(*) AS members, avg(n.presence) AS presence, array_agg(n.path ORDER BY n.path) AS paths
     FROM names n WHERE n.path ~ '^[[:alpha:]]+_.' GROUP BY 1, n.type HAVING count(*) >= 5),
@@ -131,7 +131,7 @@ BEGIN
   END IF;
   BEGIN
     RETURN QUERY EXECUTE format('SELECT s.query, s.calls FROM %s.pg_stat_statements s WHERE s.dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) AND s.query ~* $1 AND s.calls > 0', place)
-      USING '\m' || (SELECT regexp_replace(c.relname, '([^[:alnum:]_])', '\\\1', 'g') FROM pg_class c WHERE c.oid = rel) || '\M';
+      USING '[[:<:]]' || (SELECT regexp_replace(c.relname, '([^[:alnum:]_])', E'\\\\\\1', 'g') FROM pg_class c WHERE c.oid = rel) || '[[:>:]]';
   EXCEPTION WHEN object_not_in_prerequisite_state OR insufficient_privilege OR undefined_table THEN
     RETURN;                     -- it is not loaded, or not for this user
   END;
@@ -154,7 +154,7 @@ BEGIN
     RETURN;
   END IF;
   FOR f IN SELECT q.path, sum(@extschema@.bson_size(q.value)) / total AS part FROM @extschema@._advise_fields(docs) q
-           WHERE q.path !~ '\.' AND q.path <> '_id' GROUP BY 1 HAVING sum(@extschema@.bson_size(q.value)) >= 0.1 * total ORDER BY 2 DESC LOOP
+           WHERE q.path !~ '[.]' AND q.path <> '_id' GROUP BY 1 HAVING sum(@extschema@.bson_size(q.value)) >= 0.1 * total ORDER BY 2 DESC LOOP
     used := (SELECT sum(s.calls) FROM @extschema@._advise_statements(rel) s WHERE position(f.path IN s.query) > 0);
     CONTINUE WHEN coalesce(used, 0) > 0.1 * coalesce(counted, 0);
     cold := cold || f.path;
@@ -201,9 +201,9 @@ BEGIN
           format('SELECT @extschema@.tree_enable(%L, parent => %L, ancestors => ''ancestors'');', rel::text, f.path);
         CONTINUE;
       END IF;
-      joins := (SELECT sum(s.calls) FROM @extschema@._advise_statements(rel) s WHERE s.query ~* ('\m' || regexp_replace(other.relname, '([^[:alnum:]_])', '\\\1', 'g') || '\M'));
+      joins := (SELECT sum(s.calls) FROM @extschema@._advise_statements(rel) s WHERE s.query ~* ('[[:<:]]' || regexp_replace(other.relname, '([^[:alnum:]_])', E'\\\\\\1', 'g') || '[[:>:]]'));
       EXECUTE format('SELECT array_agg(path ORDER BY n DESC, path) FROM (SELECT q.path, count(*) AS n FROM @extschema@._advise_fields(ARRAY(SELECT t.%I FROM %s AS t LIMIT 100)) q '
-                     'WHERE q.type = ''string'' AND q.path !~ ''\.'' AND @extschema@.bson_size(q.value) < 60 GROUP BY 1 ORDER BY q.path !~* ''name|title'', 2 DESC LIMIT 1) p', other.doc, other.base) INTO shown;
+                     'WHERE q.type = ''string'' AND q.path !~ ''[.]'' AND @extschema@.bson_size(q.value) < 60 GROUP BY 1 ORDER BY q.path !~* ''name|title'', 2 DESC LIMIT 1) p', other.doc, other.base) INTO shown;
       RETURN QUERY SELECT 'reference'::text, f.path, round(CASE WHEN joins > 0 THEN least(1, 0.5 + 0.1 * log(greatest(joins, 1)::numeric)) ELSE 0.3 END, 2),
         format('%s of %s values at "%s" are keys of %s', hits, cardinality(f.sought), f.path, other.rel) ||
           CASE WHEN joins > 0 THEN format(', and %s counted statements name both tables', joins) ELSE ': worth it if reads join to show a few fields of it' END,
@@ -223,7 +223,7 @@ DECLARE
   m record;
 BEGIN
   FOR found IN
-    WITH fields AS MATERIALIZED (SELECT f.doc, f.path, f.type, f.value FROM @extschema@._advise_fields(docs) f WHERE f.path !~ '\.'),
+    WITH fields AS MATERIALIZED (SELECT f.doc, f.path, f.type, f.value FROM @extschema@._advise_fields(docs) f WHERE f.path !~ '[.]'),
       candidates AS (SELECT f.path, count(DISTINCT f.value) AS kinds FROM fields f WHERE f.type = 'string' GROUP BY 1
                      HAVING count(*) >= 0.95 * cardinality(docs) AND count(DISTINCT f.value) BETWEEN 2 AND 20),
       kinds AS (SELECT c.path, f.value, count(*) AS n, array_agg(f.doc) AS docs FROM candidates c JOIN fields f ON f.path = c.path GROUP BY 1, 2 HAVING count(*) >= greatest(5, 0.01 * cardinality(docs))),
@@ -262,8 +262,8 @@ BEGIN
   SELECT sum(t.n_tup_ins) AS ins, sum(t.n_tup_upd) AS upd, sum(t.n_live_tup) AS live, sum(t.n_tup_hot_upd) AS hot INTO s
     FROM pg_stat_all_tables t WHERE t.relid IN (SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel);
   IF s.upd >= 10000 AND s.upd >= 100 * greatest(s.live, 1) THEN
-    FOR f IN SELECT q.path, count(DISTINCT q.value) AS n, (SELECT sum(c.calls) FROM @extschema@._advise_statements(rel) c WHERE position(q.path IN c.query) > 0 AND c.query ~ 'inc|\+|UPDATE|update') AS calls
-             FROM @extschema@._advise_fields(docs) q WHERE q.type IN ('int', 'long') AND q.path !~ '\.' AND q.path <> '_id' AND q.path !~* '(^|_)(id|year|version|revision)$'
+    FOR f IN SELECT q.path, count(DISTINCT q.value) AS n, (SELECT sum(c.calls) FROM @extschema@._advise_statements(rel) c WHERE position(q.path IN c.query) > 0 AND c.query ~ 'inc|[+]|UPDATE|update') AS calls
+             FROM @extschema@._advise_fields(docs) q WHERE q.type IN ('int', 'long') AND q.path !~ '[.]' AND q.path <> '_id' AND q.path !~* '(^|_)(id|year|version|revision)$'
              GROUP BY 1 HAVING count(*) >= 0.5 * cardinality(docs) ORDER BY 3 DESC NULLS LAST, 2 DESC LIMIT 2 LOOP
       RETURN QUERY SELECT 'approximation'::text, f.path, round(least(0.9, 0.3 + CASE WHEN f.calls > 0 THEN 0.3 ELSE 0 END + 0.1 * log(s.upd::numeric / greatest(s.live, 1) / 100)), 2),
         format('%s updates of %s rows: %s to a row, which queue on it', s.upd, s.live, round(s.upd::numeric / greatest(s.live, 1))) || CASE WHEN f.calls > 0 THEN format('; %s counted statements change "%s"', f.calls, f.path) ELSE format('; "%s" is a number that differs from row to row', f.path) END,
@@ -277,7 +277,7 @@ BEGIN
            bool_or(q.type IN ('int', 'long', 'double', 'decimal')) AS measured
       INTO f
       FROM (SELECT v.path, mode() WITHIN GROUP (ORDER BY v.type) AS type, count(DISTINCT v.value) AS n, min(v.doc) AS place FROM @extschema@._advise_fields(docs) v
-            WHERE v.path !~ '\.' AND v.path <> '_id' AND v.type NOT IN ('object', 'array') GROUP BY 1 HAVING count(*) >= 0.9 * cardinality(docs)) q;
+            WHERE v.path !~ '[.]' AND v.path <> '_id' AND v.type NOT IN ('object', 'array') GROUP BY 1 HAVING count(*) >= 0.9 * cardinality(docs)) q;
     IF f.at IS NOT NULL AND f.device IS NOT NULL AND f.measured THEN
       RETURN QUERY SELECT 'bucket'::text, f.at, round(least(0.9, 0.3 + 0.1 * log(s.live / 1000.0)), 2),
         format('%s small documents with a time ("%s") that come and hardly change (%s updates): measurements of "%s"', s.live, f.at, s.upd, f.device),
@@ -322,7 +322,7 @@ BEGIN
     SELECT a.* FROM advice a
     WHERE NOT (a.pattern = 'subset_fields' AND EXISTS (SELECT FROM advice b WHERE b.path = a.path AND b.pattern IN ('subset', 'bucket', 'outlier')))
       AND NOT EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d
-                      WHERE d.pattern = a.pattern AND (d.name = a.path OR a.path IS NULL OR a.pattern = 'schema_versioning' OR a.path ~ '\*$|,' OR @extschema@.bson_get_text(d.options, 'field') = a.path OR @extschema@.bson_get_text(d.options, 'by') = a.path OR @extschema@.bson_get_text(d.options, 'parent') = a.path))
+                      WHERE d.pattern = a.pattern AND (d.name = a.path OR a.path IS NULL OR a.pattern = 'schema_versioning' OR a.path ~ '[*]$|,' OR @extschema@.bson_get_text(d.options, 'field') = a.path OR @extschema@.bson_get_text(d.options, 'by') = a.path OR @extschema@.bson_get_text(d.options, 'parent') = a.path))
     ORDER BY a.weight DESC, a.pattern, a.path;
 END
 $$;

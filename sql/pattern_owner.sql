@@ -2,28 +2,6 @@
 -- of them, or have put code beside them, so nothing is handed over as it is: tables must be free of foreign code, views are dropped
 -- and made again from the declaration, functions get their body again. Called by the event trigger, as the user who alters the table.
 
--- Views say what they are made for in their condition. The planner takes it for what it is, true.
-CREATE FUNCTION _pattern_made(pattern text, name text, part text) RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN true;
-COMMENT ON FUNCTION _pattern_made(text, text, text) IS 'true; its arguments tell what pattern, declaration, and part of it a view is made for';
-
--- A view that the snapshot shows may have been dropped meanwhile: then pg_table_is_visible() knows nothing of it.
-CREATE FUNCTION _pattern_views(rel regclass, pattern text, name text, owner oid DEFAULT NULL, OUT view regclass, OUT part text) RETURNS SETOF record
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on SET quote_all_identifiers = off AS $$
-  SELECT DISTINCT v.oid::regclass, replace(substring(m.words FROM '^''((?:[^'']|'''')*)''::text\)'), '''''', '''')
-  FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
-    CROSS JOIN LATERAL (SELECT format('_pattern_made(''%s''::text, ''%s''::text, ', replace($2, '''', ''''''), replace($3, '''', '''''')) AS mark,
-                               CASE WHEN pg_table_is_visible(v.oid) IS NOT NULL THEN pg_get_viewdef(v.oid) END AS def OFFSET 0) AS q
-    CROSS JOIN LATERAL (SELECT substr(q.def, position(q.mark IN q.def) + length(q.mark)) AS words) AS m
-  WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
-    AND EXISTS (SELECT FROM pg_depend f WHERE f.classid = 'pg_rewrite'::regclass AND f.objid = r.oid AND f.refclassid = 'pg_proc'::regclass
-                  AND f.refobjid = '@extschema@._pattern_made(text, text, text)'::regprocedure)
-    AND v.relowner = coalesce($4, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1)) AND position(q.mark IN q.def) > 0
-  ORDER BY 1
-$$;
-COMMENT ON FUNCTION _pattern_views(regclass, text, text, oid) IS
-  'the views that are made for a declaration and say so, whatever they are called now, with the part that each shows; of the table''s owner, or of the one given';
-
 -- What runs when the database writes to tables with the rights of their owner, and others could put anything into: functions of
 -- triggers, columns, constraints and indexes, domains. Names of types that hold no code are left out.
 CREATE FUNCTION _pattern_foreign_code(rels oid[], owner oid) RETURNS text
@@ -158,7 +136,7 @@ BEGIN
   SELECT i.* INTO now FROM @extschema@._pattern_placed(kind, object) i;
   IF now.name <> name THEN
     EXECUTE format('ALTER %s %s RENAME TO %I', kind, object, name);
-    object := format('%I.%I%s', now.schema_name, name, substring(object FROM '\([^()]*\)$'));
+    object := format('%I.%I%s', now.schema_name, name, substring(object FROM '[(][^()]*[)]$'));
   END IF;
   IF now.schema_name <> schema_name THEN
     EXECUTE format('ALTER %s %s SET SCHEMA %I', kind, object, schema_name);

@@ -304,7 +304,7 @@ COMMENT ON FUNCTION _pattern_anchor_renamed(regclass, text, text) IS 'a column h
 
 CREATE FUNCTION _pattern_arguments(VARIADIC words text[]) RETURNS bytea
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT string_agg(convert_to(w, 'UTF8') || '\x00'::bytea, ''::bytea ORDER BY n) FROM unnest($1) WITH ORDINALITY AS u (w, n)
+  SELECT string_agg(convert_to(w, 'UTF8') || decode('00', 'hex'), ''::bytea ORDER BY n) FROM unnest($1) WITH ORDINALITY AS u (w, n)
 $$;
 COMMENT ON FUNCTION _pattern_arguments(text[]) IS 'the arguments of a trigger as pg_trigger has them';
 

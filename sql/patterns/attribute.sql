@@ -241,13 +241,13 @@ CREATE FUNCTION _attribute_index(rel regclass, doc_column text, pair text) RETUR
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT i.indexrelid::regclass
   FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_attribute x ON x.attrelid = i.indexrelid
-  WHERE i.indrelid = $1 AND i.indisvalid AND i.indisready AND i.indpred IS NULL
+  WHERE i.indrelid = $1 AND i.indisvalid AND i.indisready AND @extschema@._pattern_index_full(i.indexrelid)
     AND (i.indkey::int2[])[x.attnum - 1] = (SELECT a.attnum FROM pg_attribute a WHERE a.attrelid = $1 AND a.attname = $2)
     AND (i.indclass::oid[])[x.attnum - 1] = (SELECT o.oid FROM pg_opclass o JOIN pg_am m ON m.oid = o.opcmethod AND m.amname = 'gin'
                                              WHERE o.opcname = 'bson_ops' AND o.opcintype = '@extschema@.bson'::regtype)
     AND EXISTS (SELECT FROM unnest(x.attoptions) o WHERE o LIKE 'pairs=%'
                 AND position('),' || replace($3, ' ', '') || ',' IN '),' || replace(substr(o, 7), ' ', '') || ',') > 0)
-  ORDER BY obj_description(i.indexrelid, 'pg_class') IS NOT NULL, i.indexrelid LIMIT 1
+  ORDER BY i.indpred IS NOT NULL, i.indexrelid LIMIT 1
 $$;
 COMMENT ON FUNCTION _attribute_index(regclass, text, text) IS 'an index of the documents that has the pair, or NULL';
 
@@ -257,17 +257,11 @@ DECLARE
   t record;
   name text := @extschema@.bson_get_text(options, 'name');
   pair text := @extschema@._attribute_pair(options);
-  line text := @extschema@._derive_index_line('attribute', name);
   made text;
-  twin regclass;
   n int := 0;
 BEGIN
   SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
-  twin := @extschema@._attribute_index(rel, t.doc, pair);
-  IF twin IS NOT NULL THEN
-    IF obj_description(twin, 'pg_class') LIKE 'made for the % pattern "%' AND NOT line = ANY (string_to_array(obj_description(twin, 'pg_class'), E'\n')) THEN
-      EXECUTE format('COMMENT ON INDEX %s IS %L', twin, obj_description(twin, 'pg_class') || E'\n' || line);
-    END IF;
+  IF @extschema@._attribute_index(rel, t.doc, pair) IS NOT NULL THEN
     RETURN;
   END IF;
   made := @extschema@._pattern_object_name(t.table_name, name, 'idx');
@@ -275,8 +269,7 @@ BEGIN
     n := n + 1;
     made := @extschema@._pattern_object_name(t.table_name, name, 'idx' || n);
   END LOOP;
-  EXECUTE format('CREATE INDEX %I ON %s USING gin (%I @extschema@.bson_ops (pairs = %L))', made, t.base, t.doc, pair);
-  EXECUTE format('COMMENT ON INDEX %I.%I IS %L', t.schema_name, made, line);
+  EXECUTE format('CREATE INDEX %I ON %s USING gin (%I @extschema@.bson_ops (pairs = %L)) WHERE %s', made, t.base, t.doc, pair, @extschema@._pattern_mark('attribute', name));
 END
 $$;
 COMMENT ON FUNCTION _attribute_create_index(regclass, bson) IS 'makes the index of a declaration unless there is one with its pair; locks the table against writers while it is built';

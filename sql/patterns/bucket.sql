@@ -82,7 +82,7 @@ BEGIN
   IF schema_name IS NULL THEN
     RAISE EXCEPTION 'no schema has been selected to create in' USING ERRCODE = 'invalid_schema_name';
   END IF;
-  IF schema_name LIKE 'pg\_temp%' THEN
+  IF starts_with(schema_name, 'pg_temp') THEN
     RAISE EXCEPTION 'a relation of buckets cannot be temporary' USING ERRCODE = 'feature_not_supported';
   END IF;
   base := format('%I.%I', schema_name, table_name);
@@ -135,7 +135,7 @@ BEGIN
     END IF;
   ELSE
     time_type := types[array_position(names, time_field)];
-    IF time_type !~ '^timestamp(\(\d\))? with(out)? time zone$' THEN
+    IF time_type !~ '^timestamp([(][0-9][)])? with(out)? time zone$' THEN
       RAISE EXCEPTION 'the time "%" is of type %', time_field, time_type
         USING ERRCODE = 'datatype_mismatch', DETAIL = 'It has to be timestamptz or timestamp.';
     END IF;

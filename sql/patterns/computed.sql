@@ -241,7 +241,7 @@ BEGIN
   nothing := quote_literal(@extschema@._computed_strip(@extschema@.bson_accumulate_set('{}', (options OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson, '{}'),
     @extschema@.bson_build('name', '', 'fields', options OPERATOR(@extschema@.->) 'fields'::text), false)::text);
   EXECUTE format('CREATE VIEW %s WITH (security_invoker = true) AS SELECT %s FROM %s AS t CROSS JOIN LATERAL '
-                 '(SELECT @extschema@.bson_accumulate(%s, %s::@extschema@.bson%s) FROM %s AS s WHERE %s OPERATOR(@extschema@.=) %s%s) AS f (fields) WHERE @extschema@._pattern_made(''computed'', %L, '''')',
+                 '(SELECT @extschema@.bson_accumulate(%s, %s::@extschema@.bson%s) FROM %s AS s WHERE %s OPERATOR(@extschema@.=) %s%s) AS f (fields) WHERE %s',
     view_name,
     (SELECT string_agg(CASE WHEN a.attname = t.doc
                          THEN format('t.%1$I OPERATOR(@extschema@.||) coalesce(f.fields, %2$s::@extschema@.bson) AS %1$I', a.attname, nothing)
@@ -250,7 +250,7 @@ BEGIN
     t.base, doc, fields, CASE WHEN order_by IS NULL THEN '' ELSE format(', %s::@extschema@.bson', order_by) END, source, matches, @extschema@._computed_target_key(rel, options),
     CASE WHEN @extschema@.bson_exists(options, 'filter')
          THEN format(' AND %s OPERATOR(@extschema@.@@) %L::@extschema@.bson', doc, (options OPERATOR(@extschema@.->) 'filter'::text)::text) ELSE '' END,
-    @extschema@.bson_get_text(options, 'name'));
+    @extschema@._pattern_mark('computed', @extschema@.bson_get_text(options, 'name')));
   EXECUTE format('COMMENT ON VIEW %s IS %L', view_name, format('documents of %s with the computed fields "%s"', t.base, @extschema@.bson_get_text(options, 'name')));
   PERFORM @extschema@._pattern_copy_grants(rel, view_name::regclass);
   EXECUTE format('ALTER VIEW %s OWNER TO %s', view_name, t.owner::regrole);

@@ -141,19 +141,11 @@ COMMENT ON FUNCTION _derive_statement_triggers(regclass, text, text, text[]) IS 
 
 -- Indexes -----------------------------------------------------------------------------------------------------------------
 
--- An index that is made for a declaration says so in its comment, one line for each declaration that wants it.
-CREATE FUNCTION _derive_index_line(pattern text, name text) RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT format('made for the %s pattern "%s"', $1, replace($2, E'\n', ' '))
-$$;
-COMMENT ON FUNCTION _derive_index_line(text, text) IS 'what the comment of an index says about a declaration that wants it';
-
 CREATE FUNCTION _derive_create_index(rel regclass, pattern text, name text, columns text[], is_unique boolean DEFAULT false) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   made text;
   twin regclass;
-  line text := @extschema@._derive_index_line(pattern, name);
   schema_name text;
   table_name text;
   n int := 0;
@@ -168,53 +160,54 @@ BEGIN
 
   -- what the columns mean is PostgreSQL's to say: the index is made without rows and compared with those that are there
   probe := format('%I.%I', schema_name, 'docpatterns_probe_' || replace(gen_random_uuid()::text, '-', ''));
-  EXECUTE format('CREATE %s TABLE %s (LIKE %s)', CASE WHEN schema_name LIKE 'pg\_temp\_%' THEN 'TEMPORARY' ELSE 'UNLOGGED' END, probe, rel);
+  EXECUTE format('CREATE %s TABLE %s (LIKE %s)', CASE WHEN starts_with(schema_name, 'pg_temp_') THEN 'TEMPORARY' ELSE 'UNLOGGED' END, probe, rel);
   EXECUTE format('CREATE INDEX ON %s (%s)', probe, array_to_string(columns, ', '));
   SELECT i.indexrelid::regclass INTO twin
     FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
       CROSS JOIN (SELECT p.* FROM pg_index p WHERE p.indrelid = probe::regclass) AS p
-    WHERE i.indrelid = rel AND i.indisvalid AND i.indisready AND i.indpred IS NULL AND (i.indisunique OR NOT is_unique)
+    WHERE i.indrelid = rel AND i.indisvalid AND i.indisready AND @extschema@._pattern_index_full(i.indexrelid) AND (i.indisunique OR NOT is_unique)
       AND c.relam = (SELECT a.oid FROM pg_am a WHERE a.amname = 'btree') AND i.indnkeyatts >= p.indnkeyatts
       AND NOT EXISTS (SELECT FROM generate_series(1, p.indnkeyatts) AS k
                       WHERE pg_get_indexdef(i.indexrelid, k, true) <> pg_get_indexdef(p.indexrelid, k, true)
                          OR (i.indclass::oid[])[k - 1] <> (p.indclass::oid[])[k - 1] OR (i.indcollation::oid[])[k - 1] <> (p.indcollation::oid[])[k - 1]
                          OR (i.indoption::int2[])[k - 1] <> (p.indoption::int2[])[k - 1])
-    ORDER BY obj_description(i.indexrelid, 'pg_class') IS NOT NULL, i.indnkeyatts, i.indexrelid LIMIT 1;
+    ORDER BY i.indpred IS NOT NULL, i.indnkeyatts, i.indexrelid LIMIT 1;
   EXECUTE format('DROP TABLE %s', probe);
 
   IF twin IS NULL THEN
-    EXECUTE format('CREATE %sINDEX %I ON %s (%s)', CASE WHEN is_unique THEN 'UNIQUE ' ELSE '' END, made, rel, array_to_string(columns, ', '));
-    EXECUTE format('COMMENT ON INDEX %I.%I IS %L', schema_name, made, line);
-  ELSIF obj_description(twin, 'pg_class') LIKE 'made for the % pattern "%' AND NOT line = ANY (string_to_array(obj_description(twin, 'pg_class'), E'\n')) THEN
-    EXECUTE format('COMMENT ON INDEX %s IS %L', twin, obj_description(twin, 'pg_class') || E'\n' || line);
+    EXECUTE format('CREATE %sINDEX %I ON %s (%s) WHERE %s', CASE WHEN is_unique THEN 'UNIQUE ' ELSE '' END, made, rel, array_to_string(columns, ', '), @extschema@._pattern_mark(pattern, name));
   END IF;
 END
 $$;
 COMMENT ON FUNCTION _derive_create_index(regclass, text, text, text[], boolean) IS
   'makes an index that a declaration needs, unless there is one that begins with the same columns; locks the table against writers while it is built';
 
+-- One that another declaration could not do without stays until that is ended too: what it begins with is named by its options.
 CREATE FUNCTION _derive_drop_indexes(rel regclass, pattern text, name text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on SET quote_all_identifiers = off AS $$
 DECLARE
   i record;
-  lines text[];
-  at int;
 BEGIN
-  FOR i IN SELECT x.indexrelid::regclass AS index, obj_description(x.indexrelid, 'pg_class') AS said FROM pg_index x WHERE x.indrelid = rel LOOP
-    lines := string_to_array(i.said, E'\n');
-    at := array_position(lines, @extschema@._derive_index_line(pattern, name));
-    IF at IS NULL THEN
-      CONTINUE;
-    END IF;
-    IF cardinality(lines) = 1 THEN
-      EXECUTE format('DROP INDEX %s', i.index);
-    ELSE
-      EXECUTE format('COMMENT ON INDEX %s IS %L', i.index, array_to_string(lines[:at - 1] || lines[at + 1:], E'\n'));
-    END IF;
+  FOR i IN
+    WITH others AS MATERIALIZED (
+      SELECT d.pattern, d.name, d.options::text AS options FROM @extschema@._pattern_declarations(NULL) d
+      WHERE NOT (d.pattern = _derive_drop_indexes.pattern AND d.name = _derive_drop_indexes.name)
+        AND (d.rel = _derive_drop_indexes.rel OR _derive_drop_indexes.rel IN (@extschema@._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), d.rel),
+                                                                              @extschema@._pattern_side(@extschema@.bson_get_text(d.options, 'second_pair'), d.rel))))
+    SELECT m.index FROM @extschema@._pattern_indexes(_derive_drop_indexes.rel) m JOIN pg_index x ON x.indexrelid = m.index JOIN pg_class c ON c.oid = m.index
+    WHERE NOT EXISTS (SELECT FROM others o WHERE o.pattern = m.pattern AND o.name = m.name)
+      AND (m.pattern = _derive_drop_indexes.pattern AND m.name = _derive_drop_indexes.name OR m.part = '')
+      AND NOT EXISTS (
+        SELECT FROM others o WHERE m.part = '' AND NOT x.indisunique AND c.relam = (SELECT a.oid FROM pg_am a WHERE a.amname = 'btree') AND NOT EXISTS (
+          SELECT FROM (SELECT w[1] FROM regexp_matches(pg_get_indexdef(m.index, 1, true), '''((?:[^'']|'''')*)''', 'g') w WHERE x.indkey[0] = 0
+                       UNION ALL SELECT a.attname::text FROM pg_attribute a WHERE x.indkey[0] > 0 AND a.attrelid = x.indrelid AND a.attnum = x.indkey[0]) AS u (word)
+          WHERE position(format('"%s"', u.word) IN o.options) = 0)) LOOP
+    EXECUTE format('DROP INDEX %s', i.index);
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _derive_drop_indexes(regclass, text, text) IS 'drops the indexes that were made for a declaration, unless others want them too; those of users stay';
+COMMENT ON FUNCTION _derive_drop_indexes(regclass, text, text) IS
+  'drops the indexes that were made for a declaration, or for one that is no more, unless others want them too; those of users stay';
 
 -- Queues ------------------------------------------------------------------------------------------------------------------
 
@@ -299,8 +292,8 @@ BEGIN
     SELECT DISTINCT g.tgrelid::regclass AS on_table, g.tgname
     FROM unnest(tables || rel::oid) AS r (oid) CROSS JOIN LATERAL (SELECT q.relid::oid AS relid FROM pg_partition_tree(r.oid) q UNION SELECT r.oid) AS p
       JOIN pg_trigger g ON g.tgrelid = p.relid AND g.tgparentid = 0 JOIN pg_proc f ON f.oid = g.tgfoid
-      CROSS JOIN LATERAL (SELECT string_to_array(encode(g.tgargs, 'escape'), '\000') AS arguments) AS a
-    WHERE g.tgname LIKE 'zz\_docpatterns\_%' AND f.pronamespace = (SELECT o.pronamespace FROM pg_proc o WHERE o.oid = '@extschema@.pattern_guard_trigger'::regproc)
+      CROSS JOIN LATERAL (SELECT string_to_array(encode(g.tgargs, 'escape'), E'\\000') AS arguments) AS a
+    WHERE starts_with(g.tgname, 'zz_docpatterns_') AND f.pronamespace = (SELECT o.pronamespace FROM pg_proc o WHERE o.oid = '@extschema@.pattern_guard_trigger'::regproc)
       AND f.proname <> 'pattern_guard_trigger'
       AND ((g.tgnargs = 3 AND a.arguments[1] IN ('side', 'part') AND a.arguments[2] = ANY (pairs))
            OR (g.tgnargs = 2 AND f.proname = _derive_drop.pattern || '_trigger' AND g.tgargs = @extschema@._pattern_arguments('of', _derive_drop.name)))

@@ -527,7 +527,7 @@ BEGIN
            WHERE x.indrelid = rel AND x.indexprs IS NOT NULL
              AND EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = x.indexrelid
                            AND d.refclassid = 'pg_proc'::regclass AND d.refobjid = '@extschema@.bson_element_hashes'::regproc)
-             AND position(quote_literal(field) IN pg_get_expr(x.indexprs, x.indrelid)) > 0 LOOP
+             AND position(format('''%s''', replace(field, '''', '''''')) IN pg_get_expr(x.indexprs, x.indrelid)) > 0 LOOP
     EXECUTE format('DROP INDEX %s', i.index);
   END LOOP;
 END

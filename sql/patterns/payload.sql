@@ -69,7 +69,7 @@ BEGIN
     ELSE
       CONTINUE;
     END IF;
-    IF given OPERATOR(pg_catalog.~) '\)\s*$' THEN
+    IF given OPERATOR(pg_catalog.~) '[)][[:space:]]*$' THEN
       found := given::pg_catalog.regprocedure;
     ELSE
       found := given::pg_catalog.regproc;

@@ -323,7 +323,7 @@ BEGIN
   query := format('SELECT %s%s AS %I FROM %s AS t%s%s', columns, doc, CASE WHEN m.parent IS NULL THEN m.doc ELSE 'doc' END, m.base,
                   CASE WHEN m.parent IS NULL THEN '' ELSE format(' CROSS JOIN LATERAL @extschema@._polymorphic_elements(t.%I, %L::text) AS e (place, doc)', m.doc, m.by_path) END,
                   CASE WHEN variant IS NULL THEN ' WHERE ' ELSE format(' WHERE %s AND ', @extschema@._polymorphic_predicate(doc, m.field_path, v.value)) END)
-           || format('@extschema@._pattern_made(%L, %L, '''')', pattern, coalesce(variant, of));
+           || @extschema@._pattern_mark(pattern, coalesce(variant, of));
   -- what is written to the view of a variant is of the variant
   query := format('VIEW %s WITH (security_invoker = true%s) AS %s', qualified, CASE WHEN variant IS NULL OR m.parent IS NOT NULL THEN '' ELSE ', check_option = local' END, query);
   IF existing IS NOT NULL THEN
@@ -369,14 +369,13 @@ BEGIN
       made := @extschema@._pattern_object_name(m.table_name, concat_ws('_', v.variant, i.paths[1]), CASE WHEN i.is_unique THEN 'key' ELSE 'idx' END || n);
     END LOOP;
     EXECUTE format('CREATE %sINDEX %I ON %s (%s) WHERE %s', CASE WHEN i.is_unique THEN 'UNIQUE ' ELSE '' END, made, rel, i.expressions,
-                   @extschema@._polymorphic_predicate(quote_ident(m.doc), m.field_path, v.value));
-    EXECUTE format('COMMENT ON INDEX %I.%I IS %L', m.schema_name, made, i.line);
+                   format('%s AND %s', @extschema@._polymorphic_predicate(quote_ident(m.doc), m.field_path, v.value), @extschema@._pattern_mark('polymorphic_variant', variant, i.line)));
   END LOOP;
 END
 $$;
 COMMENT ON FUNCTION _polymorphic_create_indexes(regclass, text, text) IS 'makes the partial indexes of a variant that are not there; locks the table against writers';
 
--- What a variant wants, and what it has. The comment of an index says which declaration and which paths it is made for.
+-- What a variant wants, and what it has. An index says which declaration and which paths it is made for.
 CREATE FUNCTION _polymorphic_indexes(rel regclass, of text, variant text, OUT is_unique boolean, OUT paths text[], OUT expressions text, OUT line text, OUT index regclass) RETURNS SETOF record
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -390,15 +389,15 @@ BEGIN
            FROM unnest(ARRAY['indexes', 'unique_keys']) AS o (n) CROSS JOIN LATERAL @extschema@.bson_elements(v.options OPERATOR(@extschema@.->) o.n) e LOOP
     is_unique := w.is_unique;
     paths := @extschema@._polymorphic_path_list(w.list);
-    line := @extschema@._derive_index_line('polymorphic_variant', variant) || format(': %s%s', CASE WHEN w.is_unique THEN 'unique ' ELSE '' END, array_to_string(paths, ', '));
+    line := concat(CASE WHEN w.is_unique THEN 'unique ' END, array_to_string(paths, ', '));
     SELECT string_agg(format('(%s)', coalesce(
              (SELECT @extschema@._polymorphic_expression(quote_ident(m.doc), q.path, q.type, q.types, q.many)
               FROM @extschema@._polymorphic_columns(ARRAY[(m.options OPERATOR(@extschema@.->) 'common'::text)::@extschema@.bson, (v.options OPERATOR(@extschema@.->) 'schema'::text)::@extschema@.bson]) q
               WHERE q.path = u.p AND NOT (is_unique AND q.many)),
              format('%I OPERATOR(@extschema@.->) %L::text', m.doc, u.p))), ', ' ORDER BY u.n)
       INTO expressions FROM unnest(paths) WITH ORDINALITY AS u (p, n);
-    SELECT x.indexrelid::regclass INTO index FROM pg_index x
-      WHERE x.indrelid = rel AND x.indisunique = w.is_unique AND x.indisvalid AND obj_description(x.indexrelid, 'pg_class') = line ORDER BY x.indexrelid LIMIT 1;
+    SELECT o.index INTO index FROM @extschema@._pattern_indexes(rel) o JOIN pg_index x ON x.indexrelid = o.index
+      WHERE o.pattern = 'polymorphic_variant' AND o.name = variant AND o.part = line AND x.indisunique = w.is_unique AND x.indisvalid ORDER BY x.indexrelid LIMIT 1;
     RETURN NEXT;
   END LOOP;
 END
@@ -414,12 +413,10 @@ CREATE FUNCTION _polymorphic_drop_indexes(rel regclass, variant text, keep text[
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   i record;
-  line text := @extschema@._derive_index_line('polymorphic_variant', variant) || ': ';
 BEGIN
-  FOR i IN SELECT x.indexrelid::regclass AS index FROM pg_index x
-           WHERE x.indrelid = rel AND starts_with(obj_description(x.indexrelid, 'pg_class'), line) AND NOT obj_description(x.indexrelid, 'pg_class') = ANY (keep) LOOP
+  FOR i IN SELECT o.index FROM @extschema@._pattern_indexes(rel) o WHERE o.pattern = 'polymorphic_variant' AND o.name = variant AND NOT o.part = ANY (keep) LOOP
     EXECUTE format('DROP INDEX %s', i.index);
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _polymorphic_drop_indexes(regclass, text, text[]) IS 'drops the partial indexes that were made for a variant, but those whose comment is in keep';
+COMMENT ON FUNCTION _polymorphic_drop_indexes(regclass, text, text[]) IS 'drops the partial indexes that were made for a variant, but those for the paths in keep';

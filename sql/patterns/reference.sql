@@ -175,24 +175,20 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT i.indexrelid::regclass
   FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam
   WHERE i.indrelid = $1 AND i.indisvalid AND a.amname = $3 AND i.indkey[0] = 0 AND pg_get_indexdef(i.indexrelid, 1, true) = $2
-    AND (i.indpred IS NULL OR $3 = 'gin')
+    AND ($3 = 'gin' OR @extschema@._pattern_index_full(i.indexrelid))
 $$;
 COMMENT ON FUNCTION _reference_find_index(regclass, text, text) IS 'indexes of a table on an expression';
 
 CREATE FUNCTION _reference_create_indexes(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
 DECLARE
   p record;
-  index regclass;
   name text := @extschema@.bson_get_text(options, 'name');
 BEGIN
   SELECT q.* INTO p FROM @extschema@._reference_index_parts(rel, options) q;
   PERFORM @extschema@._derive_create_index(rel, 'reference', name, ARRAY[p.by_id]);
   IF NOT EXISTS (SELECT FROM @extschema@._reference_find_index(rel, p.by_hash, 'gin')) THEN
-    EXECUTE format('CREATE INDEX ON %s USING gin (%s) WHERE %2$s IS NOT NULL', p.base, p.by_hash);
-    FOR index IN SELECT i FROM @extschema@._reference_find_index(rel, p.by_hash, 'gin') i LOOP
-      EXECUTE format('COMMENT ON INDEX %s IS %L', index, @extschema@._derive_index_line('reference', name));
-    END LOOP;
+    EXECUTE format('CREATE INDEX ON %s USING gin (%s) WHERE %2$s IS NOT NULL AND %s', p.base, p.by_hash, @extschema@._pattern_mark('reference', name, 'hash'));
   END IF;
 END
 $$;

@@ -81,7 +81,7 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM @extschema@.bson_exists('{}'::@extschema@.bson, field);
   -- filters ask for it by its name
-  IF field = '' OR field ~ '["$]' OR field ~ '(^|\.)-?[0-9]*(\.|$)' THEN
+  IF field = '' OR field ~ '["$]' OR field ~ '(^|[.])-?[0-9]*([.]|$)' THEN
     RAISE EXCEPTION 'field "%" is no path of names that a filter can ask for', field USING ERRCODE = 'invalid_parameter_value', DETAIL = 'Quotes, dollar signs and positions cannot be part of it.';
   END IF;
   IF @extschema@._pattern_paths_overlap(field, '_id') THEN
@@ -122,9 +122,8 @@ BEGIN
   FOR q IN SELECT * FROM (VALUES (a, @extschema@.bson_get_text(options, 'doc_column'), @extschema@.bson_get_text(options, 'field')),
                                  (b, @extschema@.bson_get_text(options, 'other_doc_column'), @extschema@.bson_get_text(options, 'other_field'))) AS v (rel, doc, field) LOOP
     IF @extschema@._single_collection_filter_index(q.rel, q.doc, q.field) IS NULL THEN
-      EXECUTE format('CREATE INDEX ON %s USING gin (%I @extschema@.bson_ops (paths = %L))', q.rel, q.doc, q.field);
-      EXECUTE format('COMMENT ON INDEX %s IS %L', @extschema@._single_collection_filter_index(q.rel, q.doc, q.field),
-                     @extschema@._derive_index_line('relation', @extschema@.bson_get_text(options, 'name')));
+      EXECUTE format('CREATE INDEX ON %s USING gin (%I @extschema@.bson_ops (paths = %L)) WHERE %s', q.rel, q.doc, q.field,
+                     @extschema@._pattern_mark('relation', @extschema@.bson_get_text(options, 'name')));
     END IF;
   END LOOP;
 END

@@ -322,7 +322,7 @@ BEGIN
   FOR f IN
     SELECT u.function, @extschema@._schema_versioning_function_name(options, u.version) AS wanted, p.pronamespace::regnamespace AS schema_name
     FROM unnest(versions, functions) AS u (version, function) JOIN pg_proc p ON p.oid = u.function
-    WHERE p.proname LIKE replace(replace(replace(@extschema@._pattern_object_name(@extschema@.bson_get_text(options, 'stem'), NULL, format('as_v%s', u.version)), '\', '\\'), '_', '\_'), '%', '\%') || '\_%'
+    WHERE starts_with(p.proname, @extschema@._schema_versioning_function_name(options, u.version) || '_')
   LOOP
     IF to_regprocedure(format('%s.%I(@extschema@.bson)', f.schema_name, f.wanted)) IS NULL THEN
       EXECUTE format('ALTER FUNCTION %s RENAME TO %I', f.function, f.wanted);

@@ -131,7 +131,7 @@ BEGIN
   END IF;
   FOR o IN SELECT * FROM (VALUES ('type_field', @extschema@.bson_get_text(options, 'type_field')), ('related_field', related), ('key_field', keyed)) AS v (option, path) WHERE v.path IS NOT NULL LOOP
     -- filters ask for it by its name
-    IF o.path = '' OR o.path ~ '["\s$]' OR o.path ~ '(^|\.)[-0-9]*(\.|$)' THEN
+    IF o.path = '' OR o.path ~ '["[:space:]$]' OR o.path ~ '(^|[.])[-0-9]*([.]|$)' THEN
       RAISE EXCEPTION '% is no path of names that a filter can ask for', o.option USING ERRCODE = 'invalid_parameter_value', DETAIL = 'Quotes, blanks, dollar signs and positions cannot be part of it.';
     END IF;
     PERFORM @extschema@.bson_exists('{}'::@extschema@.bson, o.path);
@@ -211,14 +211,14 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT i.indexrelid::regclass
   FROM pg_index i JOIN pg_opclass o ON o.oid = i.indclass[0] JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] AND a.attname = $2
     JOIN pg_attribute x ON x.attrelid = i.indexrelid AND x.attnum = 1
-  WHERE i.indrelid = $1 AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = 1 AND o.opcname = 'bson_ops'
+  WHERE i.indrelid = $1 AND i.indisvalid AND @extschema@._pattern_index_full(i.indexrelid) AND i.indnkeyatts = 1 AND o.opcname = 'bson_ops'
     AND o.opcmethod = (SELECT m.oid FROM pg_am m WHERE m.amname = 'gin') AND (x.attoptions IS NULL OR 'paths=' || $3 = ANY (x.attoptions))
   ORDER BY x.attoptions IS NULL LIMIT 1
 $$;
 COMMENT ON FUNCTION _single_collection_filter_index(regclass, text, text) IS 'the GIN index of a table that serves filters on these paths, or NULL';
 
 CREATE FUNCTION _single_collection_create_indexes(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
 DECLARE
   p record;
   decl_name text := @extschema@.bson_get_text(options, 'name');
@@ -230,8 +230,7 @@ BEGIN
   END IF;
   PERFORM @extschema@._derive_create_index(rel, 'single_collection', decl_name, ARRAY[p.identity], is_unique);
   IF @extschema@._single_collection_filter_index(rel, p.doc, p.paths) IS NULL THEN
-    EXECUTE format('CREATE INDEX ON %s USING gin (%I @extschema@.bson_ops (paths = %L))', p.base, p.doc, p.paths);
-    EXECUTE format('COMMENT ON INDEX %s IS %L', @extschema@._single_collection_filter_index(rel, p.doc, p.paths), @extschema@._derive_index_line('single_collection', decl_name));
+    EXECUTE format('CREATE INDEX ON %s USING gin (%I @extschema@.bson_ops (paths = %L)) WHERE %s', p.base, p.doc, p.paths, @extschema@._pattern_mark('single_collection', decl_name));
   END IF;
 END
 $$;
@@ -302,9 +301,9 @@ BEGIN
     RAISE EXCEPTION 'relation % exists already', qualified USING ERRCODE = 'duplicate_table',
       HINT = 'Give the view another name with single_collection_view(rel, type, view_name); single_collection_enable(..., views => false) makes none.';
   END IF;
-  EXECUTE format('CREATE VIEW %s WITH (security_invoker = true) AS SELECT %s FROM %s AS t WHERE t.%I OPERATOR(@extschema@.@@) %L::@extschema@.bson AND @extschema@._pattern_made(''single_collection'', %L, %L) WITH LOCAL CHECK OPTION',
+  EXECUTE format('CREATE VIEW %s WITH (security_invoker = true) AS SELECT %s FROM %s AS t WHERE t.%I OPERATOR(@extschema@.@@) %L::@extschema@.bson AND %s WITH LOCAL CHECK OPTION',
     qualified, (SELECT string_agg(format('t.%I', a.attname), ', ' ORDER BY a.attnum) FROM pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped),
-    t.base, t.doc, @extschema@.bson_build(type_field, type)::text, name, type);
+    t.base, t.doc, @extschema@.bson_build(type_field, type)::text, @extschema@._pattern_mark('single_collection', name, type));
   PERFORM @extschema@._pattern_copy_grants(rel, qualified::regclass);
   EXECUTE format('ALTER VIEW %s OWNER TO %s', qualified, t.owner::regrole);
   RETURN qualified;

@@ -224,7 +224,7 @@ BEGIN
   id := format('coalesce(b.%1$I OPERATOR(@extschema@.->) coalesce(@extschema@.bson_get_text(%2$L::@extschema@.bson, ARRAY[b.%1$I OPERATOR(@extschema@.->>) %3$L::text]), %4$L), %5$s)', p.doc,
                coalesce((d.options OPERATOR(@extschema@.->) 'id_fields'::text)::text, '{}'), type_field, '_id', 'NULL');
   IF keyed IS NOT NULL THEN
-    id := format('@extschema@.bson_value_from((regexp_match(b.%I OPERATOR(@extschema@.->>) %L::text, %L))[1])', p.doc, keyed, '^(?:.*' || regexp_replace(separator, '([^[:alnum:]])', '\\\1', 'g') || ')?(.*)$');
+    id := format('@extschema@.bson_value_from((regexp_match(b.%I OPERATOR(@extschema@.->>) %L::text, %L))[1])', p.doc, keyed, '^(?:.*' || regexp_replace(separator, '([^[:alnum:]])', E'\\\\\\1', 'g') || ')?(.*)$');
   END IF;
   FOREACH type IN ARRAY types LOOP
     names := parse_ident(quote_ident(coalesce(@extschema@.bson_get_text(tables, ARRAY[type]), type)));

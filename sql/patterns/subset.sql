@@ -179,8 +179,8 @@ BEGIN
     n := n + 1;
     index_name := @extschema@._pattern_object_name(p.source_name, _subset_create_index.name, 'idx' || n);
   END LOOP;
-  EXECUTE format('CREATE INDEX %I ON %s (%s) WHERE %I OPERATOR(@extschema@.@@) %L::@extschema@.bson', index_name, p.source, array_to_string(columns, ', '), p.source_column, p.filter);
-  EXECUTE format('COMMENT ON INDEX %I.%I IS %L', p.source_schema, index_name, @extschema@._derive_index_line('subset', name));
+  EXECUTE format('CREATE INDEX %I ON %s (%s) WHERE %I OPERATOR(@extschema@.@@) %L::@extschema@.bson AND %s', index_name, p.source, array_to_string(columns, ', '), p.source_column, p.filter,
+                 @extschema@._pattern_mark('subset', name, 'filter'));
 END
 $$;
 COMMENT ON FUNCTION _subset_create_index(regclass, text) IS 'makes the index that a subset pattern needs on its source, unless there is one';

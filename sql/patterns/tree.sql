@@ -215,7 +215,7 @@ CREATE FUNCTION _tree_index_find(rel regclass, is_unique boolean, definition tex
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT i.indexrelid::regclass
   FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam
-  WHERE i.indrelid = $1 AND i.indnatts = 1 AND i.indpred IS NULL AND i.indisvalid AND (i.indisunique AND i.indimmediate OR NOT $2)
+  WHERE i.indrelid = $1 AND i.indnatts = 1 AND @extschema@._pattern_index_full(i.indexrelid) AND i.indisvalid AND (i.indisunique AND i.indimmediate OR NOT $2)
     AND CASE WHEN $4 IS NULL THEN strpos(replace(pg_get_indexdef(i.indexrelid), '''', ''), replace($3, '''', '')) > 0
              ELSE a.amname = 'btree' AND pg_get_indexdef(i.indexrelid, 1, false) IN ($4, '(' || $4 || ')') AND i.indoption[0] & 1 = 0 END
   ORDER BY i.indexrelid LIMIT 1
@@ -223,7 +223,7 @@ $$;
 COMMENT ON FUNCTION _tree_index_find(regclass, boolean, text, text) IS 'an index of the table with that definition, or NULL';
 
 CREATE FUNCTION _tree_create_indexes(rel regclass, pattern text, name text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
 DECLARE
   i record;
   made text[] := '{}';

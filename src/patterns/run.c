@@ -221,6 +221,9 @@ dp_owner_begin(Oid owner, DpActor *saved)
 	GetUserIdAndSecContext(&saved->user, &saved->sec);
 	SetUserIdAndSecContext(owner, saved->sec | SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
 	saved->nestlevel = NewGUCNestLevel();
+	/* what is shown of indexes and the like is compared with what the patterns make */
+	(void) set_config_option("quote_all_identifiers", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("standard_conforming_strings", "on", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 }
 
 /*

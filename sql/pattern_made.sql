@@ -1,0 +1,49 @@
+-- What is made for a declaration says so in its definition, where renames and comments do not touch it and dumps carry it: the
+-- condition of a view, or of an index, calls _pattern_made(). The planner takes that for what it is, true, so that an index with no
+-- other condition serves as one without any.
+
+CREATE FUNCTION _pattern_made(pattern text, name text, part text) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN true;
+COMMENT ON FUNCTION _pattern_made(text, text, text) IS 'true; its arguments tell what pattern, declaration, and part of it a view or an index is made for';
+
+CREATE FUNCTION _pattern_mark(pattern text, name text, part text DEFAULT '') RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT format('@extschema@._pattern_made(%L, %L, %L)', $1, $2, $3)
+$$;
+COMMENT ON FUNCTION _pattern_mark(text, text, text) IS 'SQL text: the condition that says what something is made for; part is empty where an index has no other condition';
+
+CREATE FUNCTION _pattern_read_mark(definition text, OUT pattern text, OUT name text, OUT part text)
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT replace(m[1], '''''', ''''), replace(m[2], '''''', ''''), replace(m[3], '''''', '''')
+  FROM regexp_match($1, '_pattern_made[(]''((?:[^'']|'''')*)''::text, ''((?:[^'']|'''')*)''::text, ''((?:[^'']|'''')*)''::text[)]') AS m
+$$;
+COMMENT ON FUNCTION _pattern_read_mark(text) IS 'what a definition, as the catalog shows it, says that it is made for; NULLs if it says nothing';
+
+-- A view that the snapshot shows may have been dropped meanwhile: then pg_table_is_visible() knows nothing of it.
+CREATE FUNCTION _pattern_views(rel regclass, pattern text, name text, owner oid DEFAULT NULL, OUT view regclass, OUT part text) RETURNS SETOF record
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on SET quote_all_identifiers = off AS $$
+  SELECT DISTINCT v.oid::regclass, m.part
+  FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
+    CROSS JOIN LATERAL @extschema@._pattern_read_mark(CASE WHEN pg_table_is_visible(v.oid) IS NOT NULL THEN pg_get_viewdef(v.oid) END) AS m
+  WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
+    AND EXISTS (SELECT FROM pg_depend f WHERE f.classid = 'pg_rewrite'::regclass AND f.objid = r.oid AND f.refclassid = 'pg_proc'::regclass
+                  AND f.refobjid = '@extschema@._pattern_made(text, text, text)'::regprocedure)
+    AND v.relowner = coalesce($4, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1)) AND m.pattern = $2 AND m.name = $3
+  ORDER BY 1
+$$;
+COMMENT ON FUNCTION _pattern_views(regclass, text, text, oid) IS
+  'the views that are made for a declaration and say so, whatever they are called now, with the part that each shows; of the table''s owner, or of the one given';
+
+CREATE FUNCTION _pattern_indexes(rel regclass, OUT index regclass, OUT pattern text, OUT name text, OUT part text) RETURNS SETOF record
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on SET quote_all_identifiers = off AS $$
+  SELECT i.indexrelid::regclass, m.pattern, m.name, m.part
+  FROM pg_index i CROSS JOIN LATERAL @extschema@._pattern_read_mark(pg_get_expr(i.indpred, i.indrelid)) AS m
+  WHERE i.indrelid = $1 AND m.pattern IS NOT NULL
+$$;
+COMMENT ON FUNCTION _pattern_indexes(regclass) IS 'the indexes of a table that are made for declarations and say so, whatever they are called now';
+
+CREATE FUNCTION _pattern_index_full(index regclass) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT i.indpred IS NULL OR EXISTS (SELECT FROM @extschema@._pattern_indexes(i.indrelid) m WHERE m.index = $1 AND m.part = '') FROM pg_index i WHERE i.indexrelid = $1
+$$;
+COMMENT ON FUNCTION _pattern_index_full(regclass) IS 'whether an index has all rows: it has no condition but what it is made for';
