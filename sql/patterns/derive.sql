@@ -197,11 +197,16 @@ BEGIN
     SELECT m.index FROM @extschema@._pattern_indexes(_derive_drop_indexes.rel) m JOIN pg_index x ON x.indexrelid = m.index JOIN pg_class c ON c.oid = m.index
     WHERE NOT EXISTS (SELECT FROM others o WHERE o.pattern = m.pattern AND o.name = m.name)
       AND (m.pattern = _derive_drop_indexes.pattern AND m.name = _derive_drop_indexes.name OR m.part = '')
+      -- wanted: all that it is made of is named, or its first column is, and no other index begins with that
       AND NOT EXISTS (
-        SELECT FROM others o WHERE m.part = '' AND NOT x.indisunique AND c.relam = (SELECT a.oid FROM pg_am a WHERE a.amname = 'btree') AND NOT EXISTS (
-          SELECT FROM (SELECT w[1] FROM regexp_matches(pg_get_indexdef(m.index, 1, true), '''((?:[^'']|'''')*)''', 'g') w WHERE x.indkey[0] = 0
-                       UNION ALL SELECT a.attname::text FROM pg_attribute a WHERE x.indkey[0] > 0 AND a.attrelid = x.indrelid AND a.attnum = x.indkey[0]) AS u (word)
-          WHERE position(format('"%s"', u.word) IN o.options) = 0)) LOOP
+        SELECT FROM others o WHERE m.part = '' AND NOT x.indisunique AND c.relam = (SELECT a.oid FROM pg_am a WHERE a.amname = 'btree')
+          AND (SELECT bool_and(w.named) OR bool_and(w.named) FILTER (WHERE w.k = 1) AND NOT EXISTS (
+                 SELECT FROM pg_index y JOIN pg_class z ON z.oid = y.indexrelid
+                 WHERE y.indrelid = x.indrelid AND y.indexrelid <> x.indexrelid AND z.relam = c.relam AND pg_get_indexdef(y.indexrelid, 1, true) = pg_get_indexdef(x.indexrelid, 1, true))
+               FROM (SELECT k, position(CASE WHEN starts_with(v[1], '{') THEN v[1] ELSE format('"%s"', v[1]) END IN o.options) > 0 AS named
+                     FROM generate_series(1, x.indnkeyatts) k CROSS JOIN LATERAL regexp_matches(pg_get_indexdef(m.index, k, true), '''((?:[^'']|'''')*)''', 'g') v
+                     UNION ALL SELECT 1, position(format('"%s"', a.attname) IN o.options) > 0 FROM pg_attribute a
+                       WHERE a.attrelid = x.indrelid AND a.attnum = x.indkey[0] AND x.indkey[0] > 0) AS w)) LOOP
     EXECUTE format('DROP INDEX %s', i.index);
   END LOOP;
 END
