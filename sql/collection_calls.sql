@@ -5,7 +5,7 @@
 CREATE FUNCTION _collection_query(rel regclass, filter bson, sort bson DEFAULT NULL, projection bson DEFAULT NULL, field text DEFAULT NULL,
     update bson_value DEFAULT NULL, array_filters bson_value DEFAULT NULL, multi boolean DEFAULT false,
     OUT source text, OUT doc text, OUT conditions text, OUT operands bson_value[], OUT ordering text,
-    OUT locate text, OUT located text, OUT locks boolean, OUT insertion text, OUT id text, OUT doc_column text, OUT change text)
+    OUT locate text, OUT located text, OUT locks boolean, OUT insertion text, OUT id text, OUT doc_column text, OUT change text, OUT holds boolean)
   AS 'MODULE_PATHNAME', 'dp_collection_query' LANGUAGE C STABLE;
 COMMENT ON FUNCTION _collection_query(regclass, bson, bson, bson, text, bson_value, bson_value, boolean) IS
   'internal: the parts of a statement on a relation: its name, the document, conditions ($1 filter, $2 operands), order, how one row is told from the others, how documents are inserted, and how split ones are changed; 22023 for an update that replaces several documents';
@@ -114,6 +114,9 @@ BEGIN
     ELSIF NOT multi THEN
       EXECUTE pg_catalog.concat(q.locate, CASE WHEN q.locks THEN ' FOR NO KEY UPDATE OF t' END)
         INTO row_table, row_place, row_condition USING filter, q.operands;
+      IF q.holds AND row_condition IS NOT NULL THEN
+        EXECUTE pg_catalog.concat('SELECT FROM ', q.source, ' WHERE ', row_condition, ' FOR NO KEY UPDATE OF t');
+      END IF;
     END IF;
     IF q.change IS NULL AND (multi OR row_place IS NOT NULL OR row_condition IS NOT NULL) THEN
       ticket := @extschema@._collection_ticket();
@@ -191,6 +194,8 @@ BEGIN
         INTO row_table, row_place, row_condition USING filter, q.operands;
       IF row_place IS NULL AND row_condition IS NULL THEN
         RETURN 0;
+      ELSIF q.holds THEN
+        EXECUTE pg_catalog.concat('SELECT FROM ', q.source, ' WHERE ', row_condition, ' FOR UPDATE OF t');
       END IF;
     END IF;
     EXECUTE pg_catalog.concat('DELETE FROM ', q.source, ' WHERE ', q.conditions, CASE WHEN NOT multi THEN ' AND ' OPERATOR(pg_catalog.||) coalesce(q.located, row_condition) END)

@@ -21,6 +21,7 @@
 #include "parser/parse_func.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteHandler.h"
+#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -95,6 +96,7 @@ static int add_operand(Conditions *c, struct varlena *value);
 static char *filter_operand(Conditions *c, struct varlena *filter);
 static bool add_search(Conditions *c, const DpPath *path, DpComparison how, const DpValue *values, int n);
 static void check_update(FunctionCallInfo fcinfo, const DpValue *filter);
+static bool can_hold(Relation view);
 static char *row_condition(Target *target);
 static char *double_percent(const char *s);
 static char *row_key(Target *target, const char *schema);
@@ -106,14 +108,15 @@ static bool same_bytes(Datum a, Datum b);
  * text, update bson_value, array_filters bson_value, multi boolean) -> (source
  * text, doc text, conditions text, operands bson_value[], ordering text, locate
  * text, located text, locks boolean, insertion text, id text, doc_column text,
- * change text)
+ * change text, holds boolean)
  *
  * The parts of a statement on the relation, called t, for a call that shows the
  * projection, or a field, of the documents, or updates them.  In the conditions
  * $1 is the filter and $2 are the operands; doc is the document.  locate selects
  * the table and the place of one such row and a condition that it is that row;
  * located is that condition where locate has none, with the other two as $3 and
- * $4.  locate is NULL if nothing tells rows apart.  insertion inserts the documents $1, and id is the _id of a row.
+ * $4.  locate is NULL if nothing tells rows apart.  locks: a row can be locked
+ * while it is located; holds: it can be by that condition.  insertion inserts the documents $1, and id is the _id of a row.
  *
  * Where the call is about something that patterns have split off, doc is the
  * whole document, and change counts the rows that match and those that it
@@ -127,8 +130,8 @@ dp_collection_query(PG_FUNCTION_ARGS)
 	Target		target = {0};
 	Conditions	c = {0};
 	TupleDesc	desc;
-	Datum		values[12];
-	bool		nulls[12] = {false};
+	Datum		values[13];
+	bool		nulls[13] = {false};
 	struct varlena *filter;
 	struct varlena *near;
 	struct varlena *far = NULL;
@@ -278,6 +281,7 @@ dp_collection_query(PG_FUNCTION_ARGS)
 		values[9] = CStringGetTextDatum(psprintf("t.%s OPERATOR(%s.->) '_id'::pg_catalog.text", column_name, c.schema));
 	}
 	values[10] = CStringGetTextDatum(column_name);
+	values[12] = BoolGetDatum(target.row != NIL && can_hold(target.rel));
 	table_close(target.rel, AccessShareLock);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }
@@ -530,6 +534,27 @@ row_columns(Relation rel)
 		index_close(index, AccessShareLock);
 	}
 	return columns;
+}
+
+/*
+ * Whether rows of a view are to be locked before they are written, and the user
+ * may do so: its writes are carried out by a trigger of the extension, which
+ * goes by what the statement has read.
+ */
+static bool
+can_hold(Relation view)
+{
+	TriggerDesc *triggers = view->trigdesc;
+	Query	   *query;
+	RangeTblEntry *rte;
+
+	if (triggers == NULL || !triggers->trig_update_instead_row ||
+		get_func_namespace(triggers->triggers[0].tgfoid) != dp_types()->schema)
+		return false;
+	rte = view_table(view, &query);
+	return rte != NULL &&
+		(pg_class_aclcheck(rte->relid, GetUserId(), ACL_UPDATE) == ACLCHECK_OK ||
+		 pg_attribute_aclcheck_all(rte->relid, GetUserId(), ACL_UPDATE, ACLMASK_ANY) == ACLCHECK_OK);
 }
 
 /*
