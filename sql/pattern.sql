@@ -310,9 +310,24 @@ CREATE FUNCTION pattern_repair(rel regclass, name text DEFAULT NULL, accept_loss
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   d record;
+  r record;
   done bigint := 0;
 BEGIN
   SELECT f.* INTO d FROM @extschema@._pattern_find(pattern_repair.rel, pattern_repair.name) f;
+  PERFORM @extschema@._pattern_require_owner(pattern_repair.rel);
+  IF @extschema@.bson_exists(d.options, 'held') THEN
+    IF accept_loss IS NOT TRUE THEN
+      PERFORM @extschema@._pattern_require_kept(pattern_repair.rel, d.pattern, d.name);
+    END IF;
+    FOR r IN SELECT k.key FROM @extschema@._pattern_pending_keys(pattern_repair.rel, d.pattern, d.name) AS k (key record) LOOP
+      done := done + @extschema@._pattern_settle(pattern_repair.rel, d.name, r.key, accept_loss IS NOT TRUE)::int;
+    END LOOP;
+    PERFORM @extschema@._pattern_note_built(pattern_repair.rel, d.name, accept_loss IS TRUE);
+    -- what is wrong apart from that may be such a value, too
+    IF accept_loss IS NOT TRUE THEN
+      RETURN done;
+    END IF;
+  END IF;
   IF accept_loss AND to_regprocedure('@extschema@._' || d.pattern || '_accept_loss(regclass, text)') IS NOT NULL THEN
     done := @extschema@._pattern_call('accept_loss', pattern_repair.rel, d.pattern, d.name, NULL)::bigint;
   END IF;
@@ -321,13 +336,18 @@ END
 $$;
 COMMENT ON FUNCTION pattern_repair(regclass, text, boolean) IS
   'makes a pattern true again and returns the number of documents that had to be written. Where data are missing that nothing else tells, it leaves what shows that and says so: a warning with keys, '
-  'or error 55000 for a table that is missing; accept_loss => true goes on without them. Locks the rows that it writes; error 42501 unless the caller owns the table';
+  'or error 55000 for a table that is missing; accept_loss => true goes on without them. Where fields hold values from before the declaration it does what pattern_build() does, and no more. Locks the rows that it writes; error 42501 unless the caller owns the table';
 
 CREATE FUNCTION pattern_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF options IS NULL THEN
     RAISE EXCEPTION 'options must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  PERFORM @extschema@._pattern_require_owner(pattern_alter.rel);
+  IF EXISTS (SELECT FROM @extschema@._pattern_find(pattern_alter.rel, pattern_alter.name) d WHERE @extschema@.bson_exists(d.options, 'held')) THEN
+    RAISE EXCEPTION 'the rows that table % had before the pattern was declared are not adopted yet', pattern_alter.rel
+      USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'CALL pattern_build() first.';
   END IF;
   PERFORM @extschema@._pattern_call('alter', pattern_alter.rel, d.pattern, d.name, pattern_alter.options)
     FROM @extschema@._pattern_find(pattern_alter.rel, pattern_alter.name) d;
@@ -346,40 +366,48 @@ COMMENT ON FUNCTION pattern_disable(regclass, text, boolean) IS
   'ends a declaration and puts its data back into plain documents (keep_data: leaves them where they are); returns the number of documents that were put back. '
   'Locks the table; errors 54000 with the keys of documents that would be too large, 40001 as pattern_alter';
 
-CREATE FUNCTION _pattern_settle(rel regclass, name text, key record) RETURNS boolean
+CREATE FUNCTION _pattern_settle(rel regclass, name text, key record, adopt boolean DEFAULT false) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_pattern_settle' LANGUAGE C STRICT;
-COMMENT ON FUNCTION _pattern_settle(regclass, text, record) IS 'brings one row in line with a declaration, as the owner of the table; error 42501 unless the caller owns it';
+COMMENT ON FUNCTION _pattern_settle(regclass, text, record, boolean) IS
+  'brings one row in line with a declaration, as the owner of the table; adopt: what its fields held before goes where it belongs first; error 42501 unless the caller owns it';
 
 CREATE FUNCTION _pattern_pending_keys(rel regclass, pattern text, name text) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_pattern_pending_keys' LANGUAGE C STABLE STRICT SET search_path = pg_catalog, pg_temp;
 COMMENT ON FUNCTION _pattern_pending_keys(regclass, text, text) IS
   'keys (key record) of rows that may not be in line with a declaration, read as the owner of the table; error 42501 unless the caller owns it';
 
-CREATE PROCEDURE pattern_build(rel regclass, name text DEFAULT NULL, batch int DEFAULT 1000)
+CREATE PROCEDURE pattern_build(rel regclass, name text DEFAULT NULL, batch int DEFAULT 1000, discard boolean DEFAULT false)
 LANGUAGE plpgsql AS $$
 DECLARE
   d pg_catalog.record;
   r pg_catalog.record;
   done bigint := 0;
   total bigint;
+  held boolean;
 BEGIN
   PERFORM @extschema@._pattern_require_owner(rel);
   SELECT f.* INTO d FROM @extschema@._pattern_find(rel, name) f;
+  IF batch OPERATOR(pg_catalog.<) 1 THEN
+    RAISE EXCEPTION 'batch must be positive' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  held := @extschema@.bson_exists(d.options, 'held');
+  IF held AND discard IS NOT TRUE THEN
+    -- nothing is written before it is certain that nothing is lost
+    PERFORM @extschema@._pattern_require_kept(rel, d.pattern, d.name);
+  END IF;
   IF pg_catalog.to_regprocedure('@extschema@._' OPERATOR(pg_catalog.||) d.pattern OPERATOR(pg_catalog.||) '_pending(regclass, text)') IS NULL THEN
     -- a change feed begins with the next change
     NULL;
   ELSIF batch IS NULL THEN
     FOR r IN SELECT k.key FROM @extschema@._pattern_pending_keys(rel, d.pattern, d.name) AS k (key pg_catalog.record) LOOP
-      PERFORM @extschema@._pattern_settle(rel, d.name, r.key);
+      PERFORM @extschema@._pattern_settle(rel, d.name, r.key, discard IS NOT TRUE);
       done := done OPERATOR(pg_catalog.+) 1;
     END LOOP;
-  ELSIF batch OPERATOR(pg_catalog.<) 1 THEN
-    RAISE EXCEPTION 'batch must be positive' USING ERRCODE = 'invalid_parameter_value';
   ELSE
     SELECT pg_catalog.count(*) INTO total FROM @extschema@._pattern_pending_keys(rel, d.pattern, d.name) AS k (key pg_catalog.record);
     -- the first COMMIT makes the loop's cursor keep its rows, so each key is visited once
     FOR r IN SELECT k.key FROM @extschema@._pattern_pending_keys(rel, d.pattern, d.name) AS k (key pg_catalog.record) LOOP
-      PERFORM @extschema@._pattern_settle(rel, d.name, r.key);
+      PERFORM @extschema@._pattern_settle(rel, d.name, r.key, discard IS NOT TRUE);
       done := done OPERATOR(pg_catalog.+) 1;
       IF done OPERATOR(pg_catalog.%) batch OPERATOR(pg_catalog.=) 0 THEN
         COMMIT;
@@ -397,12 +425,19 @@ BEGIN
       COMMIT;
     END IF;
   END IF;
+  IF held THEN
+    PERFORM @extschema@._pattern_note_built(rel, d.name, discard IS TRUE);
+    IF batch IS NOT NULL THEN
+      COMMIT;
+    END IF;
+  END IF;
   RAISE NOTICE 'pattern "%" of table %: % documents brought in line', d.name, rel, done;
 END
 $$;
-COMMENT ON PROCEDURE pattern_build(regclass, text, int) IS
+COMMENT ON PROCEDURE pattern_build(regclass, text, int, boolean) IS
   'brings the rows of a table that was full when the pattern was declared in line: those that are not, in batches with a commit after each '
-  '(NULL: all in the caller''s transaction). Locks the rows of a batch; can be stopped and called again; error 42501 unless the caller owns the table';
+  '(NULL: all in the caller''s transaction). What their fields held before is adopted: where a value exists nowhere else, it is error 55000 with the number of documents and some keys, '
+  'before anything is written, or with discard they are thrown away. Locks the rows of a batch; can be stopped and called again; error 42501 unless the caller owns the table';
 
 -- Writes documents anew, some pages of the table at a time, saying how far it has come. A document that was written may be met
 -- again further on, so that the condition must not hold for it then; where that cannot be, all is done at once.

@@ -37,13 +37,120 @@ CREATE FUNCTION _pattern_latest(query text) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_pattern_latest' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION _pattern_latest(text) IS 'the value that a query gives, read with the latest snapshot at every isolation level; runs with the rights of the caller';
 
+-- Values from before the declaration ---------------------------------------------------------------------------------------
+
+-- Fields that a pattern keeps may hold values that exist nowhere else. Their paths are noted in the declaration as "held" until
+-- pattern_build() has adopted or discarded the values, and as "own" from then on: see src/patterns/adopt.h.
+CREATE FUNCTION _pattern_guarded_paths(pattern text, options bson) RETURNS SETOF text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  field text := @extschema@.bson_get_text(options, 'field');
+BEGIN
+  CASE pattern
+    WHEN 'outlier' THEN
+      RETURN QUERY SELECT p FROM unnest(ARRAY[@extschema@.bson_get_text(options, 'flag'), @extschema@.bson_get_text(options, 'count_field')]) p WHERE p IS NOT NULL;
+    WHEN 'preallocated' THEN
+      RETURN QUERY SELECT p FROM unnest(ARRAY[@extschema@.bson_get_text(options, 'available_field')]) p WHERE p IS NOT NULL;
+    WHEN 'payload' THEN
+      RETURN QUERY SELECT k FROM @extschema@._payload_kept_paths(options) k WHERE k <> field;
+    WHEN 'computed' THEN
+      RETURN QUERY SELECT k FROM @extschema@._derive_kept_paths(pattern, options) k
+        WHERE @extschema@.bson_get_text(options, 'mode') <> 'on_read'
+          AND k <> format('"%s"', replace(@extschema@.bson_get_text(options, 'state_field'), '"', '""'));
+    WHEN 'attribute' THEN
+      RETURN NEXT @extschema@.bson_get_text(options, 'into_field');
+    WHEN 'reference' THEN
+      -- copies may lie in arrays
+      RETURN NEXT CASE WHEN field ~ '^[^."]+\.' THEN split_part(field, '.', 1) ELSE field END;
+    WHEN 'subset', 'tree', 'tree_attach', 'versioning', 'relation', 'single_collection', 'polymorphic_merge' THEN
+      RETURN QUERY SELECT k FROM @extschema@._derive_kept_paths(pattern, options) k WHERE k IS NOT NULL;
+    ELSE
+      -- all that these move is put back into whole documents
+      NULL;
+  END CASE;
+END
+$$;
+COMMENT ON FUNCTION _pattern_guarded_paths(text, bson) IS 'paths of the fields of a declaration in which a value could be lost when documents are brought in line';
+
+CREATE FUNCTION _pattern_holds(doc bson, path text, is_flag boolean) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_pattern_holds' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
+COMMENT ON FUNCTION _pattern_holds(bson, text, boolean) IS 'whether a field has a value other than null, false, zero and what is empty, and, where it is a flag, "yes" and the like';
+
+CREATE FUNCTION _pattern_set_options(rel regclass, trigger_oid oid, options text) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_pattern_set_options' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION _pattern_set_options(regclass, oid, text) IS
+  'writes options into the trigger that carries a declaration, and lets writers go on; error 42704 for another trigger, 42501 unless the caller owns the table';
+
+-- Which of the fields that a declaration keeps have values already: read once, with the table locked by the caller.
+CREATE FUNCTION _pattern_note_held(rel regclass, name text) RETURNS text[]
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  d record;
+  t record;
+  paths text[];
+  held text[];
+BEGIN
+  SELECT q.pattern, q.options, q.trigger_oid INTO d FROM @extschema@._pattern_declarations(rel) q WHERE q.name = _pattern_note_held.name;
+  paths := ARRAY(SELECT g FROM @extschema@._pattern_guarded_paths(d.pattern, d.options) g);
+  IF paths = '{}' THEN
+    RETURN '{}';
+  END IF;
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@.bson_get_text(d.options, 'doc_column')) p;
+  EXECUTE format('SELECT ARRAY[%s] FROM %s AS b',
+                 (SELECT string_agg(format('CASE WHEN bool_or(@extschema@._pattern_holds(b.%I, %L, %L)) THEN %2$L END', t.doc, p, p IS NOT DISTINCT FROM @extschema@.bson_get_text(d.options, 'flag')), ', ' ORDER BY n)
+                  FROM unnest(paths) WITH ORDINALITY AS u (p, n)), t.base) INTO held;
+  held := array_remove(held, NULL);
+  IF held <> '{}' THEN
+    PERFORM @extschema@._pattern_set_options(rel, d.trigger_oid, @extschema@.bson_set(d.options, 'held', held)::text);
+  END IF;
+  RETURN held;
+END
+$$;
+COMMENT ON FUNCTION _pattern_note_held(regclass, text) IS
+  'notes in a new declaration which of its fields hold values in the documents of the table, and returns their paths; reads the table once';
+
+-- How values are adopted that only the documents have.
+CREATE FUNCTION _pattern_adopt_hint(rel regclass, pattern text, options bson) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE
+    WHEN $2 = 'subset' THEN format('Insert such elements into %s, where the field "%s" names their document, as subset_split() does before the declaration. ',
+                                   @extschema@._pattern_side(@extschema@.bson_get_text($3, 'pair'), $1), @extschema@.bson_get_text($3, 'on_field'))
+    WHEN $2 IN ('computed', 'polymorphic_merge') THEN format('Insert rows into %s that give them. ', coalesce(@extschema@._pattern_side(@extschema@.bson_get_text($3, 'pair'), $1)::text, 'the source'))
+    WHEN $2 IN ('tree', 'tree_attach') THEN
+      'Where another form than the field "' || @extschema@.bson_get_text($3, coalesce(@extschema@.bson_get_text($3, 'truth'), 'parent')) || '" is the one written by hand, end the pattern and declare it '
+      || CASE WHEN $2 = 'tree' THEN 'with that one as the argument truth, as in truth => ''ancestors''. ' ELSE 'without the others. ' END
+    WHEN $2 = 'reference' THEN 'Write what shall stay into the source, or leave the field out of the option live. '
+    ELSE 'Give the pattern another field, or move the values to one. ' END
+$$;
+COMMENT ON FUNCTION _pattern_adopt_hint(regclass, text, bson) IS 'what can be done about values that would be lost by a declaration with these options';
+
+CREATE FUNCTION _pattern_notice_held(rel regclass, name text) RETURNS boolean
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  d record;
+  held text[] := @extschema@._pattern_note_held(rel, name);
+  base text := (SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel);
+BEGIN
+  IF held = '{}' THEN
+    RETURN false;
+  END IF;
+  SELECT q.pattern, q.options INTO d FROM @extschema@._pattern_declarations(rel) q WHERE q.name = _pattern_notice_held.name;
+  RAISE NOTICE 'table % has rows already that hold values in fields of the pattern: %', base, array_to_string(held, ', ')
+    USING HINT = format('CALL pattern_build(%L, %L) brings them in line, %sand writes nothing if a value would be lost.', base, name,
+                        CASE d.pattern WHEN 'subset' THEN 'makes rows of elements whose document has none, ' WHEN 'tree' THEN 'takes missing parents from what it finds, '
+                          WHEN 'tree_attach' THEN 'takes missing parents from what it finds, ' ELSE '' END);
+  RETURN true;
+END
+$$;
+COMMENT ON FUNCTION _pattern_notice_held(regclass, text) IS 'notes which fields of a new declaration hold values and says so in a notice; whether there are any';
+
 -- What a declaration says of the rows that it finds: it leaves them to pattern_build().
 CREATE FUNCTION _pattern_notice_rows(rel regclass, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   base text;
 BEGIN
-  IF @extschema@._pattern_nonempty(rel) THEN
+  IF @extschema@._pattern_nonempty(rel) AND NOT @extschema@._pattern_notice_held(rel, name) THEN
     SELECT format('%I.%I', n.nspname, c.relname) INTO base FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel;
     RAISE NOTICE 'table % has rows already', base
       USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in line from now on.', base, name);
@@ -51,6 +158,60 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION _pattern_notice_rows(regclass, text) IS 'a notice, if the table has rows, that says how they are brought in line';
+
+CREATE FUNCTION _pattern_lost(rel regclass, name text, key record) RETURNS text
+  AS 'MODULE_PATHNAME', 'dp_pattern_lost' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION _pattern_lost(regclass, text, record) IS
+  'the first field whose value would exist nowhere if a row were brought in line, or NULL; does it in a subtransaction and takes it back; error 42501 unless the caller owns the table';
+
+CREATE FUNCTION _pattern_require_kept(rel regclass, pattern text, name text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  r record;
+  field text;
+  fields text[] := '{}';
+  keys text[] := '{}';
+  n bigint := 0;
+BEGIN
+  FOR r IN SELECT k.key FROM @extschema@._pattern_pending_keys(rel, pattern, name) AS k (key record) LOOP
+    field := @extschema@._pattern_lost(rel, name, r.key);
+    IF field IS NOT NULL THEN
+      n := n + 1;
+      IF NOT field = ANY (fields) THEN
+        fields := fields || field;
+      END IF;
+      IF n <= 5 THEN
+        keys := keys || left(regexp_replace(r.key::text, '^\((.*)\)$', '\1'), 100);
+      END IF;
+    END IF;
+  END LOOP;
+  IF n > 0 THEN
+    RAISE EXCEPTION 'pattern "%" of table %: % that exist nowhere else', name, rel, CASE n WHEN 1 THEN '1 document holds values' ELSE format('%s documents hold values', n) END
+      USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('Fields: %s. Keys: %s%s.', array_to_string(fields, ', '), array_to_string(keys, ', '), CASE WHEN n > 5 THEN ', ...' ELSE '' END),
+            HINT = (SELECT @extschema@._pattern_adopt_hint(d.rel, d.pattern, d.options) FROM @extschema@._pattern_declarations(_pattern_require_kept.rel) d WHERE d.name = _pattern_require_kept.name)
+                   || format('CALL pattern_build(%L, %L, discard => true) throws them away.', rel, name);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _pattern_require_kept(regclass, text, text) IS 'error 55000, with their number and some keys, if documents hold values that bringing them in line would destroy';
+
+-- All rows are in line: what their fields held is adopted, or discarded.
+CREATE FUNCTION _pattern_note_built(rel regclass, name text, discarded boolean) RETURNS void
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._pattern_set_options($1, d.trigger_oid,
+           CASE WHEN $3 THEN @extschema@.bson_unset(d.options, 'held')
+                ELSE @extschema@.bson_set(@extschema@.bson_unset(d.options, 'held'), 'own', d.options OPERATOR(@extschema@.->) 'held'::text) END::text)
+  FROM @extschema@._pattern_declarations($1) d WHERE d.name = $2 AND @extschema@.bson_exists(d.options, 'held')
+$$;
+COMMENT ON FUNCTION _pattern_note_built(regclass, text, boolean) IS 'ends the guard on values from before the declaration';
+
+-- Fields that documents had before a declaration: they stay when it ends.
+CREATE FUNCTION _pattern_own_paths(options bson) RETURNS text[]
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT ARRAY(SELECT e::text FROM unnest(ARRAY['held', 'own']) o CROSS JOIN LATERAL @extschema@.bson_elements($1 OPERATOR(@extschema@.->) o) e)
+$$;
+COMMENT ON FUNCTION _pattern_own_paths(bson) IS 'paths of fields of a declaration that documents had before it';
 
 -- A declaration, as the verbs need it ------------------------------------------------------------------------------------
 

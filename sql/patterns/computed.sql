@@ -89,7 +89,9 @@ BEGIN
     PERFORM @extschema@._derive_source_triggers(source, 'computed', name, pair);
     PERFORM @extschema@._pattern_anchor(rel, name);
     PERFORM @extschema@._computed_create_indexes(rel, source, options);
-    IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) OR EXISTS (SELECT FROM @extschema@._pattern_nonempty(source) n WHERE n) THEN
+    IF @extschema@._pattern_notice_held(rel, name) THEN
+      NULL;
+    ELSIF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) OR EXISTS (SELECT FROM @extschema@._pattern_nonempty(source) n WHERE n) THEN
       RAISE NOTICE 'table % or % has rows already', t.base, source
         USING HINT = format('CALL pattern_build(%L, %L) computes what they come to; new writes are kept in line from now on.', t.base, name);
     END IF;

@@ -181,8 +181,17 @@ CREATE FUNCTION _computed_strip_all(rel regclass, options bson, fields boolean) 
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   doc text := (SELECT t.doc FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) t);
+  own text[] := @extschema@._pattern_own_paths(options);
   done bigint;
 BEGIN
+  IF own <> '{}' AND fields THEN
+    -- what documents had before stays
+    PERFORM @extschema@._computed_strip_all(rel, options, false);
+    EXECUTE format('UPDATE %1$s SET %2$I = @extschema@.bson_unset(%2$I, VARIADIC $1) WHERE @extschema@.bson_exists_any(%2$I, $1)', rel, doc)
+      USING ARRAY(SELECT g FROM @extschema@._pattern_guarded_paths('computed', options) g WHERE g <> ALL (own));
+    GET DIAGNOSTICS done = ROW_COUNT;
+    RETURN done;
+  END IF;
   EXECUTE format('UPDATE %1$s SET %2$I = @extschema@._computed_strip(%2$I, $1, $2) '
                  'WHERE %2$I IS NOT NULL AND @extschema@._computed_strip(%2$I, $1, $2)::bytea <> %2$I::bytea', rel, doc) USING options, fields;
   GET DIAGNOSTICS done = ROW_COUNT;

@@ -544,12 +544,17 @@ DECLARE
   too_large text[];
   limit_size bigint := (SELECT s.setting::bigint FROM pg_settings s WHERE s.name = 'docpatterns.max_document_size');
   keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
+  flag text;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
   IF NOT keep_data AND p.side IS NOT NULL THEN
-    FOR r IN EXECUTE format('SELECT %1$s AS key, %2$s AS value FROM %3$s AS b LEFT JOIN (%4$s) AS s ON %5$s WHERE s.stored IS NOT NULL OR @extschema@.bson_exists(%6$s, %7$L) ORDER BY %8$s',
-                            p.key_row, p.key_value, p.base, p.stored, p.matches, p.doc, @extschema@.bson_get_text(p.options, 'flag'), p.key_list) LOOP
+    -- a flag on a document without extras is a stale one, unless documents had the field before
+    flag := @extschema@.bson_get_text(p.options, 'flag');
+    FOR r IN EXECUTE format('SELECT %1$s AS key, %2$s AS value FROM %3$s AS b LEFT JOIN (%4$s) AS s ON %5$s WHERE s.stored IS NOT NULL OR %6$s ORDER BY %7$s',
+                            p.key_row, p.key_value, p.base, p.stored, p.matches,
+                            CASE WHEN flag = ANY (@extschema@._pattern_own_paths(p.options)) THEN 'false'
+                                 ELSE format('@extschema@.bson_exists(%s, %L)', p.doc, flag) END, p.key_list) LOOP
       size := @extschema@._outlier_rejoin(rel, name, r.key);
       IF size > limit_size THEN
         too_large := too_large || r.value::text;

@@ -187,10 +187,13 @@ DECLARE
   p record;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'payload', name) q;
-  RETURN format('SELECT %s AS key FROM %s AS b WHERE @extschema@._payload_is_pending(%s, %L::regclass, %L) ORDER BY %s', p.key_row, p.base, p.doc, p.base, name, p.key_list);
+  RETURN format('SELECT %1$s AS key FROM %2$s AS b WHERE @extschema@._payload_is_pending(%3$s, %4$L::regclass, %5$L) '
+                'OR coalesce(@extschema@.bson_typeof(%3$s, %6$L), ''null'') OPERATOR(pg_catalog.=) ANY (''{"null",undefined}'') AND @extschema@.bson_exists_any(%3$s, %7$L::text[]) ORDER BY %8$s',
+                p.key_row, p.base, p.doc, p.base, name, @extschema@.bson_get_text(p.options, 'field'),
+                ARRAY(SELECT g FROM @extschema@._pattern_guarded_paths('payload', p.options) g)::text, p.key_list);
 END
 $$;
-COMMENT ON FUNCTION _payload_pending(regclass, text) IS 'SQL text: keys of rows whose payload is not packed';
+COMMENT ON FUNCTION _payload_pending(regclass, text) IS 'SQL text: keys of rows whose payload is not packed, or that have none and fields all the same';
 
 CREATE FUNCTION _payload_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -247,7 +250,7 @@ BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'payload', name) q;
   field := @extschema@.bson_get_text(p.options, 'field');
-  extracted := array(SELECT k FROM @extschema@._payload_kept_paths(p.options) k WHERE k <> field)::text;
+  extracted := array(SELECT k FROM @extschema@._payload_kept_paths(p.options) k WHERE k <> field AND k <> ALL (@extschema@._pattern_own_paths(p.options)))::text;
   PERFORM @extschema@._pattern_drop_triggers(rel, 'payload', name);
   IF @extschema@.bson_get_text(how, 'keep_data') IS DISTINCT FROM 'true' THEN
     done := @extschema@._pattern_convert(rel, name, p.doc_name,

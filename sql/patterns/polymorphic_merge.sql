@@ -129,6 +129,7 @@ BEGIN
     PERFORM @extschema@._derive_create_index(source, 'polymorphic_merge', into_field,
       ARRAY[format('(%I OPERATOR(@extschema@.->) %L::text)', source_doc, merge_on)] || (SELECT p.keys FROM (SELECT array_agg(quote_ident(k) ORDER BY n) AS keys FROM @extschema@._pattern_table(source, source_doc) q, unnest(q.keys) WITH ORDINALITY AS u (k, n)) p));
     PERFORM @extschema@._polymorphic_merge_verify(target, into_field);
+    PERFORM @extschema@._pattern_notice_held(target, into_field);
     filled := filled OR (SELECT n FROM @extschema@._pattern_nonempty(source) n);
   END LOOP;
   IF EXISTS (SELECT FROM unnest(arrays) a WHERE NOT a = ANY (names)) OR EXISTS (SELECT FROM @extschema@.bson_keys(fields) k WHERE NOT k = ANY (names)) THEN
@@ -284,7 +285,9 @@ DECLARE
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   SELECT q.* INTO p FROM @extschema@._polymorphic_merge_parts(rel, name) q;
-  IF @extschema@.bson_get_text(how, 'keep_data') IS DISTINCT FROM 'true' AND p.source IS NOT NULL THEN
+  IF @extschema@.bson_get_text(how, 'keep_data') IS DISTINCT FROM 'true' AND p.source IS NOT NULL
+     AND NOT EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'polymorphic_merge' AND d.name = _polymorphic_merge_disable.name
+                     AND @extschema@._pattern_own_paths(d.options) <> '{}') THEN
     done := @extschema@._polymorphic_merge_anew(rel, name, true);
   END IF;
   PERFORM @extschema@._derive_drop(rel, 'polymorphic_merge', name);

@@ -64,7 +64,9 @@ BEGIN
   EXECUTE format('LOCK TABLE %s, %s IN SHARE ROW EXCLUSIVE MODE', s.base, t.base);
   PERFORM @extschema@._relation_create_indexes(a, b, options);
   PERFORM @extschema@._relation_create_triggers(a, b, options);
-  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(a) n WHERE n) OR EXISTS (SELECT FROM @extschema@._pattern_nonempty(b) n WHERE n) THEN
+  IF @extschema@._pattern_notice_held(a, name) THEN
+    NULL;
+  ELSIF EXISTS (SELECT FROM @extschema@._pattern_nonempty(a) n WHERE n) OR EXISTS (SELECT FROM @extschema@._pattern_nonempty(b) n WHERE n) THEN
     RAISE NOTICE 'table % has rows already', CASE WHEN EXISTS (SELECT FROM @extschema@._pattern_nonempty(a) n WHERE n) THEN s.base ELSE t.base END
       USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in line from now on.', s.base, name);
   END IF;

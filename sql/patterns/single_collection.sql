@@ -109,10 +109,7 @@ BEGIN
       PERFORM @extschema@._single_collection_view(rel, decl_name, @extschema@.bson_build('type', known));
     END LOOP;
   END IF;
-  IF @extschema@._pattern_nonempty(rel) THEN
-    RAISE NOTICE 'table % has rows already', t.base
-      USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in line from now on.', t.base, decl_name);
-  END IF;
+  PERFORM @extschema@._pattern_notice_rows(rel, decl_name);
 END
 $$;
 COMMENT ON FUNCTION _single_collection_declare(regclass, bson, boolean) IS 'single_collection_enable with its options as a document';

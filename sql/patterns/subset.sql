@@ -78,9 +78,8 @@ BEGIN
   PERFORM @extschema@._derive_source_triggers(source_rel, 'subset', name, pair);
   PERFORM @extschema@._pattern_anchor(rel, name);
   PERFORM @extschema@._subset_create_index(rel, name);
-  IF NOT quiet AND EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) THEN
-    RAISE NOTICE 'table % has rows already', t.base
-      USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in line from now on.', t.base, name);
+  IF NOT quiet THEN
+    PERFORM @extschema@._pattern_notice_rows(rel, name);
   END IF;
   RETURN name;
 END
@@ -289,6 +288,41 @@ END
 $$;
 COMMENT ON FUNCTION _subset_pending(regclass, text) IS 'SQL text: keys of all documents, each of which may show others than it should';
 
+-- A document that embeds elements and has no row in the source: they become rows, if all of them can.
+CREATE FUNCTION _subset_take_over(rel regclass, name text, key bson_value) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  elements @extschema@.bson_value;
+  on_field text;
+  found boolean;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._subset_parts(rel, name) q;
+  on_field := @extschema@.bson_get_text(p.options, 'on_field');
+  EXECUTE format('SELECT EXISTS (SELECT FROM %s AS s WHERE %s OPERATOR(@extschema@.=) $1)', p.source, p.link) INTO found USING key;
+  IF found THEN
+    RETURN;
+  END IF;
+  EXECUTE format('SELECT %s OPERATOR(@extschema@.->) %L::text FROM %s AS b WHERE %s OPERATOR(@extschema@.=) $1', p.doc, p.field, p.base, p.key_value) INTO elements USING key;
+  IF @extschema@.bson_typeof(elements) IS DISTINCT FROM 'array'
+     OR EXISTS (SELECT FROM @extschema@.bson_elements(elements) e WHERE @extschema@.bson_typeof(e) <> 'object'
+                  OR @extschema@.bson_exists(e::@extschema@.bson, on_field) AND (e::@extschema@.bson OPERATOR(@extschema@.->) on_field) OPERATOR(@extschema@.<>) key) THEN
+    RETURN;
+  END IF;
+  -- new ids are put in order first: they may not be made in it
+  EXECUTE format($q$INSERT INTO %1$s (%2$I)
+      SELECT @extschema@.bson_set(CASE WHEN @extschema@.bson_exists(e::@extschema@.bson, '_id') THEN e::@extschema@.bson
+                                       ELSE @extschema@.bson_build('_id', i.id) OPERATOR(@extschema@.||) e::@extschema@.bson END, %3$L, $2)
+      FROM @extschema@.bson_elements($1) WITH ORDINALITY AS u (e, n)
+        JOIN (SELECT i.id, row_number() OVER (ORDER BY i.id) AS n FROM (SELECT @extschema@.objectid() AS id FROM generate_series(1, @extschema@.bson_array_length($1))) AS i) AS i USING (n)
+      ORDER BY n ON CONFLICT DO NOTHING$q$, p.source, p.source_column, on_field) USING elements, key;
+EXCEPTION WHEN integrity_constraint_violation THEN
+  -- a table that takes no such rows: the elements are told
+  NULL;
+END
+$$;
+COMMENT ON FUNCTION _subset_take_over(regclass, text, bson_value) IS 'makes rows of the source of the elements that a document holds, if the source has none for it';
+
 -- All documents anew; what is queued is done by that.
 CREATE FUNCTION _subset_settle_all(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -475,15 +509,15 @@ DECLARE
   keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
   o @extschema@.bson;
   t record;
+  gone text[];
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   SELECT d.options INTO o FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'subset' AND d.name = _subset_disable.name;
+  gone := ARRAY(SELECT k FROM @extschema@._subset_kept_paths(o) k WHERE k <> ALL (@extschema@._pattern_own_paths(o)));
   SELECT q.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) q;
   PERFORM @extschema@._derive_drop(rel, 'subset', name);
   IF NOT keep_data THEN
-    EXECUTE format('UPDATE %1$s SET %2$I = @extschema@.bson_unset(%2$I, %3$s) WHERE @extschema@.bson_exists(%2$I, %4$L) OR @extschema@.bson_exists(%2$I, %5$L)', t.base, t.doc,
-                   concat_ws(', ', quote_literal(@extschema@.bson_get_text(o, 'field')), quote_literal(@extschema@.bson_get_text(o, 'count_field'))),
-                   @extschema@.bson_get_text(o, 'field'), @extschema@.bson_get_text(o, 'count_field'));
+    EXECUTE format('UPDATE %1$s SET %2$I = @extschema@.bson_unset(%2$I, VARIADIC $1) WHERE @extschema@.bson_exists_any(%2$I, $1)', t.base, t.doc) USING gone;
     GET DIAGNOSTICS done = ROW_COUNT;
   END IF;
   RETURN done;

@@ -335,6 +335,62 @@ END
 $$;
 COMMENT ON FUNCTION _tree_check(regclass, text) IS 'violated invariants of a tree';
 
+-- A node without a parent that lists its ancestors, and children without one that it lists: the edges that are implied are written down.
+CREATE FUNCTION _tree_take_over(rel regclass, name text, key bson_value) RETURNS void
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._tree_take_edges($1, 'tree', $2, $3)
+$$;
+COMMENT ON FUNCTION _tree_take_over(regclass, text, bson_value) IS 'writes the parents that the other forms of a node imply';
+
+CREATE FUNCTION _tree_take_edges(rel regclass, pattern text, name text, key bson_value) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  doc @extschema@.bson;
+  parent text;
+  ancestors text;
+  children text;
+  node text;
+  orphan text;
+  nearest int;
+  above @extschema@.bson_value;
+BEGIN
+  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, pattern, name) q;
+  parent := @extschema@.bson_get_text(p.options, 'parent');
+  ancestors := @extschema@.bson_get_text(p.options, 'ancestors');
+  children := @extschema@.bson_get_text(p.options, 'children');
+  node := coalesce(@extschema@.bson_get_text(p.options, 'node_id'), '_id');
+  IF parent IS NULL OR coalesce(@extschema@.bson_get_text(p.options, 'truth'), 'parent') <> 'parent' THEN
+    RETURN;
+  END IF;
+  EXECUTE format('SELECT %s FROM %s AS b WHERE %s OPERATOR(@extschema@.=) $1', p.doc, p.base, p.key_value) INTO doc USING key;
+  orphan := format('NOT @extschema@.bson_exists(%s, %L)', p.doc, parent);
+  IF @extschema@.bson_typeof(doc, ancestors) = 'array' AND @extschema@.bson_array_length(doc, ancestors) > 0 THEN
+    nearest := CASE @extschema@.bson_get_text(p.options, 'ancestors_order') WHEN 'nearest_first' THEN 0 ELSE -1 END;
+    IF pattern = 'tree' THEN
+      -- the nodes above come first: what they are below is part of this node's list
+      FOR above IN SELECT e FROM @extschema@.bson_elements(doc OPERATOR(@extschema@.->) ancestors) WITH ORDINALITY AS u (e, n) ORDER BY n * (2 * nearest + 1) DESC LOOP
+        EXECUTE format('UPDATE %1$s AS b SET %2$I = @extschema@.bson_set(%3$s, %4$L, @extschema@.bson_get(%3$s OPERATOR(@extschema@.->) %5$L::text, %6$s)) '
+                       'WHERE (%3$s OPERATOR(@extschema@.->) %7$L::text) OPERATOR(@extschema@.=) $1 AND %8$s '
+                       'AND @extschema@.bson_typeof(%3$s, %5$L) OPERATOR(pg_catalog.=) ''array'' AND @extschema@.bson_array_length(%3$s, %5$L) OPERATOR(pg_catalog.>) 0',
+                       p.base, p.doc_name, p.doc, parent, ancestors, nearest, node, orphan) USING above;
+      END LOOP;
+    END IF;
+    EXECUTE format('UPDATE %s AS b SET %I = @extschema@.bson_set(%s, %L, $2) WHERE %s OPERATOR(@extschema@.=) $1 AND %s', p.base, p.doc_name, p.doc, parent, p.key_value, orphan)
+      USING key, @extschema@.bson_get(doc OPERATOR(@extschema@.->) ancestors, nearest);
+  END IF;
+  IF @extschema@.bson_typeof(doc, children) = 'array' THEN
+    EXECUTE format('UPDATE %1$s AS b SET %2$I = @extschema@.bson_set(%3$s, %4$L, $1) WHERE (%3$s OPERATOR(@extschema@.->) %5$L::text) OPERATOR(@extschema@.=) ANY ($2) AND %6$s',
+                   p.base, p.doc_name, p.doc, parent, node, orphan)
+      USING doc OPERATOR(@extschema@.->) node, ARRAY(SELECT e FROM @extschema@.bson_elements(doc OPERATOR(@extschema@.->) children) e);
+  END IF;
+EXCEPTION WHEN integrity_constraint_violation THEN
+  -- no tree comes of it: what is in the way is told
+  NULL;
+END
+$$;
+COMMENT ON FUNCTION _tree_take_edges(regclass, text, text, bson_value) IS 'writes the parents that the other forms of a document imply, where none is named';
+
 -- Keys of rows that may have to be settled. With children as the truth a row brings first its children's parents and then itself in line.
 CREATE FUNCTION _tree_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$

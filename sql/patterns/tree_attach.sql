@@ -52,10 +52,7 @@ BEGIN
                  @extschema@._pattern_trigger_name(tree, 'zz_docpatterns_46_tree_attach', name, 'side'), tree, 'side', pair, name);
   PERFORM @extschema@._tree_attach_create_triggers(rel, options);
   PERFORM @extschema@._tree_create_indexes(rel, 'tree_attach', name);
-  IF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) e WHERE e) THEN
-    RAISE NOTICE 'table % has rows already', t.base
-      USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in line from now on.', t.base, name);
-  END IF;
+  PERFORM @extschema@._pattern_notice_rows(rel, name);
   RETURN name;
 END
 $$;
@@ -138,6 +135,12 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION _tree_attach_check(regclass, text) IS 'violated invariants of documents that hang on nodes of a tree';
+
+CREATE FUNCTION _tree_attach_take_over(rel regclass, name text, key bson_value) RETURNS void
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._tree_take_edges($1, 'tree_attach', $2, $3)
+$$;
+COMMENT ON FUNCTION _tree_attach_take_over(regclass, text, bson_value) IS 'writes the parent that the ancestors of a document imply';
 
 CREATE FUNCTION _tree_attach_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$

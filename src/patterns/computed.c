@@ -18,6 +18,7 @@
 #include "bson/compare.h"
 #include "bson/edit.h"
 #include "mql/sort_key.h"
+#include "patterns/adopt.h"
 #include "patterns/computed.h"
 
 static void computed_open(DpDerivation *d);
@@ -227,6 +228,7 @@ computed_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 	DpAccumulation *g = group->state;
 	DpValue		target = dp_value_of_document(doc);
 	struct varlena *result;
+	bool		whole = group->recompute;
 
 	if (group->recompute)
 	{
@@ -265,14 +267,20 @@ computed_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 			if (loaded == DP_ACCUMULATION_SEARCH)
 				dp_computed_search(c, g, &group->key);
 			else
+			{
 				dp_computed_scan(c, g, &group->key, true);
+				whole = true;
+			}
 		}
 	}
 
 	result = dp_accumulation_write(g, &target);
 	if (g != group->state)
 		dp_accumulation_free(g);
-	return result != NULL ? result : doc;
+	/* what is added to a total from before the declaration can be taken off it again; all else leaves it alone */
+	if (result == NULL || (whole && dp_held_lost(d->decl, doc, result, NIL) != NULL))
+		return doc;
+	return result;
 }
 
 /* A document for a group that has rows and no target. */

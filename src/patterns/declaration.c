@@ -692,6 +692,9 @@ decl_make(Relation rel, const Trigger *trigger, const char *pattern)
 {
 	DpDecl	   *decl = palloc0(sizeof(DpDecl));
 	HeapTuple	tuple;
+	DpIter		iter;
+	DpValue		held;
+	DpValue		path;
 
 	decl->context = CurrentMemoryContext;
 	decl->relid = RelationGetRelid(rel);
@@ -704,6 +707,17 @@ decl_make(Relation rel, const Trigger *trigger, const char *pattern)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("trigger \"%s\" declares a pattern without a name", trigger->tgname)));
+
+	decl->trigger = trigger->tgoid;
+	if (decl_option(decl, "held", &held) && held.type == DP_TYPE_ARRAY)
+	{
+		dp_iter_init_value(&iter, &held);
+		while (dp_iter_next_value(&iter, &path))
+		{
+			if (path.type == DP_TYPE_STRING)
+				decl->held = lappend(decl->held, dp_path_parse(DP_STRING_DATA(&path), DP_STRING_LEN(&path)));
+		}
+	}
 
 	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(decl->target));
 	if (!HeapTupleIsValid(tuple))

@@ -59,6 +59,8 @@ typedef struct DpDecl
 	char	   *declared;		/* the main trigger's argument */
 	struct varlena *options;	/* the same as a bson, with the names that columns have now */
 	List	   *others;			/* OIDs of other tables that these names were looked up in */
+	Oid			trigger;		/* the main trigger, or its clone on a partition */
+	List	   *held;			/* paths (DpPath) with values from before the declaration: see adopt.h */
 	char	   *doc_column;		/* NULL for relations of measurements, which are foreign tables */
 	AttrNumber	doc_attnum;		/* in relid */
 	int			nkeys;			/* 0 for these */

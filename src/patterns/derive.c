@@ -217,6 +217,17 @@ dp_derive_hash(const DpValue *key)
 	return dp_value_hash(key, 0);
 }
 
+void
+dp_derive_gone(DpGroup *group, struct varlena *shown)
+{
+	MemoryContext old = MemoryContextSwitchTo(group->run->context);
+	DpValue    *value = palloc(sizeof(DpValue));
+
+	*value = dp_value_of_document(dp_document_to_varlena(DP_DOC_DATA(shown), DP_DOC_SIZE(shown)));
+	group->gone = lappend(group->gone, value);
+	MemoryContextSwitchTo(old);
+}
+
 /*
  * The group of a key, which is copied if it is new.
  */

@@ -109,6 +109,7 @@ typedef struct DpGroup
 	DpValue		key;			/* never null; a copy in the run's memory */
 	uint64		hash;
 	void	   *state;			/* the pattern's, in the run's memory; NULL in a new group */
+	List	   *gone;			/* what documents showed of rows that went (DpValue), where values are held (adopt.h) */
 	bool		changed;		/* take() has found anything: set by dp_derive_group() */
 	bool		recompute;		/* the state tells nothing: compute from the source.  May be set by take() too */
 	bool		emptied;		/* with recompute: known to have no rows (the source was truncated) */
@@ -208,6 +209,9 @@ struct DpDeriveMethods
 	 */
 	void		(*take_over) (DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
 
+	/* Optional: all that the source has for a group, as documents show it: a bson_value, an array. */
+	struct varlena *(*elsewhere) (DpDerivation *d, const DpValue *key);
+
 	/* For deferred: puts the group into the queue; never waits. */
 	void		(*enqueue) (DpDerivation *d, DpGroup *group);
 
@@ -271,6 +275,9 @@ extern MemoryContext dp_derive_memory(DpDerive *run);
 
 /* The group of that key, made if the run does not have it. */
 extern DpGroup *dp_derive_group(DpDerive *run, DpDerivation *d, const DpValue *key);
+
+/* Notes that a row which a document of the group showed so has gone. */
+extern void dp_derive_gone(DpGroup *group, struct varlena *shown);
 
 /* The same, or NULL if the run has none. */
 extern DpGroup *dp_derive_find(DpDerive *run, DpDerivation *d, const DpValue *key);

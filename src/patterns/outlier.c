@@ -36,6 +36,7 @@
 #include "bson/catalog.h"
 #include "bson/compare.h"
 #include "bson/edit.h"
+#include "patterns/adopt.h"
 #include "patterns/moves.h"
 #include "patterns/outlier.h"
 #include "patterns/run.h"
@@ -346,7 +347,7 @@ outlier_before(Outlier *o, TriggerData *trigdata)
 			}
 		}
 	}
-	marked = dp_outlier_mark(o, doc, n > o->threshold, n);
+	marked = dp_outlier_mark(o, doc, n > o->threshold, old != NULL && dp_outlier_count_is_held(o, old) ? (int64) -1 : (int64) n);
 
 done:
 	return marked == given ? tuple : row_with_document(o, tuple, desc, marked);
@@ -723,6 +724,18 @@ array_begins_with(const DpValueList *longer, const DpValueList *shorter)
 			return false;
 	}
 	return true;
+}
+
+/* Whether a document without extras has another count than the pattern has given it. */
+bool
+dp_outlier_count_is_held(const Outlier *o, struct varlena *doc)
+{
+	DpValue		value;
+	DpValue		array;
+
+	return dp_held(o->decl, o->count) && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->count, &value) &&
+		dp_value_lost(&value, NULL, NIL) &&
+		count_of(o, doc) != (dp_outlier_array(o, doc, &array) ? dp_document_count(array.data, array.len) : 0);
 }
 
 /* The count that a document shows, or -1. */

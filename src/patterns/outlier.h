@@ -50,6 +50,7 @@ typedef struct Outlier
 	bool		is_set;
 	bool		deferred;
 	bool		indexed;		/* elements that stay are indexed too */
+	bool		had_extras;		/* the document that is settled: its flag is ours */
 	char	   *pair;
 	Oid			side;			/* the store's table, InvalidOid until it is found */
 	char	   *link;			/* path of the key in the collection's documents; NULL: chunks */
@@ -70,6 +71,9 @@ extern int	dp_values_distinct(DpValueList *list);
 
 /* The pattern's view of a declaration. */
 extern Outlier *dp_outlier(DpDecl *decl);
+
+/* Whether a document without extras has another count than the pattern has given it: see adopt.h. */
+extern bool dp_outlier_count_is_held(const Outlier *o, struct varlena *doc);
 
 /* outlier_arrange.c */
 

@@ -17,6 +17,7 @@
 #include "bson/compare.h"
 #include "bson/edit.h"
 #include "bson/reader.h"
+#include "patterns/adopt.h"
 #include "patterns/outlier.h"
 #include "patterns/row.h"
 #include "patterns/run.h"
@@ -177,12 +178,14 @@ dp_outlier_mark(Outlier *o, struct varlena *doc, bool flag, int64 count)
 
 	if (flag && !(has && value.type == DP_TYPE_BOOL && value.data[0] != 0))
 	{
+		if (has && dp_held(o->decl, o->flag) && dp_value_lost(&value, NULL, NIL) && !dp_value_is_mark(&value))
+			dp_held_refuse(o->decl, o->flag);
 		value.type = DP_TYPE_BOOL;
 		value.data = &yes;
 		value.len = 1;
 		doc = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->flag, &value);
 	}
-	else if (!flag && has)
+	else if (!flag && has && (o->had_extras || !dp_held(o->decl, o->flag) || !dp_value_lost(&value, NULL, NIL) || dp_value_is_mark(&value)))
 		doc = dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->flag);
 
 	if (o->count != NULL && count >= 0)
@@ -296,7 +299,10 @@ dp_outlier_settle(Outlier *o, const DpKey *key, bool spill_deferred)
 		}
 		stored = dp_outlier_stored(o, key, true);
 	}
-	arranged = dp_outlier_arrange(o, doc, &kept, stored > 0, kept.n + stored);
+	o->had_extras = has_extras;
+	arranged = dp_outlier_arrange(o, doc, &kept, stored > 0,
+								  !has_extras && dp_outlier_count_is_held(o, doc) ? -1 : kept.n + stored);
+	o->had_extras = false;
 	dp_outlier_write(o, key, doc, arranged);
 	return moved || DP_DOC_SIZE(arranged) != DP_DOC_SIZE(doc) ||
 		memcmp(DP_DOC_DATA(arranged), DP_DOC_DATA(doc), DP_DOC_SIZE(doc)) != 0;

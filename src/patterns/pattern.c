@@ -37,7 +37,6 @@
 #include "utils/tuplestore.h"
 
 #include "bson/catalog.h"
-#include "patterns/derive.h"
 #include "patterns/pattern.h"
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
@@ -479,57 +478,6 @@ static char *
 text_argument(FunctionCallInfo fcinfo, int n)
 {
 	return text_to_cstring(PG_GETARG_TEXT_PP(n));
-}
-
-/*
- * _pattern_settle(rel, name, key) -> whether the row had to be written
- *
- * As the table's owner, in a security-restricted operation, the conversion of
- * the key included: the key's type may be a domain with a check of his.
- */
-DP_FUNCTION(dp_pattern_settle);
-Datum
-dp_pattern_settle(PG_FUNCTION_ARGS)
-{
-	Oid			rel = PG_GETARG_OID(0);
-	char	   *name = text_argument(fcinfo, 1);
-	DpDecl	   *decl = NULL;
-	const DpPatternMethods *m;
-	DpKey		key;
-	DpActor		self;
-	bool		written;
-	ListCell   *lc;
-
-	dp_require_owner(rel);
-	LockRelationOid(rel, RowExclusiveLock);	/* so that the declaration stays as it is */
-	foreach(lc, dp_decls(rel))
-	{
-		if (strcmp(((DpDecl *) lfirst(lc))->name, name) == 0)
-			decl = lfirst(lc);
-	}
-	m = decl != NULL ? dp_pattern_methods(decl->pattern) : NULL;
-	if (decl != NULL && dp_pattern_methods(decl->pattern) == NULL && dp_derive_methods(decl->pattern) != NULL)
-	{
-		DpDerivation *d = dp_derivation(decl);
-
-		dp_owner_begin(decl->owner, &self);
-		dp_key_of_argument(decl, fcinfo, 2, &key);
-		written = OidIsValid(d->source) && dp_derive_settle(decl->target, d, &key);
-		dp_owner_end(&self);
-		PG_RETURN_BOOL(written);
-	}
-	if (m == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("table %s has no pattern named \"%s\" that can be built",
-						dp_relation_name(rel), name)));
-	dp_owner_begin(decl->owner, &self);
-	dp_key_of_argument(decl, fcinfo, 2, &key);
-	SPI_connect();
-	written = m->settle(decl, &key);
-	SPI_finish();
-	dp_owner_end(&self);
-	PG_RETURN_BOOL(written);
 }
 
 /*

@@ -27,6 +27,7 @@
 #include "bson/edit.h"
 #include "bson/text.h"
 #include "mql/collection_split.h"
+#include "patterns/adopt.h"
 #include "patterns/payload.h"
 #include "patterns/run.h"
 #include "patterns/write.h"
@@ -102,10 +103,11 @@ dp_payload_trigger(PG_FUNCTION_ARGS)
 
 		if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
 			before = row_document(p, trigdata->tg_trigtuple, desc);
-		same = has && before != NULL && find_payload(p, before, &old) && dp_payload_is_packed(&old) && dp_value_identical(&old, &new);
+		same = has && before != NULL && find_payload(p, before, &old) && dp_value_identical(&old, &new) &&
+			(dp_payload_is_packed(&old) || p->decl->held != NIL);
 		if (by_hand && (same || !has))
 			refuse_fields(p, before, doc);
-		if (by_hand && same)
+		if (by_hand && (same || (p->decl->held != NIL && !has && before != NULL && !find_payload(p, before, &old))))
 			changed = keep_fields(p, before, doc);
 		else
 		{

@@ -27,6 +27,7 @@
 #include "bson/compare.h"
 #include "bson/edit.h"
 #include "bson/text.h"
+#include "patterns/adopt.h"
 #include "patterns/derive_run.h"
 #include "patterns/run.h"
 #include "patterns/source.h"
@@ -195,10 +196,16 @@ row_link(const Merge *m, struct varlena *doc, DpValue *link)
 static void
 merge_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 {
+	Merge	   *m = d->state;
 	DpValue		link;
+	DpGroup    *group;
 
-	if (row_link(d->state, row->doc, &link))
-		dp_derive_group(run, d, &link)->recompute = true;
+	if (!row_link(m, row->doc, &link))
+		return;
+	group = dp_derive_group(run, d, &link);
+	group->recompute = true;
+	if (sign < 0 && dp_held(d->decl, m->field_path))
+		dp_derive_gone(group, m->member != NULL ? dp_member_make(m->member, row->doc) : row->doc);
 }
 
 /* Whether two versions of a row are the same in the merged document. */
@@ -248,6 +255,10 @@ merge_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 		now = merge_read(m, &group->key, true, true);
 	}
 	had = dp_field_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), m->field, strlen(m->field), &was);
+	if (now != NULL)
+		value = dp_value_of_varlena(now);
+	if (had && dp_held(d->decl, m->field_path) && dp_value_lost(&was, now != NULL ? &value : NULL, group->gone))
+		return doc;
 	if (now == NULL)
 	{
 		if (!had)
@@ -255,7 +266,6 @@ merge_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 		doc = dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), m->field_path);
 		return has_nothing(m, doc) ? NULL : doc;
 	}
-	value = dp_value_of_varlena(now);
 	if (had && dp_value_identical(&was, &value))
 		return doc;
 	return dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), m->field_path, &value);

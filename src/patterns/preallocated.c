@@ -30,6 +30,7 @@
 #include "bson/cast.h"
 #include "bson/compare.h"
 #include "bson/edit.h"
+#include "patterns/adopt.h"
 #include "patterns/pattern.h"
 #include "patterns/preallocated.h"
 #include "patterns/run.h"
@@ -61,6 +62,7 @@ static HeapTuple preallocated_before(Preallocated *p, TriggerData *trigdata);
 static struct varlena *arrange_insert(Preallocated *p, struct varlena *doc);
 static struct varlena *arrange_update(Preallocated *p, TriggerData *trigdata, struct varlena *old, struct varlena *doc);
 static struct varlena *arrange_available(Preallocated *p, struct varlena *doc);
+static bool available_is_held(Preallocated *p, struct varlena *doc);
 static struct varlena *month_changed(Preallocated *p, TriggerData *trigdata, struct varlena *old, struct varlena *doc,
 									 const DpValue *before);
 static void verify_until(Preallocated *p, struct varlena *doc, const DpCells *cells);
@@ -388,6 +390,8 @@ preallocated_before(Preallocated *p, TriggerData *trigdata)
 		return tuple;
 	}
 	result = old == NULL ? arrange_insert(p, doc) : arrange_update(p, trigdata, old, doc);
+	if (old != NULL && dp_held(p->decl, p->available) && available_is_held(p, old))
+		result = keep_path(result, old, p->available);
 	if (result == doc)
 		return tuple;
 	value = PointerGetDatum(result);
@@ -533,6 +537,19 @@ month_changed(Preallocated *p, TriggerData *trigdata, struct varlena *old, struc
 	if (p->in_document && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->until, &field))
 		doc = dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->until);
 	return doc;
+}
+
+/* Whether a document has another number of free cells than the pattern has given it. */
+static bool
+available_is_held(Preallocated *p, struct varlena *doc)
+{
+	DpValue		value;
+	DpValue		n;
+
+	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->available, &value) || !dp_value_lost(&value, NULL, NIL))
+		return false;
+	doc = arrange_available(p, doc);
+	return !dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->available, &n) || dp_value_compare(&value, &n) != 0;
 }
 
 /*

@@ -42,6 +42,7 @@
 #include "bson/catalog.h"
 #include "bson/compare.h"
 #include "bson/edit.h"
+#include "patterns/adopt.h"
 #include "patterns/queue.h"
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
@@ -71,6 +72,8 @@ static void find_identity(Subset *s);
 static void append_identity(const Subset *s, DpBuilder *b, const uint8 *member, uint32 size);
 static void remember_gone(DpDerivation *d, const DpValue *key, struct varlena *doc, const DpValue *now);
 static bool has_element(const DpValue *array, const DpValue *element);
+static struct varlena *subset_elsewhere(DpDerivation *d, const DpValue *key);
+static bool keeps_held(Subset *s, DpGroup *group, struct varlena *doc, const DpValue *array);
 static bool row_link(const Subset *s, struct varlena *doc, DpValue *link);
 static bool row_belongs(const Subset *s, struct varlena *doc, DpValue *link);
 static void row_place(const Subset *s, const DpSourceRow *row, StringInfo key, SubsetPlace *place);
@@ -91,7 +94,8 @@ const DpDeriveMethods dp_subset_methods = {
 	.apply = subset_apply,
 	.protect = subset_protect,
 	.strange = subset_strange,
-	.take_over = subset_take_over
+	.take_over = subset_take_over,
+	.elsewhere = subset_elsewhere
 };
 
 /*
@@ -236,6 +240,8 @@ subset_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 		state = group->state = MemoryContextAllocZero(dp_derive_memory(run), sizeof(SubsetState));
 	state->delta += sign;
 	state->went |= sign < 0;
+	if (sign < 0 && dp_held(d->decl, s->field))
+		dp_derive_gone(group, dp_member_make(s->member, row->doc));
 
 	initStringInfo(&key);
 	row_place(s, row, &key, &place);
@@ -423,14 +429,18 @@ subset_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 			dp_subset_members(s, &group->key, &b);
 		dp_builder_end(&b);
 		array = dp_builder_view(&b, DP_TYPE_ARRAY);
-		if (s->remembers && (group->emptied || (state != NULL && state->went)))
-			remember_gone(d, &group->key, doc, &array);
-		doc = set_field(doc, s->field, &array);
+		if (!keeps_held(s, group, doc, &array))
+		{
+			if (s->remembers && (group->emptied || (state != NULL && state->went)))
+				remember_gone(d, &group->key, doc, &array);
+			doc = set_field(doc, s->field, &array);
+		}
 	}
 
 	if (s->count != NULL && (immediate || anew || state->recount))
 	{
 		int64		n = 0;
+		int64		held;
 
 		if (group->emptied)
 			n = 0;
@@ -438,9 +448,46 @@ subset_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 			n = dp_subset_count(s, &group->key);
 		else
 			n += state->delta;
+		if ((anew || state->recount || group->emptied) && dp_held(d->decl, s->count) &&
+			get_count(doc, s->count, &held) && held != 0)
+			return doc;
 		doc = set_count(doc, s->count, n);
 	}
 	return doc;
+}
+
+/* Whether a document holds members from before the declaration that the source does not have: these stay. */
+static bool
+keeps_held(Subset *s, DpGroup *group, struct varlena *doc, const DpValue *array)
+{
+	DpDerivation *d = s->derivation;
+	DpValue		was;
+	DpValue		rest;
+
+	if (!dp_held(d->decl, s->field) || !dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), s->field, &was) ||
+		!dp_value_lost(&was, array, group->gone))
+		return false;
+	rest = dp_value_of_varlena(subset_elsewhere(d, &group->key));
+	return dp_value_lost(&was, array, lappend(list_copy(group->gone), &rest));
+}
+
+/* All members of a group. */
+static struct varlena *
+subset_elsewhere(DpDerivation *d, const DpValue *key)
+{
+	Subset		all;
+	DpBuilder	b;
+	DpValue		array;
+
+	dp_subset_source(d->state);
+	all = *(Subset *) d->state;
+	all.keep = Max(1, dp_subset_count(d->state, key));
+	dp_builder_init_value(&b, 0);
+	dp_builder_begin_array(&b);
+	dp_subset_members(&all, key, &b);
+	dp_builder_end(&b);
+	array = dp_builder_view(&b, DP_TYPE_ARRAY);
+	return dp_value_to_varlena(&array);
 }
 
 /*

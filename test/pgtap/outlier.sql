@@ -1,7 +1,7 @@
 -- The contract of the outlier pattern: what is refused and how, what every option does, what every kind of write does.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(303);
+SELECT plan(304);
 
 -- Equal to what plain SQL says the whole array is, and nothing violated.
 CREATE FUNCTION pg_temp.whole(rel text, key text) RETURNS text LANGUAGE plpgsql AS $$
@@ -514,7 +514,8 @@ INSERT INTO b VALUES (11, NULL), (12, '{has_extras: "true", n: 5}');
 SELECT outlier_enable('b', 'a', 3, count_field => 'n') \g /dev/null
 SELECT isnt_empty($$SELECT * FROM pattern_check('b')$$, 'not in line yet');
 SELECT throws_ok($$CALL pattern_build('b', batch => 0)$$, '22023', NULL, 'an empty batch');
-CALL pattern_build('b', batch => 3);
+SELECT throws_ok($$CALL pattern_build('b', batch => 3)$$, '55000', NULL, 'a count that the array does not give');
+CALL pattern_build('b', batch => 3, discard => true);
 SELECT is_empty($$SELECT * FROM pattern_check('b')$$, 'built');
 SELECT is((SELECT doc::text FROM b WHERE id = 12), '{"n": 0}', 'stale fields corrected');
 SELECT is((SELECT doc FROM b WHERE id = 11), NULL, 'a null document stays null');

@@ -7,7 +7,7 @@ SELECT function_returns(f, r, f || ' returns ' || r) FROM (VALUES ('pattern_list
   ('pattern_alter', 'void'), ('pattern_disable', 'bigint'), ('pattern_whole', 'bson')) AS v (f, r);
 SELECT volatility_is(f, v, f || ' is ' || v) FROM (VALUES ('pattern_list', 'stable'), ('pattern_check', 'stable'), ('pattern_repair', 'volatile'), ('pattern_alter', 'volatile'),
   ('pattern_disable', 'volatile'), ('pattern_whole', 'stable')) AS w (f, v);
-SELECT is_procedure('pattern_build', ARRAY['regclass', 'text', 'integer']);
+SELECT is_procedure('pattern_build', ARRAY['regclass', 'text', 'integer', 'boolean']);
 
 CREATE TABLE t (id int PRIMARY KEY, doc bson);
 SELECT throws_ok(format('SELECT %s', call), '42704', NULL, 'nothing is declared: ' || call)

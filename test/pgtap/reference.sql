@@ -1,7 +1,7 @@
 -- The contract of the extended reference pattern: what is refused, what every option does, what every kind of write does.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(157);
+SELECT plan(158);
 
 CREATE FUNCTION pg_temp.all_true(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 
@@ -186,7 +186,8 @@ INSERT INTO t (doc) SELECT bson_build('_id', i, 'a', CASE WHEN i % 2 = 0 THEN to
 SELECT results_eq($$SELECT * FROM reference_cost('t', 'a', 's')$$, $$VALUES (5::bigint, 20::bigint, 4::bigint, 4::bigint, 4::bigint)$$, 'reference_cost, before enabling');
 SELECT reference_enable('t', 'a', 's', live => '{n}', frozen => '{f}') \g /dev/null
 SELECT is(count(*), 20::bigint, 'all are reported') FROM pattern_check('t');
-CALL pattern_build('t', 'a', 7);
+SELECT throws_ok($$CALL pattern_build('t', 'a', 7)$$, '55000', NULL, 'copies that differ from the source');
+CALL pattern_build('t', 'a', 7, discard => true);
 SELECT pg_temp.all_true('built'); SELECT ok(bool_and(doc ? 'a.f'), 'frozen fields were filled in') FROM t;
 SET docpatterns.maintain = off; UPDATE t SET doc = bson_set(doc, 'a.n', 'x') WHERE _id <= 3; DELETE FROM s WHERE _id = 5; RESET docpatterns.maintain;
 SELECT is(count(*), 7::bigint, 'three wrong copies, four that dangle') FROM pattern_check('t');

@@ -1,0 +1,217 @@
+-- What documents held before a pattern was declared is not destroyed: not by a build or a repair, unless it is told to, and not by the
+-- first write to an old row or to a source. What a build adopts, pattern_disable() leaves where it is.
+SET client_min_messages = warning;
+SELECT plan(76);
+
+CREATE FUNCTION pg_temp.docs(rel regclass) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE result text;
+BEGIN
+  EXECUTE format('SELECT string_agg((doc - ''_id'')::text, E''\n'' ORDER BY _id) FROM %s', rel) INTO result;
+  RETURN result;
+END $$;
+-- SQLSTATE, detail and hint of an error
+CREATE FUNCTION pg_temp.told(command text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE state text; message text; detail text; hint text;
+BEGIN
+  EXECUTE command;
+  RETURN 'no error';
+EXCEPTION WHEN OTHERS THEN
+  GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+  RETURN concat_ws(' | ', state, message, detail, hint);
+END $$;
+-- A build stops, and so does a repair, an alteration waits, and nothing is written
+CREATE FUNCTION pg_temp.stops(rel text, name text, detail text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE was text := pg_temp.docs(rel::regclass); told text;
+BEGIN
+  told := pg_temp.told(format('CALL pattern_build(%L, %L, NULL)', rel, name));
+  RETURN NEXT matches(told, '^55000 \|.*' || detail || '.*discard => true', rel || ': a build stops and says where');
+  told := pg_temp.told(format('SELECT pattern_repair(%L, %L)', rel, name));
+  RETURN NEXT matches(told, '^55000 \|.*' || detail, rel || ': so does a repair');
+  RETURN NEXT is(pg_temp.docs(rel::regclass), was, rel || ': nothing was written');
+END $$;
+
+-- Subset: elements that no row gives ----------------------------------------------------------------------------------------
+SELECT collection_create('p') \g /dev/null
+SELECT collection_create('p_reviews') \g /dev/null
+INSERT INTO p (doc) VALUES ('{_id: 1, reviews: [{id: 1, d: 1}, {id: 2, d: 2}]}'), ('{_id: 2, reviews: [{id: 3, d: 3}]}'), ('{_id: 3, reviews: []}');
+INSERT INTO p_reviews (doc) VALUES ('{_id: 30, product_id: 2, id: 3, d: 3}'), ('{_id: 31, product_id: 3, id: 4, d: 4}');
+SELECT subset_enable('p', 'reviews', 'p_reviews', 'product_id', '{d: -1}', 2) \g /dev/null
+SELECT is(options -> 'held', '["reviews"]', 'the declaration knows that the field held values') FROM pattern_list('p');
+SELECT matches(pg_temp.told($$SELECT pattern_alter('p', 'reviews', '{keep: 3}')$$), '^55000', 'it is not altered before it is built');
+CALL pattern_build('p', 'reviews');
+SELECT is(pg_temp.docs('p_reviews'), E'{"product_id": 2, "id": 3, "d": 3}\n{"product_id": 3, "id": 4, "d": 4}\n{"id": 1, "d": 1, "product_id": 1}\n{"id": 2, "d": 2, "product_id": 1}', 'elements became rows');
+SELECT is((SELECT string_agg(e ->> 'id', ' ') FROM p, bson_elements(doc -> 'reviews') e), '2 1 3 4', 'and documents show the rows of the source');
+SELECT ok(NOT options ? 'held' AND options -> 'own' = '["reviews"]', 'the guard is off') FROM pattern_list('p');
+SELECT is_empty('SELECT * FROM pattern_check()', 'all is true');
+DELETE FROM p_reviews WHERE doc @@ '{product_id: 1}';
+SELECT is((doc -> 'reviews')::text, '[]', 'from now on the source is the truth') FROM p WHERE _id = 1;
+SELECT pattern_disable('p', 'reviews') \g /dev/null
+SELECT ok(bool_and(doc ? 'reviews'), 'a field that documents had before stays') FROM p;
+
+SELECT collection_create('q') \g /dev/null
+SELECT collection_create('q_rows') \g /dev/null
+INSERT INTO q (doc) VALUES ('{_id: 1, a: [{id: 1, d: 1}, {id: 9, d: 9}], n: 2}'), ('{_id: 2, a: [{id: 5}]}'), ('{_id: 3, n: 44}');
+INSERT INTO q_rows (doc) VALUES ('{_id: 1, of: 1, id: 1, d: 1}'), ('{_id: 2, of: 1, id: 2, d: 2}');
+SELECT subset_enable('q', 'a', 'q_rows', 'of', '{d: -1}', 1, count_field => 'n', fields => '{id: 1, d: 1}') \g /dev/null
+SELECT pg_temp.stops('q', 'a', '2 documents .*Fields: a, n\. Keys: 1, 3');
+UPDATE q SET doc = bson_set(doc, 'x', 1);
+INSERT INTO q_rows (doc) VALUES ('{_id: 3, of: 1, id: 3, d: 30}'), ('{_id: 4, of: 2, id: 6, d: 1}');
+SELECT is((SELECT string_agg(doc::text, E'\n' ORDER BY _id) FROM q WHERE _id < 3), E'{"_id": 1, "a": [{"id": 1, "d": 1}, {"id": 9, "d": 9}], "n": 3, "x": 1}\n{"_id": 2, "a": [{"id": 5}], "x": 1, "n": 1}',
+          'writes to a document or to its source leave elements alone that only it has');
+INSERT INTO q (doc) VALUES ('{_id: 7}');
+INSERT INTO q_rows (doc) VALUES ('{_id: 5, of: 7, id: 7, d: 1}'), ('{_id: 6, of: 7, id: 8, d: 2}'); DELETE FROM q_rows WHERE _id = 6; UPDATE q_rows SET doc = bson_set(doc, 'd', 5) WHERE _id = 5;
+SELECT is(doc::text, '{"_id": 7, "a": [{"id": 7, "d": 5}], "n": 1}', 'while new documents follow it') FROM q WHERE _id = 7;
+TRUNCATE q_rows;
+SELECT is((doc -> 'a')::text, '[{"id": 1, "d": 1}, {"id": 9, "d": 9}]', 'also when the source is emptied') FROM q WHERE _id = 1;
+CALL pattern_build('q', 'a', discard => true);
+SELECT is(pg_temp.docs('q'), E'{"a": [], "n": 0, "x": 1}\n{"a": [], "x": 1, "n": 0}\n{"n": 0, "x": 1, "a": []}\n{"a": [], "n": 0}', 'discard throws them away');
+SELECT is_empty('SELECT * FROM pattern_check()', 'all is true');
+SELECT pattern_disable('q', 'a') \g /dev/null
+SELECT is(pg_temp.docs('q'), E'{"x": 1}\n{"x": 1}\n{"x": 1}\n{}', 'what was discarded is no longer the user''s');
+
+-- Computed: totals that the rows do not give ---------------------------------------------------------------------------------
+SELECT collection_create('f') \g /dev/null
+SELECT collection_create('s') \g /dev/null
+INSERT INTO f (doc) VALUES ('{_id: 1, total: 15234.5, best: 77, mean: 12}'), ('{_id: 2, total: 7, best: 4, mean: 3.5}'), ('{_id: 3}'), ('{_id: 4, total: 0}');
+INSERT INTO s (doc) VALUES ('{_id: 1, film: 2, v: 3}'), ('{_id: 2, film: 2, v: 4}');
+SELECT computed_enable('f', 's', 'film', '{total: {$sum: "$v"}, best: {$max: "$v"}, mean: {$avg: "$v"}}', name => 'c') \g /dev/null
+SELECT pg_temp.stops('f', 'c', '1 document .*Fields: total\. Keys: 1\.');
+UPDATE f SET doc = bson_set(doc, 'x', 1);
+INSERT INTO s (doc) SELECT bson_build('_id', 10 + i, 'film', i, 'v', 10) FROM generate_series(1, 4) i;
+SELECT is((doc - '_id')::text, '{"total": 15234.5, "best": 77, "mean": 12, "x": 1}', 'a row of the source leaves totals alone that only the document has') FROM f WHERE _id = 1;
+SELECT is((SELECT string_agg(bson_project(doc, '{_id: 0, total: 1, best: 1}')::text, ' ' ORDER BY _id) FROM f WHERE _id > 2), '{"total": 10, "best": 10} {"total": 10, "best": 10}', 'and those of others follow');
+DELETE FROM s WHERE _id = 11;
+SELECT is((doc ->> 'total'), '15234.5', 'in both directions') FROM f WHERE _id = 1;
+TRUNCATE s;
+SELECT is((doc ->> 'total'), '15234.5', 'also when the source is emptied') FROM f WHERE _id = 1;
+INSERT INTO s (doc) VALUES ('{_id: 1, film: 2, v: 3}');
+SELECT ok(pattern_repair('f', 'c', accept_loss => true) > 0, 'a repair can be told to discard them, too');
+SELECT is((doc ->> 'total'), '0', 'and does') FROM f WHERE _id = 1;
+SELECT is_empty('SELECT * FROM pattern_check()', 'all is true');
+SELECT pattern_disable('f') \g /dev/null
+
+UPDATE f SET doc = CASE WHEN _id = 2 THEN bson '{_id: 2, total: 3.0, mine: 1}' ELSE bson_build('_id', _id) END;
+SELECT computed_enable('f', 's', 'film', '{total: {$sum: "$v"}, rows: {$count: {}}}', name => 'c') \g /dev/null
+CALL pattern_build('f', 'c');
+SELECT is_empty('SELECT * FROM pattern_check()', 'a total that the rows give is adopted');
+SELECT pattern_disable('f') \g /dev/null
+SELECT is((doc - '_id')::text, '{"total": 3, "mine": 1}', 'and comes back; a field that is the pattern''s goes') FROM f WHERE _id = 2;
+SELECT computed_enable('f', 's', 'film', '{total: {$min: "$v"}}', name => 'c') \g /dev/null
+SELECT pattern_disable('f') \g /dev/null
+SELECT is((doc - '_id')::text, '{"total": 3, "mine": 1}', 'also when nothing was ever built') FROM f WHERE _id = 2;
+
+-- Tree: the edges that lists imply -------------------------------------------------------------------------------------------
+SELECT collection_create('emp') \g /dev/null
+INSERT INTO emp (doc) VALUES ('{_id: 3, name: "C", reports_to: ["A", "B"]}'), ('{_id: 1, name: "A", reports_to: []}'), ('{_id: 2, name: "B", reports_to: ["A"]}');
+SELECT tree_enable('emp', node_id => 'name', parent => 'boss', ancestors => 'reports_to') \g /dev/null
+UPDATE emp SET doc = bson_set(doc, 'x', 1);
+SELECT is((doc -> 'reports_to')::text, '["A", "B"]', 'a write leaves the list') FROM emp WHERE _id = 3;
+CALL pattern_build('emp');
+SELECT is(pg_temp.docs('emp'), E'{"name": "A", "reports_to": [], "x": 1}\n{"name": "B", "reports_to": ["A"], "x": 1, "boss": "A"}\n{"name": "C", "reports_to": ["A", "B"], "x": 1, "boss": "B"}', 'missing parents are taken from the lists');
+SELECT is_empty('SELECT * FROM pattern_check()', 'all is true');
+SELECT pattern_disable('emp') \g /dev/null
+UPDATE emp SET doc = bson_unset(doc, 'boss');
+UPDATE emp SET doc = bson_set(doc, 'reports_to', '["Z"]'::bson_value) WHERE _id = 2;
+SELECT tree_enable('emp', node_id => 'name', parent => 'boss', ancestors => 'reports_to') \g /dev/null
+SELECT pg_temp.stops('emp', 'boss', 'Fields: reports_to\. Keys: .*truth => ''ancestors''');
+CALL pattern_build('emp', discard => true);
+SELECT is((SELECT string_agg((doc -> 'reports_to')::text, ' ') FROM emp), '[] [] []', 'discarded');
+SELECT collection_create('kids') \g /dev/null
+INSERT INTO kids (doc) VALUES ('{_id: 1, children: [2, 3]}'), ('{_id: 2, children: []}'), ('{_id: 3}');
+SELECT tree_enable('kids', parent => 'up', children => 'children') \g /dev/null
+CALL pattern_build('kids');
+SELECT is(pg_temp.docs('kids'), E'{"children": [2, 3]}\n{"children": [], "up": 1}\n{"up": 1, "children": []}', 'and from lists of children');
+SELECT collection_create('att') \g /dev/null
+INSERT INTO att (doc) VALUES ('{_id: 1, above: [1, 2]}'), ('{_id: 2, "on": 3, above: [9]}');
+SELECT tree_attach('att', tree => 'kids', parent => 'on', ancestors => 'above', name => 'hung') \g /dev/null
+SELECT pg_temp.stops('att', 'hung', '1 document .*Fields: above\. Keys: 2\.');
+UPDATE att SET doc = bson_set(doc, 'above', '[1, 3]'::bson_value) WHERE _id = 2;
+SELECT pattern_disable('att') \g /dev/null
+UPDATE att SET doc = bson_set(doc, 'above', '[1, 3]'::bson_value) WHERE _id = 2;
+SELECT tree_attach('att', tree => 'kids', parent => 'on', ancestors => 'above', name => 'hung') \g /dev/null
+CALL pattern_build('att');
+SELECT is(pg_temp.docs('att'), E'{"above": [1, 2], "on": 2}\n{"on": 3, "above": [1, 3]}', 'what hangs on a tree is hung where its list says');
+SELECT is_empty('SELECT * FROM pattern_check()', 'all is true');
+
+-- Outlier: a flag that is none, a count of something else --------------------------------------------------------------------
+SELECT collection_create('b') \g /dev/null
+INSERT INTO b (doc) VALUES ('{_id: 1, buyers: ["a"], has_extras: "leather", n: 55}'), ('{_id: 2, buyers: ["a", "b", "c"], n: 55}'), ('{_id: 3, buyers: ["a", "b", "c"], has_extras: "yes", n: 3}'), ('{_id: 4, buyers: ["a"], has_extras: true}');
+SELECT outlier_enable('b', 'buyers', 2, count_field => 'n') \g /dev/null
+SELECT pg_temp.stops('b', 'buyers', '2 documents .*Fields: has_extras, n\. Keys: 1, 2\.');
+UPDATE b SET doc = bson_set(doc, 'x', 1);
+SELECT is((doc - '_id')::text, '{"buyers": ["a"], "has_extras": "leather", "n": 55, "x": 1}', 'a write leaves them') FROM b WHERE _id = 1;
+SELECT is(doc ->> 'n', '55', 'also where elements move') FROM b WHERE _id = 2;
+SELECT throws_ok($$UPDATE b SET doc = bson_update(doc, '{$push: {buyers: {$each: ["y", "z"]}}}') WHERE _id = 1$$, '55000', NULL, 'the flag is needed: the write is refused');
+SELECT pattern_disable('b') \g /dev/null
+SELECT is(pg_temp.docs('b'), E'{"buyers": ["a"], "has_extras": "leather", "n": 55, "x": 1}\n{"buyers": ["a", "b", "c"], "n": 55, "x": 1}\n{"buyers": ["a", "b", "c"], "n": 3, "x": 1}\n{"buyers": ["a"], "x": 1, "n": 1}',
+          'and so does the end of the declaration');
+
+-- Reference: copies of what is not there, or says something else -------------------------------------------------------------
+SELECT collection_create('o') \g /dev/null
+SELECT collection_create('c') \g /dev/null
+INSERT INTO c (doc) VALUES ('{_id: 1, name: "N", at: "X"}');
+INSERT INTO o (doc) VALUES ('{_id: 1, customer: {_id: 1, name: "Old", at: "Y"}}'), ('{_id: 2, customer: {_id: 9, name: "Gone", at: "Z"}}'), ('{_id: 3, customer: 1}'), ('{_id: 4, customer: {_id: 1}}');
+SELECT reference_enable('o', 'customer', 'c', live => '{name}', frozen => '{at}', missing => 'allow') \g /dev/null
+SELECT pg_temp.stops('o', 'customer', '1 document .*Fields: customer\. Keys: 1\.');
+CALL pattern_build('o', discard => true);
+SELECT is(pg_temp.docs('o'), E'{"customer": {"_id": 1, "name": "N", "at": "Y"}}\n{"customer": {"_id": 9, "name": "Gone", "at": "Z"}}\n{"customer": {"_id": 1, "name": "N", "at": "X"}}\n{"customer": {"_id": 1, "name": "N", "at": "X"}}',
+          'live copies follow, frozen ones and those without a source stay');
+
+-- Payload: a field that an extract is to fill --------------------------------------------------------------------------------
+SELECT collection_create('m') \g /dev/null
+INSERT INTO m (doc) VALUES ('{_id: 1, xml: "<a><b>5</b></a>", b: "mine"}'), ('{_id: 2, xml: "<a><b>6</b></a>", b: "6"}'), ('{_id: 3, b: "alone"}');
+SELECT payload_enable('m', 'xml', '{b: "xpath:/a/b/text()"}') \g /dev/null
+SELECT pg_temp.stops('m', 'xml', '2 documents .*Fields: b\. Keys: 1, 3\.');
+UPDATE m SET doc = bson_set(doc, 'x', 1);
+SELECT is((SELECT string_agg(doc ->> 'b', ' ' ORDER BY _id) FROM m), 'mine 6 alone', 'a write leaves it');
+SELECT pattern_disable('m') \g /dev/null
+SELECT is((SELECT string_agg(doc ->> 'b', ' ' ORDER BY _id) FROM m), 'mine 6 alone', 'the end of the declaration, too');
+
+-- Preallocated slots: another number of free ones ----------------------------------------------------------------------------
+SELECT collection_create('sc') \g /dev/null
+INSERT INTO sc (doc) VALUES ('{_id: 1, seats: [["ada", 0], [0, 0]], free: 99}'), ('{_id: 2, seats: [["bob", 0], [0, 0]], free: 3}'), ('{_id: 3}');
+SELECT preallocated_enable('sc', 'seats', preallocated_grid('{2,2}'), available_field => 'free') \g /dev/null
+SELECT pg_temp.stops('sc', 'seats', '1 document .*Fields: free\. Keys: 1\.');
+UPDATE sc SET doc = bson_set(doc, 'x', 1);
+SELECT is(doc ->> 'free', '99', 'a write leaves it') FROM sc WHERE _id = 1;
+CALL pattern_build('sc', discard => true);
+SELECT is((SELECT string_agg(doc ->> 'free' || (doc ->> 'seats'), ' ' ORDER BY _id) FROM sc_whole), '3[["ada", 0], [0, 0]] 3[["bob", 0], [0, 0]] 4[[0, 0], [0, 0]]', 'seats that are taken become claims');
+
+-- Single view: fields of documents that are there ----------------------------------------------------------------------------
+SELECT collection_create('crm') \g /dev/null
+SELECT collection_create('cu') \g /dev/null
+INSERT INTO cu (doc) VALUES ('{_id: 1, cid: 1, crm: {mine: 1}}'), ('{_id: 2, cid: 2, crm: {mine: 2}}');
+INSERT INTO crm (doc) VALUES ('{_id: 5, cid: 1, a: 1}');
+SELECT polymorphic_merge('cu', 'cid', '{crm}') \g /dev/null
+SELECT pg_temp.stops('cu', 'crm', '2 documents .*Fields: crm\. Keys: 1, 2\.');
+UPDATE crm SET doc = bson_set(doc, 'a', 2); INSERT INTO crm (doc) VALUES ('{_id: 6, cid: 2, a: 1}'), ('{_id: 7, cid: 3, a: 1}'); UPDATE crm SET doc = bson_set(doc, 'a', 3) WHERE _id = 7;
+SELECT is((SELECT string_agg((doc -> 'crm')::text, ' ' ORDER BY doc -> 'cid') FROM cu), '{"mine": 1} {"mine": 2} {"_id": 7, "cid": 3, "a": 3}', 'sources leave them, and fill the others');
+
+-- What moves and comes back as it was is adopted as it is -------------------------------------------------------------------
+SELECT collection_create('at') \g /dev/null
+INSERT INTO at (doc) VALUES ('{_id: 1, r_us: 5, releases: [{k: "q", v: 1, note: "mine"}]}');
+SELECT attribute_enable('at', into_field => 'releases', paths => '{r_us}') \g /dev/null
+CALL pattern_build('at');
+SELECT is(pg_temp.docs('at'), '{"releases": [{"k": "q", "v": 1, "note": "mine"}, {"name": "r_us", "value": 5}]}', 'attributes are added to those that are there');
+SELECT throws_ok($$SELECT pattern_disable('at')$$, '23001', NULL, 'those that were there cannot become fields');
+SELECT collection_create('pa') \g /dev/null
+SELECT collection_create('dr') \g /dev/null
+INSERT INTO pa (doc) VALUES ('{_id: 1, d: [1]}'); INSERT INTO dr (doc) VALUES ('{_id: 1}'), ('{_id: 3, p: [1]}');
+SELECT relation_enable('pa', 'd', 'dr', 'p') \g /dev/null
+CALL pattern_build('pa');
+SELECT is(pg_temp.docs('pa') || pg_temp.docs('dr'), E'{"d": [1, 3]}{"p": [1]}\n{"p": [1]}', 'a relation has what either side said');
+SELECT is_empty('SELECT * FROM pattern_check(''pa'')', 'all is true');
+
+-- In batches nothing is written before all has been looked at; a table of the user's own, its partitions included
+CREATE TABLE big (id int PRIMARY KEY, doc bson NOT NULL) PARTITION BY RANGE (id);
+CREATE TABLE big_1 PARTITION OF big FOR VALUES FROM (0) TO (50);
+CREATE TABLE big_2 PARTITION OF big FOR VALUES FROM (50) TO (1000);
+INSERT INTO big SELECT i, bson_build('n', CASE WHEN i = 99 THEN 5 ELSE 0 END) FROM generate_series(1, 99) i;
+SELECT computed_enable('big', 's', 'film', '{n: {$sum: "$v"}}') \g /dev/null
+SELECT throws_ok($$CALL pattern_build('big', 'n', 10)$$, '55000', 'pattern "n" of table public.big: 1 document holds values that exist nowhere else', 'the last of many stops all');
+SELECT is(count(*), 0::bigint, 'and none was written') FROM big WHERE doc ? '_computed';
+CALL pattern_build('big', 'n', 10, discard => true);
+SELECT is_empty('SELECT * FROM pattern_check(''big'')', 'in line');
+SELECT is(count(DISTINCT tgargs), 1::bigint, 'partitions have heard that the guard is off') FROM pg_trigger WHERE tgrelid IN ('big'::regclass, 'big_1'::regclass, 'big_2'::regclass) AND tgnargs = 1 AND tgfoid = 'computed_trigger'::regproc;
+
+SELECT * FROM finish();
