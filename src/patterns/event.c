@@ -24,8 +24,10 @@
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_depend.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_trigger.h"
 #include "commands/event_trigger.h"
+#include "commands/extension.h"
 #include "commands/tablecmds.h"
 #include "common/hashfn.h"
 #include "executor/spi.h"
@@ -376,7 +378,9 @@ table_altered(AlterTableStmt *stmt)
 static void
 schema_renamed(const char *schema)
 {
-	Oid			keys = get_relname_relid("keys", get_namespace_oid(schema, false));
+	Oid			renamed = get_namespace_oid(schema, false);
+	Oid			keys = get_relname_relid("keys", renamed);
+	Oid			extension = get_extension_oid("docpatterns", true);
 	List	   *triggers = NIL;
 	ListCell   *lc;
 	Relation	rel;
@@ -384,6 +388,12 @@ schema_renamed(const char *schema)
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
+	if (renamed == dp_types()->schema ||
+		(OidIsValid(extension) && getExtensionOfObject(NamespaceRelationId, renamed) == extension))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("schema of the extension \"docpatterns\" cannot be renamed"),
+				 errdetail("Functions of the extension, and what patterns have made, name it.")));
 	if (!OidIsValid(keys))
 		return;
 	rel = table_open(DependRelationId, AccessShareLock);

@@ -9,10 +9,10 @@
 set -u
 # (what the checks ask looks expensive to the planner while there are no statistics)
 export PGOPTIONS='-c client_min_messages=warning -c jit=off'
-forms='text directory order parts untriggered inserts clean other'
+forms=${FORMS:-text directory order parts untriggered inserts root clean other}
 plan $((4 + 6 * $(wc -w <<<"$forms")))
 
-databases='dp_all dp_all_empty dp_all_b dp_all_c dp_all_d dp_all_e dp_all_f dp_all_g dp_all_i'
+databases='dp_all dp_all_empty dp_all_b dp_all_c dp_all_d dp_all_e dp_all_f dp_all_g dp_all_i dp_all_j'
 copy="dp all, 'it''s' \"copy\"" copy_ident='"dp all, '"'it''s'"' ""copy"""'
 quoted() { local name=${1//\\/\\\\}; echo "dbname='${name//\'/\\\'}'"; }
 cleanup() {
@@ -107,6 +107,14 @@ form_inserts() {
   pg_dump --column-inserts --rows-per-insert=20 --on-conflict-do-nothing dp_all | sed "s/, -0, /, '-0', /" | psql -Xq dp_all_f >/dev/null
   look inserts dp_all_f dp_all_owner
 }
+# Rows of partitions through the table above them: with the triggers of that table at the end, when all have been loaded.
+form_root() {
+  psql -Xq -d postgres -c 'CREATE DATABASE dp_all_j'
+  rm -rf "$DP_WORK/root"
+  pg_dump -Fd -j2 --load-via-partition-root -f "$DP_WORK/root" dp_all
+  for section in pre-data data post-data; do pg_restore -j2 --section=$section -d dp_all_j "$DP_WORK/root"; done
+  look root dp_all_j dp_all_owner
+}
 # Over what is there and was written to. (pg_dump drops the keys of partitions one by one, which PostgreSQL refuses whatever has made
 # them, and what lies beneath relations of measurements before them, which is refused too: it goes with them.)
 form_clean() {
@@ -141,7 +149,7 @@ said() {
 name() {
   case $1 in
     text) echo 'pg_dump | psql, in one transaction' ;; directory) echo 'a directory, with two jobs' ;; order) echo 'in an unfriendly order' ;; parts) echo 'structure, then data without maintenance' ;;
-    untriggered) echo 'structure, then data without triggers' ;; inserts) echo 'with INSERTs' ;; clean) echo 'over what is there' ;; other) echo 'by somebody else, who is no superuser' ;;
+    untriggered) echo 'structure, then data without triggers' ;; inserts) echo 'with INSERTs' ;; root) echo 'through the roots of partitions' ;; clean) echo 'over what is there' ;; other) echo 'by somebody else, who is no superuser' ;;
   esac
 }
 for form in $forms; do

@@ -2,7 +2,7 @@
 # The extension in a schema of its own, whose name needs quotes and which no search_path names.
 . "$DP_TOP/test/env/tap.sh"
 set -u
-plan 9
+plan 11
 export PGDATABASE=dp_schema PGOPTIONS='-c client_min_messages=warning'
 psql -Xq -d postgres -c 'DROP DATABASE IF EXISTS dp_schema WITH (FORCE)' -c 'CREATE DATABASE dp_schema' -c 'DROP DATABASE IF EXISTS dp_schema_copy WITH (FORCE)' -c 'CREATE DATABASE dp_schema_copy'
 psql -XqAt -c 'CREATE SCHEMA "50%s"' -c 'CREATE EXTENSION docpatterns SCHEMA "50%s"' >"$DP_WORK/out" 2>&1
@@ -37,5 +37,6 @@ SQL
   is "$(cat "$DP_WORK/restore")" '' "$schema: it is dumped and restored"
   is "$(psql -XqAt -d dp_schema_copy -c "SELECT * FROM \"$schema\".pattern_check()" -c "SELECT doc FROM app.books_whole" -c "SELECT \"$schema\".pattern_disable('app.books', 'x'), \"$schema\".pattern_disable('app.books', 'o')" -c 'SELECT doc FROM app.books')" \
     $'{"_id": 7, "x": [1, 3, 4, 5, 6, 7], "o": [{"_id": 1}, {"_id": 2}, {"_id": 3}], "n": 6, "title": "new"}\n1|1\n{"_id": 7, "x": [1, 3, 4, 5, 6, 7], "o": [{"_id": 1}, {"_id": 2}, {"_id": 3}], "n": 6, "title": "new"}' "$schema: and lives there"
+  ok "$schema: it cannot be renamed" grep -q 'schema of the extension "docpatterns" cannot be renamed' <(psql -XqAt -c "ALTER SCHEMA \"$schema\" RENAME TO other" 2>&1)
 done
 psql -Xq -d postgres -c 'DROP DATABASE dp_schema WITH (FORCE)' -c 'DROP DATABASE dp_schema_copy WITH (FORCE)'
