@@ -43,6 +43,25 @@ CREATE FUNCTION _pattern_object_name(first text, second text, label text) RETURN
   AS 'MODULE_PATHNAME', 'dp_pattern_object_name' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION _pattern_object_name(text, text, text) IS 'name of a generated object: the parts joined and shortened as PostgreSQL does';
 
+-- The parts joined: the name of a table, view or function that is made. Where they had to be shortened, as PostgreSQL does, and something in
+-- the schema has that name, a number makes another of it.
+CREATE FUNCTION _pattern_relation_name(schema_name text, first text, second text, label text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  result text := @extschema@._pattern_object_name(first, second, label);
+  n int := 0;
+BEGIN
+  WHILE result <> concat_ws('_', first, second, label)
+        AND (to_regclass(format('%I.%I', schema_name, result)) IS NOT NULL OR to_regtype(format('%I.%I', schema_name, result)) IS NOT NULL
+             OR EXISTS (SELECT FROM pg_proc p JOIN pg_namespace s ON s.oid = p.pronamespace WHERE s.nspname = schema_name AND p.proname = result)) LOOP
+    n := n + 1;
+    result := @extschema@._pattern_object_name(first, second, concat(label, n));
+  END LOOP;
+  RETURN result;
+END
+$$;
+COMMENT ON FUNCTION _pattern_relation_name(text, text, text, text) IS 'name of a generated table or view: the parts joined, and if they are too long a name that the schema does not use yet';
+
 CREATE FUNCTION _pattern_side(pair text, rel regclass) RETURNS regclass
   AS 'MODULE_PATHNAME', 'dp_pattern_side' LANGUAGE C STABLE STRICT;
 COMMENT ON FUNCTION _pattern_side(text, regclass) IS 'the second table of a pattern, or NULL; pair stands in the declaration''s options, rel is its table';
@@ -258,8 +277,7 @@ CREATE FUNCTION pattern_check(rel regclass DEFAULT NULL, name text DEFAULT NULL)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   d record;
-  v @extschema@.pattern_violation;
-  unreadable boolean;
+  damage @extschema@.pattern_violation[];
 BEGIN
   IF pattern_check.rel IS NOT NULL THEN
     PERFORM @extschema@._pattern_require_owner(pattern_check.rel);
@@ -279,15 +297,12 @@ BEGIN
     ORDER BY q.rel::text, q.pattern, q.name
   LOOP
     BEGIN
-      unreadable := false;
-      FOR v IN SELECT c.* FROM @extschema@._pattern_check_declaration(d.rel, d.pattern, d.name) c LOOP
-        unreadable := unreadable OR v.what IN ('primary key', 'inheritance');
-        RETURN NEXT v;
-      END LOOP;
+      damage := ARRAY(SELECT c FROM @extschema@._pattern_check_declaration(d.rel, d.pattern, d.name) c);
       -- by another key the rows of other documents would be compared
-      IF NOT unreadable THEN
+      IF NOT EXISTS (SELECT FROM unnest(damage) c WHERE c.what IN ('primary key', 'inheritance')) THEN
         RETURN QUERY SELECT c.* FROM @extschema@._pattern_check_one(d.rel, d.pattern, d.name) c;
       END IF;
+      RETURN QUERY SELECT c.* FROM unnest(damage) c;
     EXCEPTION WHEN OTHERS THEN
       -- one table that cannot be checked must not hide what is wrong with the others
       IF pattern_check.rel IS NOT NULL OR SQLSTATE ~ '^(40|53|57)' THEN
@@ -538,7 +553,7 @@ BEGIN
   IF @extschema@._pattern_whole_view(rel) IS NOT NULL THEN
     RETURN;
   END IF;
-  view_name := @extschema@._pattern_object_name(t.table_name, NULL, 'whole');
+  view_name := @extschema@._pattern_relation_name(t.schema_name, t.table_name, NULL, 'whole');
   qualified := format('%I.%I', t.schema_name, view_name);
   EXECUTE format('CREATE VIEW %s WITH (security_invoker = true) AS SELECT %s FROM %s AS base', qualified,
     (SELECT string_agg(CASE WHEN a.attname = t.doc

@@ -110,7 +110,7 @@ COMMENT ON FUNCTION _approximation_create_triggers(regclass, bson) IS 'triggers 
 CREATE FUNCTION _approximation_create_slots(rel regclass, doc_column text, name text, pair text) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   -- pages with room: every addition is a new version of its row
-  SELECT @extschema@._pattern_create_side($1, $2, 'approximation', $3, $4, format('%I.%I', t.schema_name, @extschema@._pattern_object_name(t.table_name, $3, 'slots')),
+  SELECT @extschema@._pattern_create_side($1, $2, 'approximation', $3, $4, format('%I.%I', t.schema_name, @extschema@._pattern_relation_name(t.schema_name, t.table_name, $3, 'slots')),
            'slot bigint NOT NULL, amount @extschema@.bson_value NOT NULL', 'slot', 'WITH (fillfactor = 30)',
            format('what counts for "%s" of %s and is not yet in its documents', $3, t.base))
   FROM @extschema@._pattern_table($1, $2) t

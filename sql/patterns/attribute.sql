@@ -213,7 +213,7 @@ BEGIN
     END IF;
     RETURN;
   END IF;
-  qualified := format('%I.%I', t.schema_name, coalesce(view_name, @extschema@._pattern_object_name(t.table_name, NULL, 'wide')));
+  qualified := format('%I.%I', t.schema_name, coalesce(view_name, @extschema@._pattern_relation_name(t.schema_name, t.table_name, NULL, 'wide')));
   EXECUTE format('CREATE VIEW %s WITH (security_invoker = true) AS SELECT %s FROM %s AS base', qualified,
     (SELECT string_agg(CASE WHEN a.attname = t.doc THEN format('@extschema@.attribute_wide(base.%1$I, %2$L::regclass) AS %1$I', a.attname, t.base)
                             ELSE format('base.%I', a.attname) END, ', ' ORDER BY a.attnum)

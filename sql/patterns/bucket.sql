@@ -236,7 +236,7 @@ DECLARE
   group_list text;
   output_list text;
 BEGIN
-  SELECT format('%I.%I', n.nspname, c.relname), format('%I.%I', n.nspname, @extschema@._pattern_object_name(c.relname, NULL, 'buckets')), c.relowner
+  SELECT format('%I.%I', n.nspname, c.relname), format('%I.%I', n.nspname, @extschema@._pattern_relation_name(n.nspname, c.relname, NULL, 'buckets')), c.relowner
     INTO base, view_name, owner
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel;
   SELECT coalesce(string_agg(format('%I, ', u.c), '' ORDER BY u.n), ''), coalesce(string_agg(format('s.%I, ', u.c), '' ORDER BY u.n), '')
@@ -284,8 +284,8 @@ DECLARE
 BEGIN
   SELECT format('%I.%I', n.nspname, c.relname), n.nspname, c.relname INTO base, schema_name, table_name
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel;
-  packed := format('%I.%I', schema_name, @extschema@._pattern_object_name(table_name, NULL, 'packed'));
-  recent := format('%I.%I', schema_name, @extschema@._pattern_object_name(table_name, NULL, 'recent'));
+  packed := format('%I.%I', schema_name, @extschema@._pattern_relation_name(schema_name, table_name, NULL, 'packed'));
+  recent := format('%I.%I', schema_name, @extschema@._pattern_relation_name(schema_name, table_name, NULL, 'recent'));
   SELECT string_agg(format('%I, ', u.c), '' ORDER BY u.n) INTO group_list FROM unnest(group_by) WITH ORDINALITY AS u (c, n);
   group_list := coalesce(group_list, '');
 

@@ -206,7 +206,7 @@ BEGIN
     EXECUTE format('DROP FOREIGN TABLE %s', p.base);
     RETURN 0;
   END IF;
-  plain := format('%I.%I', p.schema_name, @extschema@._pattern_object_name(p.table_name, NULL, 'plain'));
+  plain := format('%I.%I', p.schema_name, @extschema@._pattern_relation_name(p.schema_name, p.table_name, NULL, 'plain'));
   EXECUTE format('CREATE TABLE %s (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING COMMENTS)', plain, p.base);
   EXECUTE format('INSERT INTO %s SELECT * FROM %s%s', plain, p.base,
                  CASE WHEN p.time_column IS NULL THEN '' ELSE ' ORDER BY ' || (SELECT string_agg(quote_ident(u.c), ', ' ORDER BY u.n)

@@ -75,7 +75,7 @@ BEGIN
   PERFORM @extschema@._computed_verify(rel, source, options);
 
   IF mode = 'on_read' THEN
-    options := @extschema@.bson_set(options, 'view', @extschema@._pattern_object_name(t.table_name, name, 'view'));
+    options := @extschema@.bson_set(options, 'view', @extschema@._pattern_relation_name(t.schema_name, t.table_name, name, 'view'));
   ELSE
     options := @extschema@.bson_set(options, 'pair', pair);
   END IF;

@@ -134,7 +134,7 @@ BEGIN
       parts := parse_ident(extras);
       extras_name := format('%I.%I', CASE WHEN cardinality(parts) > 1 THEN parts[1] ELSE t.schema_name END, parts[cardinality(parts)]);
     ELSE
-      extras_name := format('%I.%I', t.schema_name, @extschema@._pattern_object_name(t.table_name, name, 'extras'));
+      extras_name := format('%I.%I', t.schema_name, @extschema@._pattern_relation_name(t.schema_name, t.table_name, name, 'extras'));
     END IF;
     PERFORM @extschema@._outlier_create_extras(rel, doc_column, extras_name, name, pair);
   END IF;
@@ -411,7 +411,7 @@ BEGIN
   SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
   IF p.side IS NULL AND NOT @extschema@.bson_exists(p.options, 'on_field') THEN
     PERFORM @extschema@._outlier_create_extras(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')),
-              format('%I.%I', p.schema_name, @extschema@._pattern_object_name(p.table_name, name, 'extras')), name, @extschema@.bson_get_text(p.options, 'pair'));
+              format('%I.%I', p.schema_name, @extschema@._pattern_relation_name(p.schema_name, p.table_name, name, 'extras')), name, @extschema@.bson_get_text(p.options, 'pair'));
   END IF;
   FOR r IN EXECUTE format('SELECT %s AS key FROM %s AS b WHERE (%1$s)::text = ANY ($1)', p.key_row, p.base) USING @extschema@._outlier_lost(rel, name) LOOP
     IF @extschema@._pattern_settle(rel, name, r.key) THEN
@@ -439,7 +439,7 @@ BEGIN
         USING ERRCODE = 'undefined_table', HINT = 'Restore it, or drop the pattern''s triggers and declare it again.';
     END IF;
     PERFORM @extschema@._outlier_create_extras(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')),
-              format('%I.%I', p.schema_name, @extschema@._pattern_object_name(p.table_name, name, 'extras')), name, @extschema@.bson_get_text(p.options, 'pair'));
+              format('%I.%I', p.schema_name, @extschema@._pattern_relation_name(p.schema_name, p.table_name, name, 'extras')), name, @extschema@.bson_get_text(p.options, 'pair'));
     SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
   ELSIF p.side_doc IS NULL THEN
     -- chunks that are not as they should be, chunks without a document; the chunks of a set may hold one value twice

@@ -278,10 +278,10 @@ BEGIN
     SELECT format('%I.%I', s.nspname, q.relname) INTO qualified FROM pg_class q JOIN pg_namespace s ON s.oid = q.relnamespace WHERE q.oid = existing;
   ELSE
     IF wanted IS NULL THEN
-      wanted := CASE WHEN variant IS NOT NULL THEN @extschema@._pattern_object_name(m.table_name, v.variant, NULL)
-                     ELSE @extschema@._pattern_object_name(m.table_name, NULL, 'common') END;
+      wanted := CASE WHEN variant IS NOT NULL THEN @extschema@._pattern_relation_name(m.schema_name, m.table_name, v.variant, NULL)
+                     ELSE @extschema@._pattern_relation_name(m.schema_name, m.table_name, NULL, 'common') END;
       IF to_regclass(format('%I.%I', m.schema_name, wanted)) IS NOT NULL AND EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'polymorphic' AND d.name <> of) THEN
-        wanted := @extschema@._pattern_object_name(m.table_name, concat_ws('_', of, v.variant), CASE WHEN variant IS NULL THEN 'common' END);
+        wanted := @extschema@._pattern_relation_name(m.schema_name, m.table_name, concat_ws('_', of, v.variant), CASE WHEN variant IS NULL THEN 'common' END);
       END IF;
     END IF;
     qualified := format('%I.%I', m.schema_name, wanted);

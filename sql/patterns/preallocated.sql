@@ -166,7 +166,7 @@ COMMENT ON FUNCTION _preallocated_create_triggers(regclass, bson) IS 'triggers o
 -- The table of claims and its guard.
 CREATE FUNCTION _preallocated_create_claims(rel regclass, doc_column text, name text, pair text) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._pattern_create_side($1, $2, 'preallocated', $3, $4, format('%I.%I', t.schema_name, @extschema@._pattern_object_name(t.table_name, $3, 'claims')),
+  SELECT @extschema@._pattern_create_side($1, $2, 'preallocated', $3, $4, format('%I.%I', t.schema_name, @extschema@._pattern_relation_name(t.schema_name, t.table_name, $3, 'claims')),
            'slot text COLLATE "C" NOT NULL, holder @extschema@.bson_value NOT NULL, until timestamptz', 'slot', 'WITH (fillfactor = 80)',
            format('who holds which slot of "%s" of %s, and until when', $3, t.base))
   FROM @extschema@._pattern_table($1, $2) t

@@ -113,6 +113,24 @@ COMMENT ON FUNCTION _schema_versioning_kept_paths(bson) IS 'the field with the v
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
+-- Views and functions begin with the name of the table, unless it is so long that those of another table would be called the same.
+CREATE FUNCTION _schema_versioning_stem(schema_name text, table_name text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  result text := table_name;
+  view_name text := @extschema@._pattern_object_name(table_name, NULL, 'current');
+  n int := 0;
+BEGIN
+  WHILE view_name <> table_name || '_current' AND to_regclass(format('%I.%I', schema_name, view_name)) IS NOT NULL LOOP
+    n := n + 1;
+    result := left(@extschema@._pattern_object_name(table_name, NULL, 'as_v99999_9999'), -length('_as_v99999_9999')) || '_' || n;
+    view_name := result || '_current';
+  END LOOP;
+  RETURN result;
+END
+$$;
+COMMENT ON FUNCTION _schema_versioning_stem(text, text) IS 'the name of a table, or a shorter one that no views of the schema begin with';
+
 CREATE FUNCTION schema_versioning_enable(
   rel regclass, field text DEFAULT 'schema_version', current int DEFAULT 1, write text DEFAULT 'upgrade', type text DEFAULT NULL,
   stem text DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
@@ -151,7 +169,7 @@ BEGIN
   EXECUTE format('SELECT EXISTS (SELECT FROM (SELECT @extschema@.bson_get_text(b.%1$I, $1) AS value FROM %2$s AS b WHERE @extschema@.bson_exists(b.%1$I, $1) LIMIT 1000) v WHERE v.value IN (''1'', ''1.0''))',
                  t.doc, t.base) INTO is_written USING field;
   options := @extschema@.bson_build('name', name, 'field', field, 'current', current, 'write', write, 'first', is_written,
-                                    'stem', coalesce(stem, t.table_name), 'steps', ARRAY[]::text[], 'doc_column', t.doc);
+                                    'stem', coalesce(stem, @extschema@._schema_versioning_stem(t.schema_name, t.table_name)), 'steps', ARRAY[]::text[], 'doc_column', t.doc);
   IF type IS NOT NULL THEN
     options := @extschema@.bson_set(options, 'type', type);
   END IF;

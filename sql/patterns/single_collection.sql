@@ -293,7 +293,7 @@ BEGIN
   IF type_field IS NULL THEN
     RAISE EXCEPTION 'documents of table % have no type', t.base USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  qualified := format('%I.%I', t.schema_name, coalesce(view_name, @extschema@._pattern_object_name(t.table_name, type, NULL)));
+  qualified := format('%I.%I', t.schema_name, coalesce(view_name, @extschema@._pattern_relation_name(t.schema_name, t.table_name, type, NULL)));
   IF to_regclass(qualified) IS NOT NULL THEN
     RAISE EXCEPTION 'relation % exists already', qualified USING ERRCODE = 'duplicate_table',
       HINT = 'Give the view another name with single_collection_view(rel, type, view_name); single_collection_enable(..., views => false) makes none.';

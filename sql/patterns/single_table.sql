@@ -186,7 +186,7 @@ BEGIN
   IF result IS NOT NULL THEN
     made := result::text;
   ELSE
-    made := format('%I.%I', t.schema_name, coalesce(view_name, @extschema@._pattern_object_name(t.table_name, entity, NULL)));
+    made := format('%I.%I', t.schema_name, coalesce(view_name, @extschema@._pattern_relation_name(t.schema_name, t.table_name, entity, NULL)));
   END IF;
   EXECUTE format('CREATE %sVIEW %s WITH (security_invoker = true) AS SELECT t.pk, t.sk, t.entity, t.%I AS doc FROM %s AS t WHERE t.entity = %L%s WITH LOCAL CHECK OPTION',
     CASE WHEN result IS NOT NULL THEN 'OR REPLACE ' ELSE '' END, made, t.doc, t.base, entity,

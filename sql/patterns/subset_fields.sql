@@ -71,7 +71,7 @@ COMMENT ON FUNCTION _subset_fields_kept_paths(bson) IS 'paths of the cold fields
 
 CREATE FUNCTION _subset_fields_create_side(rel regclass, doc_column text, name text, pair text) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._pattern_create_side($1, $2, 'subset_fields', $3, $4, format('%I.%I', t.schema_name, @extschema@._pattern_object_name(t.table_name, $3, 'cold')),
+  SELECT @extschema@._pattern_create_side($1, $2, 'subset_fields', $3, $4, format('%I.%I', t.schema_name, @extschema@._pattern_relation_name(t.schema_name, t.table_name, $3, 'cold')),
            'cold @extschema@.bson NOT NULL', NULL, NULL, format('cold fields of documents of %s', t.base))
   FROM @extschema@._pattern_table($1, $2) t
 $$;

@@ -78,7 +78,7 @@ COMMENT ON FUNCTION _versioning_valid(text, text, bigint) IS 'error 22023 unless
 CREATE FUNCTION _versioning_object_name(schema_name text, table_name text, name text, label text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN to_regclass(format('%I.%I', $1, o.short)) IS NULL AND to_regprocedure(format('%I.%I(timestamptz)', $1, o.short)) IS NULL
-              THEN o.short ELSE @extschema@._pattern_object_name($2, $3, $4) END
+              THEN o.short ELSE @extschema@._pattern_relation_name($1, $2, $3, $4) END
   FROM (SELECT @extschema@._pattern_object_name($2, NULL, $4)) AS o (short)
 $$;
 COMMENT ON FUNCTION _versioning_object_name(text, text, text, text) IS 'table_label, or table_name_label where that is taken';

@@ -209,6 +209,24 @@ SELECT is(pattern_repair('lost', 'cold', accept_loss => true), 0::bigint, 'unles
 SELECT is((SELECT * FROM wrong), NULL, 'which makes an empty one');
 ROLLBACK TO no_side;
 
+-- Tables whose names differ at the end only
+SELECT repeat('long_', 11) AS stem \gset
+CREATE FUNCTION pg_temp.all_patterns(t text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE format('CREATE TABLE %I (id int PRIMARY KEY, doc bson)', t);
+  PERFORM outlier_enable(t, 'a', 2), subset_fields_enable(t, cold => '{cold}'), versioning_enable(t), change_feed_enable(t), preallocated_enable(t, 'places', preallocated_pool(2)), approximation_enable(t, 'hits', slots => 2),
+          attribute_enable(t, 'releases', prefix => 'release_'), polymorphic_enable(t, by => 'kind'), schema_versioning_enable(t),
+          computed_enable(t, 'logged', 'p', '{n: {$count: {}}}', mode => 'deferred'), rollup_enable(t, name => left(t, 50) || right(t, 3) || 'sums', time_field => 'at', levels => '{day}', group_by => '{g}', fields => '{m: {$count: {}}}');
+  PERFORM polymorphic_variant(t, 'x', schema => '{properties: {y: {bsonType: "int"}}}');
+  EXECUTE format('INSERT INTO %I VALUES (1, ''{a: [1, 2, 3], cold: 4, kind: "x", hits: 0}'')', t);
+  EXECUTE format('UPDATE %I SET doc = bson_set(doc, ''b'', 1)', t);
+END
+$$;
+SELECT lives_ok(format('SELECT pg_temp.all_patterns(%L)', :'stem' || n), 'a table with a long name') FROM generate_series(101, 103) n;
+SELECT bucket_create(left(:'stem', 54) || 'mm' || n, 'at timestamptz, v float8', time_field => 'at', span => '1 hour') FROM generate_series(1, 3) n \g /dev/null
+SELECT is_empty($$SELECT * FROM pattern_check() v WHERE rel::text LIKE 'long\_%'$$, 'has all that belongs to it');
+SELECT is((SELECT array_agg(DISTINCT outlier_count(rel, 1)) FROM pattern_list() WHERE rel::text LIKE 'long\_%' AND pattern = 'outlier'), '{3}', 'and finds it');
+
 SELECT pattern_disable('b', 'a'), pattern_disable('b', 'cold'), pattern_disable('p', 'n') \g /dev/null
 SELECT is((SELECT count(*) FROM pg_trigger WHERE tgname LIKE 'zz_docpatterns_00_anchor%' AND tgrelid = 'b'::regclass), 0::bigint, 'nothing is left of a declaration that has ended');
 SELECT * FROM finish();
