@@ -384,7 +384,7 @@ CREATE FUNCTION _outlier_rechunk(rel regclass, name text, key record) RETURNS bo
   AS 'MODULE_PATHNAME', 'dp_outlier_rechunk' LANGUAGE C STRICT;
 COMMENT ON FUNCTION _outlier_rechunk(regclass, text, record) IS 'arranges the extras of a key in chunks anew, or forgets them when there is no document; returns whether anything had to be written';
 
--- Rows whose documents tell of more elements than there are, by the flag or the count.
+-- Rows whose documents say that they have extras, and hold as many elements as stay with these, but have none.
 CREATE FUNCTION _outlier_lost(rel regclass, name text) RETURNS text[]
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -392,10 +392,10 @@ DECLARE
   result text[];
 BEGIN
   SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
-  EXECUTE format('SELECT array_agg((%s)::text) FROM %s AS b WHERE %s OPERATOR(@extschema@.=) ANY ($1)', p.key_row, p.base, p.key_value) INTO result
-    USING ARRAY(SELECT c.key FROM @extschema@._outlier_check(rel, name) c
-                WHERE c.what = 'flag' AND c.expected = 'absent' AND c.found = 'true'
-                   OR c.what = 'count' AND c.found ~ '^[0-9]+$' AND c.found::numeric > c.expected::numeric);
+  EXECUTE format('SELECT array_agg((%1$s)::text) FROM %2$s AS b LEFT JOIN (%3$s) AS s ON %4$s WHERE s.stored IS NULL AND @extschema@.bson_typeof(%5$s, %6$L) = ''bool'' '
+                 'AND @extschema@.bson_get_text(%5$s, %6$L) = ''true'' AND coalesce(CASE WHEN @extschema@.bson_typeof(%5$s, %7$L) = ''array'' THEN @extschema@.bson_array_length(%5$s, %7$L) END, 0) = %8$s',
+                 p.key_row, p.base, p.stored, p.matches, p.doc, @extschema@.bson_get_text(p.options, 'flag'), @extschema@.bson_get_text(p.options, 'field'), @extschema@.bson_get_text(p.options, 'keep'))
+    INTO result;
   RETURN result;
 END
 $$;

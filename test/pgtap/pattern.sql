@@ -36,7 +36,7 @@ BEGIN
   SET LOCAL docpatterns.maintain = on;
   SELECT string_agg(DISTINCT format('%s %s: %s, expected %s, found %s', v.name, v.key, v.what, v.expected, v.found), '; ') INTO got FROM pattern_check('t') v;
   RETURN NEXT is(got, finds, what);
-  PERFORM pattern_repair('t', 'a', accept_loss => true), pattern_repair('t', 'b', accept_loss => true);
+  PERFORM pattern_repair('t', 'a'), pattern_repair('t', 'b');
   RETURN NEXT is_empty('SELECT * FROM pattern_check()', what || ': repaired');
   SET LOCAL docpatterns.maintain = off;
   DELETE FROM t_a_extras; DELETE FROM t_b_extras; DELETE FROM t;
