@@ -427,7 +427,7 @@ target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
 		/* where there was no document it is new, too */
 		if (update)
 			before = tuple_document(decl, trigdata->tg_trigtuple, desc);
-		strange = d->methods->strange != NULL && d->methods->strange(d, before, after);
+		strange = d->methods->strange != NULL && OidIsValid(d->source) && d->methods->strange(d, before, after);
 		result = d->methods->protect != NULL && !strange ? d->methods->protect(d, before, after) : after;
 		moved = before == NULL || link_changed(d, decl, trigdata->tg_trigtuple, tuple, desc, before, result);
 		if (moved || strange)
