@@ -116,7 +116,8 @@ static bool same_bytes(Datum a, Datum b);
  * the table and the place of one such row and a condition that it is that row;
  * located is that condition where locate has none, with the other two as $3 and
  * $4.  locate is NULL if nothing tells rows apart.  locks: a row can be locked
- * while it is located; holds: it can be by that condition.  insertion inserts the documents $1, and id is the _id of a row.
+ * while it is located; holds: it can be by that condition.  insertion inserts
+ * the documents $1, and id is the _id of a row.
  *
  * Where the call is about something that patterns have split off, doc is the
  * whole document, and change counts the rows that match and those that it

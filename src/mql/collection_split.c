@@ -72,7 +72,8 @@ touches_name(const DpSplit *split, const char *name)
 /* ---------------------------------------------------------------- filters */
 
 void
-dp_split_filter(const DpSplit *split, const DpValue *filter, struct varlena **near, struct varlena **far)
+dp_split_filter(const DpSplit *split, const DpValue *filter,
+				struct varlena **near, struct varlena **far)
 {
 	DpBuilder	parts[2];
 	struct varlena **results[2] = {near, far};

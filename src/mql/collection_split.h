@@ -32,12 +32,14 @@ typedef struct DpSplitField
 typedef struct DpSplit
 {
 	List	   *fields;			/* of DpSplitField */
-	char	   *(*whole) (const struct DpSplit *split);	/* SQL: the whole document */
-	char	   *(*change) (const struct DpSplit *split);	/* the function that changes one, and its first arguments */
+	/* the whole document */
+	char	   *(*whole) (const struct DpSplit *split);
+	/* the function that changes one, and its first arguments */
+	char	   *(*change) (const struct DpSplit *split);
 	void	   *arg;
 } DpSplit;
 
-/* NULL unless something of the column's documents lies elsewhere.  In the current memory context. */
+/* NULL unless something of the column's documents lies elsewhere; in the current context. */
 extern DpSplit *(*dp_split_hook) (Relation rel, AttrNumber doc);
 
 /* A field without a search, in the current memory context. */

@@ -150,7 +150,8 @@ dp_pattern_change(PG_FUNCTION_ARGS)
 	dp_key_of_argument(decl, fcinfo, 1, &key);
 	SPI_connect();
 	matches = lock_row(decl, &key, deletes, &stored) && stored != NULL &&
-		(PG_ARGISNULL(2) || DatumGetBool(FunctionCall2(&calls->near, PointerGetDatum(stored), PG_GETARG_DATUM(2))));
+		(PG_ARGISNULL(2) ||
+		 DatumGetBool(FunctionCall2(&calls->near, PointerGetDatum(stored), PG_GETARG_DATUM(2))));
 	if (matches)
 	{
 		whole = dp_whole_view.show(decls, stored, &key, true);
