@@ -8,6 +8,17 @@ COMMENT ON TYPE pattern_declaration IS 'a row of pattern_list()';
 CREATE TYPE pattern_violation AS (rel regclass, pattern text, name text, key bson_value, what text, expected text, found text);
 COMMENT ON TYPE pattern_violation IS 'a row of pattern_check(): what is wrong with the document of a key';
 
+-- Bookkeeping -------------------------------------------------------------------------------------------------------------
+
+CREATE SCHEMA docpatterns;
+COMMENT ON SCHEMA docpatterns IS 'bookkeeping of the extension docpatterns';
+
+-- Dumped, so that what was not settled when the dump was made is settled after the restore.
+CREATE TABLE docpatterns.notes (rel regclass NOT NULL, pattern text NOT NULL, name text NOT NULL, value @extschema@.bson_value NOT NULL);
+COMMENT ON TABLE docpatterns.notes IS
+  'what a transaction has left to another one that waited for it: the group, source, relation or row of a declaration that the next one to commit brings in line';
+SELECT pg_catalog.pg_extension_config_dump('docpatterns.notes', '');
+
 -- Declarations ------------------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION _pattern_declarations(target regclass, OUT rel regclass, OUT pattern text, OUT name text, OUT options bson, OUT trigger_oid oid)

@@ -246,4 +246,29 @@
 #define dp_has_virtual_columns(constr) false
 #endif
 
+/*
+ * A deadlock that a session avoids is none that statistics should show; PostgreSQL 16
+ * renamed the counter.
+ */
+#include "utils/pgstat_internal.h"
+#if PG_VERSION_NUM >= 160000
+#define dp_deadlocks deadlocks
+#else
+#define dp_deadlocks n_deadlocks
+#endif
+#define dp_uncount_deadlock() \
+	do { \
+		if (pgstat_track_counts) \
+			pgstat_prep_database_pending(MyDatabaseId)->dp_deadlocks--; \
+	} while (0)
+
+/*
+ * PostgreSQL 17 also tells whether a stronger lock is held.
+ */
+#if PG_VERSION_NUM >= 170000
+#define dp_lock_held(tag, mode) LockHeldByMe(tag, mode, false)
+#else
+#define dp_lock_held(tag, mode) LockHeldByMe(tag, mode)
+#endif
+
 #endif							/* DP_COMPAT_H */

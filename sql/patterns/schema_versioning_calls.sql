@@ -4,8 +4,6 @@
 
 -- What migrations do and did, one row for each declaration. It tells people something and is needed by nobody: where a migration
 -- goes on is told by the documents.
-CREATE SCHEMA docpatterns;
-COMMENT ON SCHEMA docpatterns IS 'bookkeeping of the extension docpatterns';
 CREATE TABLE docpatterns.schema_versioning_runs (
   rel regclass, name text, target int NOT NULL, state text NOT NULL, documents bigint NOT NULL, passed_over bigint NOT NULL, part float8 NOT NULL,
   started timestamptz NOT NULL, updated timestamptz NOT NULL, key @extschema@.bson_value, message text, PRIMARY KEY (rel, name)) WITH (fillfactor = 50);

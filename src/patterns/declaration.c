@@ -40,6 +40,7 @@
 #include "bson/text.h"
 #include "patterns/anchor.h"
 #include "patterns/declaration.h"
+#include "patterns/note.h"
 #include "patterns/run.h"
 
 typedef struct RelationDecls
@@ -266,6 +267,7 @@ decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern, bool missing_ok)
 	bool		is_main;
 	ListCell   *lc;
 
+	dp_note_watch();
 	if (likely(cache != NULL && cache->generation == generation))
 		return cache->decl;
 

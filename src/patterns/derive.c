@@ -18,6 +18,7 @@
 #include "bson/compare.h"
 #include "patterns/change.h"
 #include "patterns/derive_run.h"
+#include "patterns/note.h"
 
 /* The patterns that derive data. */
 static const DpDeriveMethods *const methods[] = {
@@ -43,7 +44,8 @@ static int	derivation_compare(const ListCell *a, const ListCell *b);
 static void groups_grow(DpDerive *run);
 static LOCKMODE lock_mode(const DpGroup *group, LOCKMODE mode);
 static int	lock_rank(const DpDerivation *d);
-static bool lock_class(uint32 class, const DpDerivation *d, uint32 hash, LOCKMODE mode);
+static bool lock_group(DpDerivation *d, uint64 hash, LOCKMODE mode, bool leave);
+static bool lock_class(uint32 class, const DpDerivation *d, uint32 hash, LOCKMODE mode, bool leave);
 static void group_locks_ended(XactEvent event, void *arg);
 
 const DpDeriveMethods *
@@ -344,19 +346,61 @@ dp_derive_group_compare(const void *a, const void *b)
 void
 dp_derive_lock_group(DpDerivation *d, uint64 hash, LOCKMODE mode)
 {
+	(void) lock_group(d, hash, mode, false);
+}
+
+/*
+ * The same, unless the lock's holder waits for us.
+ */
+bool
+dp_derive_lock_or_leave(DpGroup *group, LOCKMODE mode)
+{
+	DpDerivation *d = group->derivation;
+
+	if (lock_group(d, group->hash, mode, dp_derive_leaves(d)))
+		return true;
+	dp_note(d->decl, &group->key);
+	group->left = true;
+	return false;
+}
+
+/* Both: returns false only with leave. */
+static bool
+lock_group(DpDerivation *d, uint64 hash, LOCKMODE mode, bool leave)
+{
 	if (!group_locks_heard)
 	{
 		RegisterXactCallback(group_locks_ended, NULL);
 		group_locks_heard = true;
 	}
 	if (group_locks >= MAX_GROUP_LOCKS)
+		return lock_class(LOCK_CLASS_WIDE, d, 0, ExclusiveLock, leave);
+	return lock_class(LOCK_CLASS_WIDE, d, 0, RowShareLock, leave) &&
+		lock_class(LOCK_CLASS_GROUP, d, (uint32) hash, mode, leave);
+}
+
+bool
+dp_derive_leaves(const DpDerivation *d)
+{
+	return !d->guarded && !d->methods->main_on_source;
+}
+
+bool
+dp_derive_holds_group(DpDerivation *d, uint64 hash)
+{
+	LOCKTAG		tag;
+	LOCKMODE	mode;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, d->lock_id, 0, LOCK_CLASS_WIDE);
+	if (dp_lock_held(&tag, ExclusiveLock))
+		return true;
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, d->lock_id, (uint32) hash, LOCK_CLASS_GROUP);
+	for (mode = RowExclusiveLock; mode <= ExclusiveLock; mode++)
 	{
-		lock_class(LOCK_CLASS_WIDE, d, 0, ExclusiveLock);
-		return;
+		if (dp_lock_held(&tag, mode))
+			return true;
 	}
-	lock_class(LOCK_CLASS_WIDE, d, 0, RowShareLock);
-	if (lock_class(LOCK_CLASS_GROUP, d, (uint32) hash, mode))
-		group_locks++;
+	return false;
 }
 
 /*
@@ -411,8 +455,8 @@ dp_derive_lock_groups(DpGroup **groups, int n, LOCKMODE mode)
 
 		if (groups[i]->held == wanted)
 			continue;
-		if (group_locks < MAX_GROUP_LOCKS || d != wide)
-			dp_derive_lock_group(d, groups[i]->hash, wanted);
+		if ((group_locks < MAX_GROUP_LOCKS || d != wide) && !dp_derive_lock_or_leave(groups[i], wanted))
+			continue;
 		if (group_locks >= MAX_GROUP_LOCKS)
 			wide = d;
 		groups[i]->held = wanted;
@@ -443,14 +487,20 @@ dp_derive_lock_few(DpGroup **groups, int n)
 	return true;
 }
 
-/* Takes one of the two locks; returns whether it was not held already. */
+/* Takes one of the two locks; with leave, false if its holder waits for us. */
 static bool
-lock_class(uint32 class, const DpDerivation *d, uint32 hash, LOCKMODE mode)
+lock_class(uint32 class, const DpDerivation *d, uint32 hash, LOCKMODE mode, bool leave)
 {
 	LOCKTAG		tag;
+	LockAcquireResult result;
 
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, d->lock_id, hash, class);
-	return LockAcquire(&tag, mode, false, false) != LOCKACQUIRE_ALREADY_HELD;
+	result = LockAcquire(&tag, mode, false, leave);
+	if (result == LOCKACQUIRE_NOT_AVAIL && !dp_note_lock(&tag, mode))
+		return false;
+	if (class == LOCK_CLASS_GROUP && result != LOCKACQUIRE_ALREADY_HELD)
+		group_locks++;
+	return true;
 }
 
 /* With the transaction its locks are gone.  (Those of a subtransaction may be gone before; then they are counted too many.) */

@@ -122,6 +122,8 @@ typedef struct DpGroup
 	bool		others_held;	/* engine: the groups of others that keep something in the row that is made are locked */
 	bool		found;			/* engine: a target row was found */
 	bool		again;			/* engine: the row has moved or gone: look again */
+	bool		noted;			/* a note of the group is being settled */
+	bool		left;			/* engine: a note of the group was left to its holder */
 	struct DpGroup *next;		/* engine */
 } DpGroup;
 
@@ -290,6 +292,9 @@ extern DpGroup *dp_derive_find(DpDerive *run, DpDerivation *d, const DpValue *ke
  */
 extern bool dp_derive_settle(Oid target, DpDerivation *d, const DpKey *key);
 
+/* Computes a group's rows anew, because of a note (note.h). */
+extern void dp_derive_settle_group(DpDerivation *d, const DpValue *key);
+
 /*
  * Locks a group until the transaction ends.  Modes that fit together:
  * RowExclusiveLock for those who have looked for the target row in vain,
@@ -299,8 +304,17 @@ extern bool dp_derive_settle(Oid target, DpDerivation *d, const DpKey *key);
  */
 extern void dp_derive_lock_group(DpDerivation *d, uint64 hash, LOCKMODE mode);
 
+/*
+ * The same; false: its holder waits for us, and is left a note of the group (note.h), which is
+ * no longer due in this run.
+ */
+extern bool dp_derive_lock_or_leave(DpGroup *group, LOCKMODE mode);
+
 /* Gives it back, by the statement that has taken it and relies on nothing that it protected. */
 extern void dp_derive_unlock_group(DpDerivation *d, uint64 hash, LOCKMODE mode);
+
+/* Whether this transaction has a lock of the group. */
+extern bool dp_derive_holds_group(DpDerivation *d, uint64 hash);
 
 /* The hash of a group's key. */
 extern uint64 dp_derive_hash(const DpValue *key);

@@ -328,6 +328,21 @@ target_whole(List *derivations, bool emptied, bool forced)
 	return written;
 }
 
+void
+dp_derive_settle_group(DpDerivation *d, const DpValue *key)
+{
+	DpDerive   *run;
+	DpGroup    *group;
+
+	if (!OidIsValid(d->source))
+		return;
+	run = dp_derive_begin();
+	group = dp_derive_group(run, d, key);
+	group->recompute = true;
+	group->noted = true;
+	(void) dp_derive_end(run, true);
+}
+
 /*
  * Computes one row anew.
  */

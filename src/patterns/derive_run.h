@@ -40,6 +40,9 @@ extern bool dp_derive_lock_few(DpGroup **groups, int n);
 /* Whether so many groups are few enough. */
 extern bool dp_derive_locks_few(int n);
 
+/* Whether its groups may be left to transactions that hold them: then a note (note.h) settles them. */
+extern bool dp_derive_leaves(const DpDerivation *d);
+
 /* To be said before as many groups are locked one by one. */
 extern void dp_derive_lock_many(int n);
 

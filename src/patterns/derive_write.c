@@ -18,6 +18,7 @@
 #include "bson/compare.h"
 #include "bson/text.h"
 #include "patterns/derive_run.h"
+#include "patterns/note.h"
 #include "patterns/reference.h"
 
 /* A target row and a group that concerns it, or what refers to it. */
@@ -92,6 +93,7 @@ static bool group_find(Target *t, DpGroup *group);
 static bool group_key(const DpGroup *group, DpKey *key);
 static void row_apply(Target *t, DpGroup **groups, int n, const DpRowRef *ref);
 static bool row_concerns(Target *t, DpGroup *group);
+static void row_leave(DpGroup **groups, int n);
 static bool row_locked(Target *t, DpGroup **groups, int n, const DpRowRef *ref);
 static bool unique_row(const DpGroup *group);
 static void order_init(Target *t);
@@ -225,13 +227,13 @@ run_write(DpDerive *run, bool forced)
 		if (groups[i]->derivation->methods->group_lock != NULL)
 			mode = groups[i]->derivation->methods->group_lock(groups[i]->derivation, groups[i]);
 		if (mode != NoLock)
-			dp_derive_lock_group(groups[i]->derivation, groups[i]->hash, mode);
+			(void) dp_derive_lock_or_leave(groups[i], mode);
 	}
 	locked = n;
 	n = 0;
 	for (i = 0; i < locked; i++)
 	{
-		if (groups[i]->changed)
+		if (groups[i]->changed && !groups[i]->left)
 		{
 			groups[i]->due = true;
 			groups[n++] = groups[i];
@@ -342,7 +344,11 @@ target_write(DpDerive *run, DpGroup **groups, int n, DpRefWanted *wanted, int nw
 	if (n == 0)
 	{
 		for (i = 0; i < nwanted; i++)
-			(void) dp_ref_read(wanted[i].ref, &wanted[i].id, wanted[i].lock);
+		{
+			bool		circle; /* is seen again when the source is read */
+
+			(void) dp_ref_read_or_leave(wanted[i].ref, &wanted[i].id, wanted[i].lock, &circle);
+		}
 		return 0;
 	}
 	d = groups[0]->derivation;
@@ -353,6 +359,7 @@ target_write(DpDerive *run, DpGroup **groups, int n, DpRefWanted *wanted, int nw
 	t.row = AllocSetContextCreate(run->context, "docpatterns target row", ALLOCSET_DEFAULT_SIZES);
 	t.w = dp_writer_open(d->target, d->methods->main_on_source ? NULL : d->decl->doc_column, 0, NULL);
 	dp_writer_skip(t.w, trigger_protects);
+	dp_writer_leave(t.w, dp_derive_leaves(d));
 	if (n == 1 && nwanted == 0)
 		target_single(&t, groups[0]);
 	else
@@ -548,6 +555,11 @@ group_rows(Target *t, DpGroup *group, TargetRows *rows)
 	int			mine = 0;
 
 	CHECK_FOR_INTERRUPTS();
+	if (group->left)
+	{
+		group->found = true;
+		return;
+	}
 	for (more = group_find(t, group); more; more = !unique_row(group) && dp_writer_next(t->w))
 	{
 		group->found = true;
@@ -657,6 +669,8 @@ target_missing(Target *t, DpGroup **groups, int n)
 		bool		more;
 		ListCell   *lc;
 
+		if (group->left)
+			continue;
 		do
 		{
 			/* see what has been committed before the locks, and what was written for the group before */
@@ -914,6 +928,8 @@ row_apply(Target *t, DpGroup **groups, int n, const DpRowRef *ref)
 		MemoryContextSwitchTo(t->run->context);
 		written = result == NULL ? dp_writer_delete(t->w) : dp_writer_update(t->w, result);
 		MemoryContextSwitchTo(t->row);
+		if (written == DP_WRITE_CIRCLE)
+			row_leave(groups, n);
 		if (written != DP_WRITE_CHANGED)
 			break;
 
@@ -943,6 +959,11 @@ row_locked(Target *t, DpGroup **groups, int n, const DpRowRef *ref)
 	bool		left = false;
 	int			i;
 
+	if (result == DP_LOCK_CIRCLE)
+	{
+		row_leave(groups, n);
+		return false;
+	}
 	for (i = 0; i < n; i++)
 	{
 		if (result == DP_LOCK_GONE)
@@ -959,6 +980,19 @@ row_locked(Target *t, DpGroup **groups, int n, const DpRowRef *ref)
 		left |= !groups[i]->again;
 	}
 	return left;
+}
+
+/* The current row is left to the transaction that holds it. */
+static void
+row_leave(DpGroup **groups, int n)
+{
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		if (!groups[i]->again)
+			dp_note(groups[i]->derivation->decl, &groups[i]->key);
+	}
 }
 
 /* The group's key in the writer's current row. */

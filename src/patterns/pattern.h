@@ -32,6 +32,9 @@ typedef struct DpPatternMethods
 
 	/* The fields that differ between stored and whole documents: a list of DpSplitField, for rows called t. */
 	List	   *(*split) (DpDecl *decl);
+
+	/* Brings in line what a note (note.h) of the pattern tells; likewise. */
+	void		(*settle_note) (DpDecl *decl, const DpValue *value);
 } DpPatternMethods;
 
 /* NULL if the pattern does not split documents. */

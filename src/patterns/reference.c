@@ -31,6 +31,7 @@
 #include "bson/compare.h"
 #include "patterns/change.h"
 #include "patterns/derive.h"
+#include "patterns/note.h"
 #include "patterns/queue.h"
 #include "patterns/reference.h"
 #include "patterns/reference_collect.h"
@@ -472,6 +473,7 @@ reference_after(DpReference *ref)
 		DpRefId    *id = run->ids[i];
 		struct varlena *now;
 		DpRefId    *entry;
+		bool		circle;
 
 		CHECK_FOR_INTERRUPTS();
 		if (id->lags)
@@ -482,7 +484,14 @@ reference_after(DpReference *ref)
 		}
 		if (id->wanted <= 0)
 			continue;
-		now = dp_ref_read(ref, &id->id, ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY);
+		circle = false;
+		now = dp_ref_read_or_leave(ref, &id->id, ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY, &circle);
+		if (circle)
+		{
+			/* it is there, and the one who changes it brings our rows in line */
+			dp_note(ref->decl, &id->id);
+			continue;
+		}
 		if (now == NULL && id->extract != NULL && !ref->missing_error)
 		{
 			/* it was deleted meanwhile, and may be inserted again by somebody who does not see our rows */

@@ -149,6 +149,9 @@ extern bool dp_ref_source(DpReference *ref);
  */
 extern struct varlena *dp_ref_read(DpReference *ref, const DpValue *id, DpRefLock lock);
 
+/* As dp_ref_read() with a lock; *circle: the source is held by a transaction that waits for us, and was not read. */
+extern struct varlena *dp_ref_read_or_leave(DpReference *ref, const DpValue *id, DpRefLock lock, bool *circle);
+
 /*
  * Ids that a statement concerns, collected by row triggers until the
  * statement's own trigger takes them.

@@ -46,6 +46,7 @@ static struct varlena *reference_keep(DpDecl *decl, struct varlena *stored,
 									  struct varlena *old_whole, struct varlena *new_whole);
 static void refresh_lock(const DpRefPart *parts, int nparts);
 static bool reference_settle(DpDecl *decl, const DpKey *key);
+static void reference_settle_note(DpDecl *decl, const DpValue *id);
 static bool settle_row(DpReference *ref, DpWriter *w, DpRefRun *run, bool *incomplete);
 
 const DpPatternMethods dp_reference_methods = {
@@ -53,7 +54,8 @@ const DpPatternMethods dp_reference_methods = {
 	reference_is_split,
 	reference_whole,
 	reference_keep,
-	reference_settle
+	reference_settle,
+	.settle_note = reference_settle_note
 };
 
 /*
@@ -439,6 +441,25 @@ reference_settle(DpDecl *decl, const DpKey *key)
 	}
 	dp_ref_run_free(run);
 	return written;
+}
+
+/*
+ * Bring the rows that name a source in line.  No lock is needed: whoever changes the source
+ * later finds these rows, because they are committed or ours.
+ */
+static void
+reference_settle_note(DpDecl *decl, const DpValue *id)
+{
+	DpReference *ref = dp_reference(decl);
+	DpRefRun   *run = dp_ref_run_make();
+	DpRefId    *entry = dp_ref_run_add(run, id);
+	MemoryContext old = MemoryContextSwitchTo(run->context);
+
+	entry->extract = dp_ref_read(ref, id, DP_REF_READ);
+	MemoryContextSwitchTo(old);
+	if (entry->extract != NULL)
+		dp_ref_pass(ref, run);
+	dp_ref_run_free(run);
 }
 
 /* Write the current row, unless a source is not known yet or the row has changed: then *incomplete. */

@@ -207,6 +207,7 @@ dp_ref_lock_together(DpReference *ref)
 	if (declarations > 1)
 	{
 		int			n;
+		bool		circle;		/* is seen again when the source is read */
 		DpRefWanted *wanted = wanted_sources(ref->decl->target, ref->source->relid, &n);
 		int			i;
 
@@ -214,7 +215,7 @@ dp_ref_lock_together(DpReference *ref)
 		for (i = 0; i < n; i++)
 		{
 			CHECK_FOR_INTERRUPTS();
-			(void) dp_ref_read(wanted[i].ref, &wanted[i].id, wanted[i].lock);
+			(void) dp_ref_read_or_leave(wanted[i].ref, &wanted[i].id, wanted[i].lock, &circle);
 		}
 		SPI_finish();
 	}

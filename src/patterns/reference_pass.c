@@ -24,6 +24,7 @@
 
 #include "bson/catalog.h"
 #include "bson/compare.h"
+#include "patterns/note.h"
 #include "patterns/reference.h"
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
@@ -54,6 +55,7 @@ typedef struct Pass
 	bool		typbyval[INDEX_MAX_KEYS];
 	bool		abbreviates;
 	bool		look_again;		/* a row was not where it was found */
+	bool		must;			/* the row's references go or get other ids: that is left to none */
 	bool		names_new;		/* the row names a source that is there now and was not */
 } Pass;
 
@@ -77,6 +79,7 @@ static int	row_compare(const void *a, const void *b, void *arg);
 static void pass_row(Pass *p, const FoundRow *row, int64 *written);
 static RowFate row_change(Pass *p, struct varlena *doc, struct varlena **changed);
 static RowFate part_change(Pass *p, const DpRefPart *part, struct varlena *doc, struct varlena **changed);
+static void row_leave(Pass *p, struct varlena *doc);
 static bool row_names(const DpRefPart *part, struct varlena *doc);
 static bool skip_trigger(const Trigger *trigger);
 static void referenced(DpReference *ref, const DpValue *id) pg_attribute_noreturn();
@@ -459,22 +462,33 @@ pass_row(Pass *p, const FoundRow *row, int64 *written)
 		old = MemoryContextSwitchTo(p->row_context);
 		doc = dp_writer_document(p->w);
 		p->names_new = false;
+		p->must = false;
+		dp_writer_leave(p->w, true);
 		switch (doc == NULL ? ROW_SAME : row_change(p, doc, &changed))
 		{
 			case ROW_SAME:
 				/* whoever is writing the row may have seen that the source is not there, and write another copy */
-				if (p->names_new && dp_writer_lock(p->w, LockTupleShare) != DP_LOCK_OK)
-					result = DP_WRITE_CHANGED;
+				if (p->names_new)
+				{
+					DpLockResult locked = dp_writer_lock(p->w, LockTupleShare);
+
+					if (locked != DP_LOCK_OK)
+						result = locked == DP_LOCK_CIRCLE ? DP_WRITE_CIRCLE : DP_WRITE_CHANGED;
+				}
 				break;
 			case ROW_AGAIN:
 				break;
 			case ROW_WRITTEN:
+				dp_writer_leave(p->w, !p->must);
 				result = dp_writer_update(p->w, changed);
 				break;
 			case ROW_DELETED:
+				dp_writer_leave(p->w, false);
 				result = dp_writer_delete(p->w);
 				break;
 		}
+		if (result == DP_WRITE_CIRCLE)
+			row_leave(p, dp_writer_document(p->w));
 		MemoryContextSwitchTo(old);
 		MemoryContextReset(p->row_context);
 		if (result == DP_WRITE_DONE)
@@ -482,6 +496,27 @@ pass_row(Pass *p, const FoundRow *row, int64 *written)
 		if (result != DP_WRITE_CHANGED)
 			return;
 		there = false;
+	}
+}
+
+/* The row is left to the transaction that holds it, with a note for each source that it names. */
+static void
+row_leave(Pass *p, struct varlena *doc)
+{
+	int			i;
+	int			j;
+
+	for (i = 0; i < p->nparts; i++)
+	{
+		const DpRefPart *part = &p->parts[i];
+		DpRefSites	sites;
+
+		dp_ref_sites(part->ref->field, part->ref->id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
+		for (j = 0; j < sites.n; j++)
+		{
+			if (dp_ref_run_find(part->run, &sites.v[j].id) != NULL)
+				dp_note(part->ref->decl, &sites.v[j].id);
+		}
 	}
 }
 
@@ -531,12 +566,15 @@ part_change(Pass *p, const DpRefPart *part, struct varlena *doc, struct varlena 
 			extract = dp_value_of_document(id->extract);
 			fill.extract = &extract;
 			fill.id = id->becomes;
+			p->must |= id->becomes != NULL;
 			fill.freeze = id->appeared;
 			p->names_new |= id->appeared;
 			differs |= dp_ref_fill(ref, site, &fill);
 		}
 		else if (id->gone)
 		{
+			p->must = true;
+			dp_writer_leave(p->w, false);
 			switch (ref->on_delete)
 			{
 				case DP_REF_KEEP:

@@ -41,7 +41,7 @@
 static const char plan_read;
 
 static SPIPlanPtr source_plan(DpReference *ref);
-static struct varlena *source_document(DpReference *ref, const DpKey *key, DpRefLock lock);
+static struct varlena *source_document(DpReference *ref, const DpKey *key, DpRefLock lock, bool *circle);
 static DpValue row_id(DpReference *ref, Relation rel, HeapTuple tuple);
 static void lock_appeared(const DpRefPart *parts, int nparts);
 static DpRefRun *source_changed(DpReference *ref, DpRefRun *run);
@@ -81,6 +81,12 @@ dp_ref_source(DpReference *ref)
 struct varlena *
 dp_ref_read(DpReference *ref, const DpValue *id, DpRefLock lock)
 {
+	return dp_ref_read_or_leave(ref, id, lock, NULL);
+}
+
+struct varlena *
+dp_ref_read_or_leave(DpReference *ref, const DpValue *id, DpRefLock lock, bool *circle)
+{
 	MemoryContext caller = CurrentMemoryContext;
 	struct varlena *doc = NULL;
 	struct varlena *extract = NULL;
@@ -90,7 +96,7 @@ dp_ref_read(DpReference *ref, const DpValue *id, DpRefLock lock)
 		return NULL;
 	(void) source_plan(ref);	/* looks at the table anew if it has changed */
 	if (dp_key_of_value(ref->source, id, &key))
-		doc = source_document(ref, &key, lock);
+		doc = source_document(ref, &key, lock, circle);
 	MemoryContextSwitchTo(caller);
 	if (doc != NULL)
 	{
@@ -124,7 +130,7 @@ source_plan(DpReference *ref)
 
 /* The document of a row of the source; NULL if there is none (or it is null). */
 static struct varlena *
-source_document(DpReference *ref, const DpKey *key, DpRefLock lock)
+source_document(DpReference *ref, const DpKey *key, DpRefLock lock, bool *circle)
 {
 	struct varlena *doc = NULL;
 	bool		isnull;
@@ -141,6 +147,7 @@ source_document(DpReference *ref, const DpKey *key, DpRefLock lock)
 		DpWriter   *w = dp_writer_open(ref->source->relid, ref->source->doc_column, 0, ref->decl->name);
 		DpLockResult locked = DP_LOCK_GONE;
 
+		dp_writer_leave(w, circle != NULL);
 		dp_writer_refresh(w);
 		while (locked == DP_LOCK_GONE && dp_writer_find(w, ref->source_key, key->values))
 		{
@@ -157,7 +164,9 @@ source_document(DpReference *ref, const DpKey *key, DpRefLock lock)
 			if (locked == DP_LOCK_GONE)
 				dp_writer_refresh(w);
 		}
-		if (locked != DP_LOCK_GONE)
+		if (locked == DP_LOCK_CIRCLE)
+			*circle = true;
+		else if (locked != DP_LOCK_GONE)
 		{
 			doc = dp_writer_document(w);
 			if (doc != NULL)

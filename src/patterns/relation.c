@@ -13,9 +13,9 @@
  * is written there comes back here as edges that agree already, and ends.
  *
  * Two transactions that begin with different sides may want each other's
- * rows: each holds the row that its own statement has written.  If both are
- * about the same two rows, and one is waiting already, the other one ends at
- * once with a serialization error; PostgreSQL would find that out after a second.
+ * rows: each holds the row that its own statement has written.  The one that comes
+ * second leaves the other one a note of the edge (note.h): what the row that names it
+ * says when the note is settled is what the other row gets.
  */
 #include "postgres.h"
 
@@ -37,6 +37,7 @@
 #include "bson/catalog.h"
 #include "bson/compare.h"
 #include "bson/edit.h"
+#include "patterns/note.h"
 #include "patterns/reference.h"
 #include "patterns/relation.h"
 #include "patterns/run.h"
@@ -47,9 +48,6 @@ static const char noted_edges;	/* [pair, side, to, from, sign] */
 static const char noted_rows;	/* [pair, side, key]: new rows, which others may have named before */
 
 static const char plan_namers[2], plan_truncated[2], plan_row[2];
-
-/* Tells locks of edges from others */
-#define LOCK_CLASS_EDGE		(('d' << 8) | 'e')
 
 /* Places of rows that are not there */
 #define ABSENT_PLACES		256
@@ -64,7 +62,7 @@ static void statement_end(Oid relid);
 static void apply_row(DpRelation *r, DpWriter *w, DpRelationEdge *edges, int n, bool build);
 static struct varlena *row_changed(DpRelation *r, int side, struct varlena *doc, const DpRelationEdge *edges, int n);
 static bool array_has(const DpValue *array, const DpValue *value);
-static bool lock_crossed(DpRelation *r, const DpRelationEdge *edges, int n);
+static void leave_edges(DpRelation *r, const DpRelationEdge *edges, int n);
 static void namers(DpRelation *r, int side, const DpValue *key, DpRelationEdge **edges, int *n, int *cap);
 static void truncated(DpRelation *r, int side);
 static struct varlena *tuple_doc(const DpRelationSide *side, Relation rel, HeapTuple tuple);
@@ -590,6 +588,7 @@ dp_relation_apply(DpRelation *r, DpRelationEdge *edges, int n, bool build)
 		DpWriter   *w = dp_writer_open(other->relid, other->table->doc_column, 0, NULL);
 		MemoryContext old;
 
+		dp_writer_leave(w, true);
 		dp_writer_refresh(w);
 		while (from < n && edges[from].side == side)
 		{
@@ -618,7 +617,6 @@ apply_row(DpRelation *r, DpWriter *w, DpRelationEdge *edges, int n, bool build)
 	DpKey		key;
 	bool		valid = dp_key_of_value(s->table, &edges[0].to, &key);
 	bool		placed = false;
-	bool		waited = false;
 	int			i;
 
 	for (;;)
@@ -660,17 +658,11 @@ apply_row(DpRelation *r, DpWriter *w, DpRelationEdge *edges, int n, bool build)
 		/* a row that agrees already is not locked: whoever is changing these edges there has to come to our rows */
 		if (row_changed(r, side, dp_writer_document(w), edges, n) == NULL)
 			return;
-		locked = dp_writer_lock_found(w, LockTupleNoKeyExclusive, waited ? LockWaitBlock : LockWaitSkip);
-		if (locked == DP_LOCK_SKIPPED)
+		locked = dp_writer_lock_found(w, LockTupleNoKeyExclusive, LockWaitBlock);
+		if (locked == DP_LOCK_CIRCLE)
 		{
-			if (!lock_crossed(r, edges, n))
-				ereport(ERROR,
-						(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-						 errmsg("could not write to table %s: another transaction changes the same relation from the other side", dp_relation_name(s->relid)),
-						 errdetail("It is waiting for this transaction, which would have to wait for it."),
-						 errhint("Repeat the transaction.")));
-			waited = true;
-			continue;
+			leave_edges(r, edges, n);
+			return;
 		}
 		if (locked == DP_LOCK_GONE)
 		{
@@ -684,32 +676,62 @@ apply_row(DpRelation *r, DpWriter *w, DpRelationEdge *edges, int n, bool build)
 	}
 }
 
-/*
- * Marks that we are going to wait for a row because of these edges; false if
- * somebody has marked one of them: whoever that is begins with the other row.
- */
-static bool
-lock_crossed(DpRelation *r, const DpRelationEdge *edges, int n)
+/* The row that the edges lead to is left to the transaction that holds it. */
+static void
+leave_edges(DpRelation *r, const DpRelationEdge *edges, int n)
 {
-	uint32		pair = hash_bytes((unsigned char *) r->pair, strlen(r->pair));
 	int			i;
 
 	for (i = 0; i < n; i++)
 	{
-		/* the same from both sides */
-		uint64		one = dp_value_hash(&edges[i].from, 0);
-		uint64		two = dp_value_hash(&edges[i].to, 0);
-		uint64		both = r->symmetric ? one ^ two :
-			edges[i].side == 0 ? hash_combine64(one, two) : hash_combine64(two, one);
-		LOCKTAG		tag;
+		DpBuilder	b;
+		DpValue		note;
 
-		SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, pair, (uint32) both, LOCK_CLASS_EDGE);
-		if (LockAcquire(&tag, ExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
-			return false;
-		if (i >= 64)
-			break;
+		dp_builder_init_value(&b, 0);
+		dp_builder_begin_array(&b);
+		dp_builder_append_int32(&b, NULL, 0, edges[i].side);
+		dp_builder_append_value(&b, NULL, 0, &edges[i].from);
+		dp_builder_append_value(&b, NULL, 0, &edges[i].to);
+		dp_builder_end(&b);
+		note = dp_value_of_varlena(dp_builder_finish_value(&b, DP_TYPE_ARRAY));
+		dp_note(r->decl, &note);
 	}
-	return true;
+}
+
+/*
+ * Settles such a note: what the row that names says now counts.  If the other row is
+ * gone meanwhile its own deletion did not know of the edge.
+ */
+void
+dp_relation_settle_note(DpDecl *decl, const DpValue *note)
+{
+	DpRelation *r = dp_relation(decl);
+	DpRelationEdge edge = {0};
+	DpValue		side;
+	DpValue		array;
+	DpIter		iter;
+
+	dp_iter_init_value(&iter, note);
+	if (!dp_iter_next_value(&iter, &side) || side.type != DP_TYPE_INT32 ||
+		!dp_iter_next_value(&iter, &edge.from) || !dp_iter_next_value(&iter, &edge.to))
+		elog(ERROR, "a note of a relation is not as it was written");
+	edge.side = dp_get_int32(side.data) != 0;
+	if (!OidIsValid(r->sides[0].relid) || !OidIsValid(r->sides[1].relid))
+		return;
+	if (r->missing_error && dp_relation_row(r, 1 - edge.side, &edge.to) == NULL)
+	{
+		DpValue		gone = edge.to;
+
+		edge.to = edge.from;
+		edge.from = gone;
+		edge.side = 1 - edge.side;
+		edge.sign = DP_EDGE_DELETED;
+	}
+	else if (dp_relation_array(&r->sides[edge.side], dp_relation_row(r, edge.side, &edge.from), &array) && array_has(&array, &edge.to))
+		edge.sign = DP_EDGE_COMES;
+	else
+		edge.sign = DP_EDGE_GOES;
+	dp_relation_apply(r, &edge, 1, false);
 }
 
 /*

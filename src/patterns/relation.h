@@ -70,4 +70,7 @@ extern void dp_relation_edge(DpRelationEdge **edges, int *n, int *cap, const DpR
  */
 extern void dp_relation_apply(DpRelation *r, DpRelationEdge *edges, int n, bool build);
 
+/* DpPatternMethods: settle_note. */
+extern void dp_relation_settle_note(DpDecl *decl, const DpValue *note);
+
 #endif							/* DP_PATTERNS_RELATION_H */

@@ -24,7 +24,8 @@ const DpPatternMethods dp_relation_methods = {
 	relation_is_split,
 	relation_whole,
 	relation_keep,
-	relation_settle_row
+	relation_settle_row,
+	.settle_note = dp_relation_settle_note
 };
 
 /*

@@ -363,6 +363,9 @@ subset_group_lock(DpDerivation *d, DpGroup *group)
 	SubsetState *state = group->state;
 	LOCKMODE	mode = group->alone ? ShareRowExclusiveLock : RowExclusiveLock;
 
+	/* whose statement it was may have left the group without being alone */
+	if (group->noted)
+		return ShareRowExclusiveLock;
 	if (state == NULL || !state->has_first)
 		return NoLock;			/* nothing has happened to the source */
 	if (s->count != NULL)
@@ -381,7 +384,8 @@ subset_group_lock(DpDerivation *d, DpGroup *group)
 
 	if (!group->recompute)
 	{
-		dp_derive_lock_group(d, group->hash, mode);
+		if (!dp_derive_lock_or_leave(group, mode))
+			return NoLock;
 		if (!dp_subset_reaches(s, &group->key, &state->first))
 		{
 			group->changed = false;

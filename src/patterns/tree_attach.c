@@ -26,6 +26,7 @@
 
 #include "bson/catalog.h"
 #include "bson/compare.h"
+#include "patterns/note.h"
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
 #include "patterns/tree_change.h"
@@ -53,6 +54,7 @@ static void attach_truncate(TriggerData *trigdata);
 static DpTree *attached_of_pair(const char *pair, Oid relid);
 static List *attached_to(DpTree *tree);
 static void open_all(DpTree *tree, DpTreeFollow **follow);
+static void note_row(DpTree *attached, DpWriter *w);
 static void follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool other);
 static struct varlena *probe_fetch(void *arg, const DpValue *id);
 static int	compare_came(const void *a, const void *b);
@@ -224,6 +226,7 @@ attach_settle(DpTree *attached, DpTreeStatement *s)
 	MemoryContext old = MemoryContextSwitchTo(context);
 	DpValue    *chain = NULL;
 	int			n = 0;
+	bool		left = false;	/* the node is held by a transaction that waits for us */
 	int			i;
 
 	qsort(s->came, s->ncame, sizeof(DpTreeCame), compare_came);
@@ -239,13 +242,15 @@ attach_settle(DpTree *attached, DpTreeStatement *s)
 			struct varlena *copy;
 
 			MemoryContextReset(context);
-			if (!dp_tree_lock_id(tree, nodes, &came->parent, LockTupleShare))
+			dp_writer_leave(nodes, true);
+			left = false;
+			if (!dp_tree_lock_id(tree, nodes, &came->parent, LockTupleShare, &left))
 				ereport(ERROR,
 						(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 						 errmsg("node %s does not exist in table %s", dp_tree_id_text(&came->parent), dp_relation_name(tree->decl->target)),
 						 errdetail("Documents of table %s hang on nodes of it.", dp_relation_name(attached->decl->target))));
-			if (!attached->chained)
-				continue;
+			if (!attached->chained || left)
+				goto next;
 			doc = dp_writer_document(nodes);
 			copy = palloc(VARSIZE_ANY(doc));
 			memcpy(copy, doc, VARSIZE_ANY(doc));
@@ -257,6 +262,7 @@ attach_settle(DpTree *attached, DpTreeStatement *s)
 						 errmsg("node %s of table %s does not hang on a root", dp_tree_id_text(&came->parent), dp_relation_name(tree->decl->target)),
 						 errhint("CALL pattern_build() brings a tree in line that was there before it was declared.")));
 		}
+next:
 		if (!attached->chained)
 			continue;
 
@@ -264,6 +270,11 @@ attach_settle(DpTree *attached, DpTreeStatement *s)
 		if (!dp_writer_fetch_own(w, &came->ref) || (doc = dp_writer_document(w)) == NULL ||
 			!dp_tree_parent(attached, doc, &parent) || dp_value_compare(&parent, &came->parent) != 0)
 			continue;
+		if (left)
+		{
+			note_row(attached, w);
+			continue;
+		}
 		(void) dp_writer_update(w, dp_tree_arrange(attached, doc, chain, n, NULL));
 	}
 	dp_writer_close(w);
@@ -462,6 +473,18 @@ dp_tree_follow(DpTree *tree, DpTreeFollow **follow, const DpValue *chain, int n,
 	}
 }
 
+/* The current row is left to the transaction that holds it, or its node. */
+static void
+note_row(DpTree *attached, DpWriter *w)
+{
+	DpKey		key;
+	DpValue		value;
+
+	dp_writer_key(w, &key);
+	value = dp_value_of_varlena(dp_key_to_value(attached->decl, &key));
+	dp_note(attached->decl, &value);
+}
+
 /* The documents that hang on a node; other: they hang on the last one of the chain now. */
 static void
 follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool other)
@@ -482,10 +505,18 @@ follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool
 	foreach(lc, refs)
 	{
 		struct varlena *doc;
+		DpLockResult locked;
 		DpValue		parent;
 
 		CHECK_FOR_INTERRUPTS();
-		if (!dp_writer_fetch(f->w, lfirst(lc)) || dp_writer_lock(f->w, LockTupleNoKeyExclusive) == DP_LOCK_GONE)
+		if (!dp_writer_fetch(f->w, lfirst(lc)))
+			continue;
+		/* where a document only follows, its holder may see to that */
+		dp_writer_leave(f->w, !other);
+		locked = dp_writer_lock(f->w, LockTupleNoKeyExclusive);
+		if (locked == DP_LOCK_CIRCLE)
+			note_row(f->attached, f->w);
+		if (locked == DP_LOCK_CIRCLE || locked == DP_LOCK_GONE)
 			continue;
 		doc = dp_writer_document(f->w);
 		if (doc == NULL || !dp_tree_parent(f->attached, doc, &parent) || dp_value_compare(&parent, on) != 0)

@@ -509,7 +509,7 @@ listed_children(DpTreeChange *c)
 		{
 			struct varlena *doc;
 
-			if (!dp_tree_lock_id(c->tree, c->w, &listed->child, LockTupleNoKeyExclusive))
+			if (!dp_tree_lock_id(c->tree, c->w, &listed->child, LockTupleNoKeyExclusive, NULL))
 			{
 				if (listed->gone)
 					continue;
@@ -646,7 +646,7 @@ lock_parents(DpTreeChange *c)
 			node->dirty = c->tree->children != NULL;
 			continue;
 		}
-		if (!dp_tree_lock_id(c->tree, c->w, id, mode))
+		if (!dp_tree_lock_id(c->tree, c->w, id, mode, NULL))
 		{
 			if (node != NULL)
 				missing_parent(c, id);

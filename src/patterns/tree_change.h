@@ -48,7 +48,8 @@ extern DpWriter *dp_tree_writer(DpTree *tree);
 extern bool dp_tree_find_id(DpTree *tree, DpWriter *w, const DpValue *id);
 
 /* The same, and locks it: the row that has the id then, also where it has been deleted and inserted anew meanwhile. */
-extern bool dp_tree_lock_id(DpTree *tree, DpWriter *w, const DpValue *id, LockTupleMode mode);
+/* left: set, with true, if the row is held by a transaction that waits for us; NULL without dp_writer_leave(). */
+extern bool dp_tree_lock_id(DpTree *tree, DpWriter *w, const DpValue *id, LockTupleMode mode, bool *left);
 extern bool dp_tree_find_children(DpTree *tree, DpWriter *w, const DpValue *id);
 
 /* DpTreeFetch by a writer (a DpTreeReading). */

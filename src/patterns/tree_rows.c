@@ -230,7 +230,7 @@ dp_tree_find_id(DpTree *tree, DpWriter *w, const DpValue *id)
 }
 
 bool
-dp_tree_lock_id(DpTree *tree, DpWriter *w, const DpValue *id, LockTupleMode mode)
+dp_tree_lock_id(DpTree *tree, DpWriter *w, const DpValue *id, LockTupleMode mode, bool *left)
 {
 	/* while it is waited for it may go and come again, or get another id */
 	while (dp_tree_find_id(tree, w, id))
@@ -239,6 +239,11 @@ dp_tree_lock_id(DpTree *tree, DpWriter *w, const DpValue *id, LockTupleMode mode
 		struct varlena *doc;
 		DpValue		now;
 
+		if (result == DP_LOCK_CIRCLE)
+		{
+			*left = true;
+			return true;
+		}
 		if (result == DP_LOCK_OK ||
 			(result == DP_LOCK_CHANGED && (doc = dp_writer_document(w)) != NULL &&
 			 dp_tree_id(tree, doc, &now) && dp_value_compare(&now, id) == 0))

@@ -92,6 +92,8 @@ dp_tree_write_node(DpTreeChange *c, DpTreeNode *node)
 				node->has_ref = false;
 				dp_writer_refresh(c->w);
 				break;
+			case DP_WRITE_CIRCLE:
+				break;			/* nothing is left to others */
 		}
 	}
 	MemoryContextSwitchTo(old);

@@ -34,6 +34,7 @@
 
 #include "bson/catalog.h"
 #include "bson/reader.h"
+#include "patterns/note.h"
 #include "patterns/sqlgen.h"
 #include "patterns/write_state.h"
 
@@ -50,6 +51,7 @@ static void statement_begin(DpWriter *w, CmdType event);
 static void statement_end(DpWriter *w);
 static Snapshot crosscheck_of(const DpWriter *w);
 static DpWriteResult write_update(DpWriter *w, DpWriteLeaf *leaf, struct varlena *doc);
+static DpLockResult lock_for_update(DpWriter *w, TupleTableSlot *slot);
 static DpWriteResult write_delete(DpWriter *w, DpWriteLeaf *leaf);
 static void write_insert(DpWriter *w, DpWriteLeaf *leaf);
 static DpWriteResult run_update(DpWriter *w, struct varlena *doc);
@@ -81,6 +83,7 @@ dp_writer_open(Oid relid, const char *column, int flags, const char *mark)
 	w->flags = flags;
 	w->mark_name = mark != NULL ? pstrdup(mark) : NULL;
 	w->mark_kind = (flags & DP_WRITE_ORDINARY) ? DP_MARK_NONE : mark != NULL ? DP_MARK_INTERNAL : DP_MARK_DERIVED;
+	dp_note_watch();
 	w->rel = table_open(relid, RowExclusiveLock);
 	if (w->rel->rd_rel->relkind != RELKIND_RELATION && w->rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		ereport(ERROR,
@@ -194,6 +197,12 @@ dp_writer_fresh(DpWriter *w, bool fresh)
 		dp_write_entries(w);
 }
 
+void
+dp_writer_leave(DpWriter *w, bool leave)
+{
+	w->leave = leave;
+}
+
 Relation
 dp_writer_relation(DpWriter *w)
 {
@@ -289,7 +298,8 @@ dp_writer_delete(DpWriter *w)
 	PG_END_TRY();
 	MemoryContextSwitchTo(old);
 	ResetPerTupleExprContext(w->estate);
-	dp_write_clear(w);
+	if (result != DP_WRITE_CIRCLE)
+		dp_write_clear(w);
 	return result;
 }
 
@@ -421,7 +431,8 @@ run_update(DpWriter *w, struct varlena *doc)
 	PG_END_TRY();
 	MemoryContextSwitchTo(old);
 	ResetPerTupleExprContext(w->estate);
-	dp_write_clear(w);
+	if (result != DP_WRITE_CIRCLE)
+		dp_write_clear(w);
 	return result;
 }
 
@@ -468,24 +479,15 @@ write_update(DpWriter *w, DpWriteLeaf *leaf, struct varlena *doc)
 	LockTupleMode mode;
 	DpUpdateIndexes indexes;
 	TM_Result	result;
+	DpLockResult locked;
 	List	   *recheck = NIL;
 
 	dp_writer_may_write(w);
 	if (leaf->facts->collection && doc != NULL && !same_id(dp_writer_document(w), doc))
 		before = true;
-	if (!w->locked && (before || w->doubtful || IsolationUsesXactSnapshot()))
-	{
-		struct varlena *seen = w->doc;
-		bool		unchanged;
-
-		/* what was made of the row stays valid while it is only locked */
-		w->doc = NULL;
-		ExecMaterializeSlot(slot);
-		unchanged = dp_writer_lock(w, LockTupleNoKeyExclusive) == DP_LOCK_OK;
-		w->doc = seen;
-		if (!unchanged)
-			return DP_WRITE_CHANGED;
-	}
+	if (!w->locked && (before || w->doubtful || IsolationUsesXactSnapshot()) &&
+		(locked = lock_for_update(w, slot)) != DP_LOCK_OK)
+		return locked == DP_LOCK_CIRCLE ? DP_WRITE_CIRCLE : DP_WRITE_CHANGED;
 	if (before)
 	{
 		if (!w->epq_ready)
@@ -499,7 +501,15 @@ write_update(DpWriter *w, DpWriteLeaf *leaf, struct varlena *doc)
 	check_row(w, leaf, slot);
 	CheckCmdReplicaIdentity(leaf->rel, CMD_UPDATE);
 	result = table_tuple_update(leaf->rel, &tid, slot, GetCurrentCommandId(true), dp_write_snapshot(w),
-								crosscheck_of(w), true, &failure, &mode, &indexes);
+								crosscheck_of(w), !w->leave || w->locked, &failure, &mode, &indexes);
+	if (result == TM_BeingModified)
+	{
+		locked = lock_for_update(w, slot);
+		if (locked != DP_LOCK_OK)
+			return locked == DP_LOCK_CIRCLE ? DP_WRITE_CIRCLE : DP_WRITE_CHANGED;
+		result = table_tuple_update(leaf->rel, &tid, slot, GetCurrentCommandId(true), dp_write_snapshot(w),
+									crosscheck_of(w), true, &failure, &mode, &indexes);
+	}
 	if (result != TM_Ok)
 		return write_failed(w, result);
 	w->rows++;
@@ -524,6 +534,20 @@ write_update(DpWriter *w, DpWriteLeaf *leaf, struct varlena *doc)
 	return DP_WRITE_DONE;
 }
 
+/* Locks the current row; what was made of it, in the slot, stays valid. */
+static DpLockResult
+lock_for_update(DpWriter *w, TupleTableSlot *slot)
+{
+	struct varlena *seen = w->doc;
+	DpLockResult result;
+
+	w->doc = NULL;
+	ExecMaterializeSlot(slot);
+	result = dp_writer_lock(w, LockTupleNoKeyExclusive);
+	w->doc = seen;
+	return result;
+}
+
 /* Delete the current row. */
 static DpWriteResult
 write_delete(DpWriter *w, DpWriteLeaf *leaf)
@@ -533,11 +557,12 @@ write_delete(DpWriter *w, DpWriteLeaf *leaf)
 	bool		before = triggers != NULL && triggers->trig_delete_before_row;
 	TM_FailureData failure;
 	TM_Result	result;
+	DpLockResult locked;
 
 	dp_writer_may_write(w);
-	if (!w->locked && (before || w->doubtful || IsolationUsesXactSnapshot()) &&
-		dp_writer_lock(w, LockTupleExclusive) != DP_LOCK_OK)
-		return DP_WRITE_CHANGED;
+	if (!w->locked && (before || w->doubtful || w->leave || IsolationUsesXactSnapshot()) &&
+		(locked = dp_writer_lock(w, LockTupleExclusive)) != DP_LOCK_OK)
+		return locked == DP_LOCK_CIRCLE ? DP_WRITE_CIRCLE : DP_WRITE_CHANGED;
 	if (before)
 	{
 		if (!w->epq_ready)

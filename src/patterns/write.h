@@ -91,6 +91,12 @@ extern DpWriter *dp_writer_open(Oid relid, const char *column, int flags, const 
  */
 extern void dp_writer_skip(DpWriter *w, bool (*skip) (const Trigger *trigger));
 
+/*
+ * Whether rows from here on are left to a transaction that holds them and waits for this one
+ * (note.h): locking and writing tell so instead of waiting.
+ */
+extern void dp_writer_leave(DpWriter *w, bool leave);
+
 /* Fires what is left to fire and closes the table.  Returns the number of rows that were written. */
 extern int64 dp_writer_close(DpWriter *w);
 
@@ -169,7 +175,8 @@ typedef enum DpLockResult
 	DP_LOCK_OK,					/* locked; it is as it was read */
 	DP_LOCK_CHANGED,			/* locked; it has changed since: look at it again */
 	DP_LOCK_GONE,				/* deleted, or moved to another partition: look it up again */
-	DP_LOCK_SKIPPED				/* somebody else has it (only with LockWaitSkip) */
+	DP_LOCK_SKIPPED,			/* another transaction has it (only with LockWaitSkip) */
+	DP_LOCK_CIRCLE				/* its holder waits for us (only after dp_writer_leave()); it is still current */
 } DpLockResult;
 
 extern DpLockResult dp_writer_lock(DpWriter *w, LockTupleMode mode);
@@ -202,7 +209,8 @@ typedef enum DpWriteResult
 {
 	DP_WRITE_DONE,
 	DP_WRITE_SAME,				/* nothing differs */
-	DP_WRITE_CHANGED
+	DP_WRITE_CHANGED,
+	DP_WRITE_CIRCLE				/* as DP_LOCK_CIRCLE */
 } DpWriteResult;
 
 extern DpWriteResult dp_writer_update(DpWriter *w, struct varlena *doc);

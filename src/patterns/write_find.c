@@ -9,16 +9,22 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/heapam.h"
+#include "access/multixact.h"
 #include "access/relscan.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
+#include "storage/bufmgr.h"
+#include "storage/procarray.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "patterns/lookup.h"
+#include "patterns/note.h"
 #include "patterns/sqlgen.h"
 #include "patterns/write_state.h"
 
@@ -26,6 +32,8 @@ static DpWriteSearch *scan_of(DpWriter *w, DpLookup *lookup, DpWriteLeaf *leaf);
 static void current_set(DpWriter *w, DpWriteLeaf *leaf);
 static DpWriteLeaf *leaf_of(DpWriter *w, Oid relid);
 static DpWriteLeaf *leaf_nth(DpWriter *w, int n);
+static bool row_wait(Relation rel, ItemPointerData tid, LockTupleMode mode);
+static TransactionId row_holder(HeapTupleHeader row, LockTupleMode mode, bool *goes);
 
 /*
  * The first row that has the values.
@@ -212,8 +220,10 @@ DpLockResult
 dp_writer_lock_wait(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait)
 {
 	DpWriteLeaf *leaf = w->current;
-	ItemPointerData tid = leaf->found->tts_tid;
+	const ItemPointerData seen = leaf->found->tts_tid;
+	ItemPointerData tid = seen;
 	DpLockResult result = w->doubtful ? DP_LOCK_CHANGED : DP_LOCK_OK;
+	bool		leave = w->leave && wait == LockWaitBlock && leaf->rel->rd_rel->relam == HEAP_TABLE_AM_OID;
 	TM_FailureData failure;
 	TM_Result	locked;
 
@@ -226,6 +236,9 @@ dp_writer_lock_wait(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait)
 		MemoryContextReset(w->row_context);
 		w->doc = NULL;
 	}
+	if (leave)
+		wait = LockWaitSkip;
+again:
 	locked = table_tuple_lock(leaf->rel, &tid, dp_write_snapshot(w), leaf->found, GetCurrentCommandId(false),
 							  mode, wait, flags, &failure);
 	if (locked == TM_Updated && !ItemPointerIndicatesMovedPartitions(&failure.ctid) &&
@@ -243,8 +256,19 @@ dp_writer_lock_wait(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait)
 			w->doubtful = false;
 			return result;
 		case TM_WouldBlock:
+			if (!leave)
+			{
+				dp_write_clear(w);
+				return DP_LOCK_SKIPPED;
+			}
+			tid = seen;
+			if (row_wait(leaf->rel, tid, mode))
+				goto again;
+			if (table_tuple_fetch_row_version(leaf->rel, &tid, SnapshotAny, leaf->found))
+				return DP_LOCK_CIRCLE;
+			w->stale = true;
 			dp_write_clear(w);
-			return DP_LOCK_SKIPPED;
+			return DP_LOCK_GONE;
 		case TM_SelfModified:
 			/* by this command, whose writes are not seen yet */
 			CommandCounterIncrement();
@@ -259,6 +283,93 @@ dp_writer_lock_wait(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait)
 		default:
 			elog(ERROR, "table_tuple_lock returned %d", (int) locked);
 	}
+}
+
+/*
+ * Waits until the row whose version is there, or its latest one, is not held by another
+ * transaction in the way of the mode; false: that would close a circle.  A
+ * holder that takes the row away, or its key, cannot be left anything: then it is
+ * a deadlock.
+ */
+static bool
+row_wait(Relation rel, ItemPointerData tid, LockTupleMode mode)
+{
+	if (dp_note_hurried())
+		return false;
+	for (;;)
+	{
+		HeapTupleData tuple;
+		Buffer		buffer;
+		TransactionId holder;
+		bool		goes;
+		bool		moved;
+
+		CHECK_FOR_INTERRUPTS();
+		tuple.t_self = tid;
+		if (!heap_fetch(rel, SnapshotAny, &tuple, &buffer, false))
+			return true;
+		LockBuffer(buffer, BUFFER_LOCK_SHARE);
+		holder = row_holder(tuple.t_data, mode, &goes);
+		moved = !TransactionIdIsValid(holder) && !(tuple.t_data->t_infomask & HEAP_XMAX_INVALID) &&
+			!HEAP_XMAX_IS_LOCKED_ONLY(tuple.t_data->t_infomask) &&
+			!ItemPointerEquals(&tuple.t_data->t_ctid, &tid) &&
+			!HeapTupleHeaderIndicatesMovedPartitions(tuple.t_data);
+		tid = tuple.t_data->t_ctid;
+		UnlockReleaseBuffer(buffer);
+		if (TransactionIdIsValid(holder))
+			return dp_note_wait(holder, rel, &tuple.t_self, goes);
+		if (!moved)
+		{
+			/* others are just about to take it */
+			pg_usleep(50L);
+			return true;
+		}
+	}
+}
+
+/* A transaction of others that is under way and holds a version of a row in the way of the mode; goes: it deletes the row or changes its key. */
+static TransactionId
+row_holder(HeapTupleHeader row, LockTupleMode mode, bool *goes)
+{
+	TransactionId xmax = HeapTupleHeaderGetRawXmax(row);
+	uint16		mask = row->t_infomask;
+	MultiXactMember one;
+	MultiXactMember *members = &one;
+	int			n = 1;
+	int			i;
+
+	*goes = false;
+	if (mask & HEAP_XMAX_INVALID)
+		return InvalidTransactionId;
+	if (mask & HEAP_XMAX_IS_MULTI)
+		n = GetMultiXactIdMembers(xmax, &members, false, HEAP_XMAX_IS_LOCKED_ONLY(mask));
+	else
+	{
+		bool		key = (row->t_infomask2 & HEAP_KEYS_UPDATED) != 0;
+
+		one.xid = xmax;
+		if (!HEAP_XMAX_IS_LOCKED_ONLY(mask))
+			one.status = key ? MultiXactStatusUpdate : MultiXactStatusNoKeyUpdate;
+		else if (HEAP_XMAX_IS_KEYSHR_LOCKED(mask))
+			one.status = MultiXactStatusForKeyShare;
+		else if (HEAP_XMAX_IS_SHR_LOCKED(mask))
+			one.status = MultiXactStatusForShare;
+		else
+			one.status = key ? MultiXactStatusForUpdate : MultiXactStatusForNoKeyUpdate;
+	}
+	for (i = 0; i < n; i++)
+	{
+		/* KEY SHARE goes with all but what is exclusive, SHARE with itself */
+		static const LockTupleMode held[] = {LockTupleKeyShare, LockTupleShare, LockTupleNoKeyExclusive,
+		LockTupleExclusive, LockTupleNoKeyExclusive, LockTupleExclusive};
+
+		if ((int) held[members[i].status] + (int) mode < (int) LockTupleExclusive ||
+			TransactionIdIsCurrentTransactionId(members[i].xid) || !TransactionIdIsInProgress(members[i].xid))
+			continue;
+		*goes = members[i].status == MultiXactStatusUpdate;
+		return members[i].xid;
+	}
+	return InvalidTransactionId;
 }
 
 /*

@@ -62,6 +62,7 @@ struct DpWriter
 	uint32		epoch;			/* of the snapshot, or of the kept one and all later ones */
 	bool		fresh;			/* see dp_writer_fresh() */
 	int			fresh_rows;		/* such rows since something was looked for */
+	bool		leave;			/* see dp_writer_leave() */
 	bool		stale;			/* the snapshot does not show what is known to be there */
 	EPQState	epq;
 	bool		epq_ready;
