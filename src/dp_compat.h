@@ -248,9 +248,8 @@
 
 /*
  * A deadlock that a session avoids is none that statistics should show; PostgreSQL 16
- * renamed the counter.
+ * renamed the counter.  For files that include utils/pgstat_internal.h.
  */
-#include "utils/pgstat_internal.h"
 #if PG_VERSION_NUM >= 160000
 #define dp_deadlocks deadlocks
 #else

@@ -27,7 +27,7 @@
  * change.  Where the second one is rolled back, that lasts until the next
  * transaction that writes to a table with patterns.
  *
- * test/t/note_model.pl goes through all interleavings of this.
+ * test/env/note_model.pl goes through all interleavings of this.
  */
 #ifndef DP_PATTERNS_NOTE_H
 #define DP_PATTERNS_NOTE_H

@@ -459,6 +459,8 @@ reference_settle_note(DpDecl *decl, const DpValue *id)
 	MemoryContextSwitchTo(old);
 	if (entry->extract != NULL)
 		dp_ref_pass(ref, run);
+	else if (ref->missing_error && ref->source != NULL && dp_ref_named(ref, id))
+		dp_ref_missing(ref, id);	/* its key has been changed while it was referred to */
 	dp_ref_run_free(run);
 }
 

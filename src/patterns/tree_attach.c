@@ -54,7 +54,6 @@ static void attach_truncate(TriggerData *trigdata);
 static DpTree *attached_of_pair(const char *pair, Oid relid);
 static List *attached_to(DpTree *tree);
 static void open_all(DpTree *tree, DpTreeFollow **follow);
-static void note_row(DpTree *attached, DpWriter *w);
 static void follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool other);
 static struct varlena *probe_fetch(void *arg, const DpValue *id);
 static int	compare_came(const void *a, const void *b);
@@ -249,8 +248,10 @@ attach_settle(DpTree *attached, DpTreeStatement *s)
 						(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 						 errmsg("node %s does not exist in table %s", dp_tree_id_text(&came->parent), dp_relation_name(tree->decl->target)),
 						 errdetail("Documents of table %s hang on nodes of it.", dp_relation_name(attached->decl->target))));
+			if (left)
+				dp_note(attached->decl, &came->parent);
 			if (!attached->chained || left)
-				goto next;
+				continue;
 			doc = dp_writer_document(nodes);
 			copy = palloc(VARSIZE_ANY(doc));
 			memcpy(copy, doc, VARSIZE_ANY(doc));
@@ -262,19 +263,13 @@ attach_settle(DpTree *attached, DpTreeStatement *s)
 						 errmsg("node %s of table %s does not hang on a root", dp_tree_id_text(&came->parent), dp_relation_name(tree->decl->target)),
 						 errhint("CALL pattern_build() brings a tree in line that was there before it was declared.")));
 		}
-next:
-		if (!attached->chained)
+		if (!attached->chained || left)
 			continue;
 
 		/* a trigger of a user's may have changed it meanwhile, and that was taken care of then */
 		if (!dp_writer_fetch_own(w, &came->ref) || (doc = dp_writer_document(w)) == NULL ||
 			!dp_tree_parent(attached, doc, &parent) || dp_value_compare(&parent, &came->parent) != 0)
 			continue;
-		if (left)
-		{
-			note_row(attached, w);
-			continue;
-		}
 		(void) dp_writer_update(w, dp_tree_arrange(attached, doc, chain, n, NULL));
 	}
 	dp_writer_close(w);
@@ -473,18 +468,6 @@ dp_tree_follow(DpTree *tree, DpTreeFollow **follow, const DpValue *chain, int n,
 	}
 }
 
-/* The current row is left to the transaction that holds it, or its node. */
-static void
-note_row(DpTree *attached, DpWriter *w)
-{
-	DpKey		key;
-	DpValue		value;
-
-	dp_writer_key(w, &key);
-	value = dp_value_of_varlena(dp_key_to_value(attached->decl, &key));
-	dp_note(attached->decl, &value);
-}
-
 /* The documents that hang on a node; other: they hang on the last one of the chain now. */
 static void
 follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool other)
@@ -515,7 +498,7 @@ follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool
 		dp_writer_leave(f->w, !other);
 		locked = dp_writer_lock(f->w, LockTupleNoKeyExclusive);
 		if (locked == DP_LOCK_CIRCLE)
-			note_row(f->attached, f->w);
+			dp_note(f->attached->decl, on);
 		if (locked == DP_LOCK_CIRCLE || locked == DP_LOCK_GONE)
 			continue;
 		doc = dp_writer_document(f->w);
@@ -531,6 +514,37 @@ follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool
 	}
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
+}
+
+/*
+ * The documents that hang on a node, because of a note of it.  The node is not locked: if it
+ * moves or goes later they are found, because they are committed or ours.
+ */
+void
+dp_tree_attach_settle_note(DpDecl *decl, const DpValue *id)
+{
+	DpTree	   *attached = dp_tree(decl);
+	DpTree	   *tree = dp_tree_of_attached(attached);
+	DpWriter   *nodes = dp_tree_writer(tree);
+	DpTreeReading reading = {tree, nodes};
+	DpTreeFollow follow = {attached, dp_tree_writer(attached), NULL};
+	struct varlena *node;
+	DpValue    *chain;
+	int			n;
+
+	dp_writer_refresh(nodes);
+	dp_writer_refresh(follow.w);
+	node = dp_tree_fetch(&reading, id);
+	chain = node != NULL ? dp_tree_chain(tree, node, true, dp_tree_fetch, &reading, &n) : NULL;
+	if (chain != NULL && attached->chained)
+		follow_one(&follow, id, chain, n, false);
+	else if (chain == NULL && dp_tree_find_children(attached, follow.w, id))
+		ereport(ERROR,
+				(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+				 errmsg("node %s does not exist in table %s", dp_tree_id_text(id), dp_relation_name(tree->decl->target)),
+				 errdetail("Documents of table %s hang on nodes of it.", dp_relation_name(decl->target))));
+	dp_writer_close(follow.w);
+	dp_writer_close(nodes);
 }
 
 void

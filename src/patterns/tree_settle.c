@@ -11,13 +11,11 @@
 #include "utils/memutils.h"
 
 #include "bson/compare.h"
-#include "patterns/note.h"
 #include "patterns/pattern.h"
 #include "patterns/tree_change.h"
 
 static bool settle_node(DpDecl *decl, const DpKey *key);
 static bool settle_attached(DpDecl *decl, const DpKey *key);
-static void settle_attached_note(DpDecl *decl, const DpValue *value);
 static bool settle_listed(DpTree *tree, DpWriter *w, struct varlena *doc, const DpValue *id);
 static bool is_split(DpDecl *decl, struct varlena *stored);
 static struct varlena *whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
@@ -26,7 +24,7 @@ static struct varlena *lock_row(DpTree *tree, DpWriter *w, const DpKey *key);
 static DpTree *tree_argument(FunctionCallInfo fcinfo);
 
 const DpPatternMethods dp_tree_methods = {"tree", is_split, whole, keep, settle_node};
-const DpPatternMethods dp_tree_attach_methods = {"tree_attach", is_split, whole, keep, settle_attached, settle_attached_note};
+const DpPatternMethods dp_tree_attach_methods = {"tree_attach", is_split, whole, keep, settle_attached, dp_tree_attach_settle_note};
 
 /* Documents of trees are whole. */
 static bool
@@ -176,58 +174,6 @@ settle_attached(DpDecl *decl, const DpKey *key)
 	dp_writer_close(w);
 	dp_writer_close(nodes);
 	return written;
-}
-
-/*
- * A document that hangs on a node, because of a note of its key.  No node is
- * locked: one that moves or goes later finds the document, because it is committed or ours.
- */
-static void
-settle_attached_note(DpDecl *decl, const DpValue *value)
-{
-	DpTree	   *attached = dp_tree(decl);
-	DpTree	   *tree = dp_tree_of_attached(attached);
-	DpWriter   *nodes = dp_tree_writer(tree);
-	DpWriter   *w = dp_tree_writer(attached);
-	DpTreeReading reading = {tree, nodes};
-	DpWriteResult result = DP_WRITE_CHANGED;
-	DpKey		key;
-
-	if (attached->by_key == NULL)
-		attached->by_key = dp_lookup_primary(decl->target, decl->context);
-	dp_writer_leave(w, true);
-	while (result == DP_WRITE_CHANGED && dp_key_of_value(decl, value, &key) && dp_writer_find(w, attached->by_key, key.values))
-	{
-		DpLockResult locked = dp_writer_lock(w, LockTupleNoKeyExclusive);
-		struct varlena *doc;
-		DpValue		parent;
-
-		CHECK_FOR_INTERRUPTS();
-		if (locked == DP_LOCK_GONE)
-		{
-			dp_writer_refresh(w);
-			continue;
-		}
-		if (locked == DP_LOCK_CIRCLE)
-			result = DP_WRITE_CIRCLE;
-		else if ((doc = dp_writer_document(w)) == NULL || !dp_tree_parent(attached, doc, &parent))
-			result = DP_WRITE_SAME;
-		else
-		{
-			struct varlena *node;
-			DpValue    *chain;
-			int			n;
-
-			dp_writer_refresh(nodes);
-			node = dp_tree_fetch(&reading, &parent);
-			chain = node != NULL ? dp_tree_chain(tree, node, true, dp_tree_fetch, &reading, &n) : NULL;
-			result = chain == NULL ? DP_WRITE_SAME : dp_writer_update(w, dp_tree_arrange(attached, doc, chain, n, NULL));
-		}
-	}
-	if (result == DP_WRITE_CIRCLE)
-		dp_note(decl, value);
-	dp_writer_close(w);
-	dp_writer_close(nodes);
 }
 
 /* The document of the row, locked and current; a copy.  NULL if there is none. */

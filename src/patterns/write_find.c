@@ -33,7 +33,7 @@ static void current_set(DpWriter *w, DpWriteLeaf *leaf);
 static DpWriteLeaf *leaf_of(DpWriter *w, Oid relid);
 static DpWriteLeaf *leaf_nth(DpWriter *w, int n);
 static bool row_wait(Relation rel, ItemPointerData tid, LockTupleMode mode);
-static TransactionId row_holder(HeapTupleHeader row, LockTupleMode mode, bool *goes);
+static TransactionId row_holder(HeapTupleHeader row, ItemPointer tid, LockTupleMode mode, bool *goes);
 
 /*
  * The first row that has the values.
@@ -288,8 +288,7 @@ again:
 /*
  * Waits until the row whose version is there, or its latest one, is not held by another
  * transaction in the way of the mode; false: that would close a circle.  A
- * holder that takes the row away, or its key, cannot be left anything: then it is
- * a deadlock.
+ * holder that takes the row away cannot be left anything: then it is a deadlock.
  */
 static bool
 row_wait(Relation rel, ItemPointerData tid, LockTupleMode mode)
@@ -309,7 +308,7 @@ row_wait(Relation rel, ItemPointerData tid, LockTupleMode mode)
 		if (!heap_fetch(rel, SnapshotAny, &tuple, &buffer, false))
 			return true;
 		LockBuffer(buffer, BUFFER_LOCK_SHARE);
-		holder = row_holder(tuple.t_data, mode, &goes);
+		holder = row_holder(tuple.t_data, &tid, mode, &goes);
 		moved = !TransactionIdIsValid(holder) && !(tuple.t_data->t_infomask & HEAP_XMAX_INVALID) &&
 			!HEAP_XMAX_IS_LOCKED_ONLY(tuple.t_data->t_infomask) &&
 			!ItemPointerEquals(&tuple.t_data->t_ctid, &tid) &&
@@ -327,9 +326,9 @@ row_wait(Relation rel, ItemPointerData tid, LockTupleMode mode)
 	}
 }
 
-/* A transaction of others that is under way and holds a version of a row in the way of the mode; goes: it deletes the row or changes its key. */
+/* A transaction of others that is under way and holds a version of a row in the way of the mode; goes: it takes the row away. */
 static TransactionId
-row_holder(HeapTupleHeader row, LockTupleMode mode, bool *goes)
+row_holder(HeapTupleHeader row, ItemPointer tid, LockTupleMode mode, bool *goes)
 {
 	TransactionId xmax = HeapTupleHeaderGetRawXmax(row);
 	uint16		mask = row->t_infomask;
@@ -366,7 +365,9 @@ row_holder(HeapTupleHeader row, LockTupleMode mode, bool *goes)
 		if ((int) held[members[i].status] + (int) mode < (int) LockTupleExclusive ||
 			TransactionIdIsCurrentTransactionId(members[i].xid) || !TransactionIdIsInProgress(members[i].xid))
 			continue;
-		*goes = members[i].status == MultiXactStatusUpdate;
+		/* a new version shows that it stays; a key may have been locked for more than its update needs */
+		*goes = ISUPDATE_from_mxstatus(members[i].status) &&
+			(ItemPointerEquals(&row->t_ctid, tid) || HeapTupleHeaderIndicatesMovedPartitions(row));
 		return members[i].xid;
 	}
 	return InvalidTransactionId;
