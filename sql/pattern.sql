@@ -13,11 +13,10 @@ COMMENT ON TYPE pattern_violation IS 'a row of pattern_check(): what is wrong wi
 CREATE SCHEMA docpatterns;
 COMMENT ON SCHEMA docpatterns IS 'bookkeeping of the extension docpatterns';
 
--- Dumped, so that what was not settled when the dump was made is settled after the restore.
+-- Not dumped: a role that dumps its own tables has no rights on it.
 CREATE TABLE docpatterns.notes (rel regclass NOT NULL, pattern text NOT NULL, name text NOT NULL, value @extschema@.bson_value NOT NULL);
 COMMENT ON TABLE docpatterns.notes IS
   'what a transaction has left to another one that waited for it: the group, source, relation or row of a declaration that the next one to commit brings in line';
-SELECT pg_catalog.pg_extension_config_dump('docpatterns.notes', '');
 
 -- Declarations ------------------------------------------------------------------------------------------------------------
 

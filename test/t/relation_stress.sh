@@ -1,6 +1,6 @@
 #!/bin/bash
-# Many writers at once on both sides of relations: both arrays agree at any moment, and statements of their own transactions hardly
-# ever meet a deadlock; who meets somebody on the same relation from the other side may get a serialization error.
+# Many writers at once on both sides of relations: both arrays agree at any moment, and statements of their own transactions about rows
+# that stay meet no deadlock.
 . "$DP_TOP/test/env/stress.sh"
 set -u
 plan 8
@@ -50,12 +50,10 @@ work() {  # work NUMBER TAG
     }'
 }
 stress_run alone $((seconds / 2 > 0 ? seconds / 2 : 1))
-alone=$(ask 'SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()')
 stress_run all "$seconds"
 ask "SELECT '# ' || n_tup_ins + n_tup_upd + n_tup_del || ' rows of ' || relname || ' were written' FROM pg_stat_user_tables WHERE relname IN ('patients', 'doctors', 'nurses', 'users') ORDER BY relname"
 
-# circles of three and more are possible where all write to all, but hardly ever close
-is "$((1000 * $(stress_count 40P01 alone) <= alone))" 1 'statements of their own transactions, about one relation each, meet less than one deadlock in a thousand'
+is "$(stress_count 40 alone)" 0 'statements of their own transactions, about one relation each, do not fail'
 is "$(ask 'SELECT * FROM pattern_check()')" '' 'the relations agree afterwards'
 is "$(ask 'SELECT * FROM bad LIMIT 5')" '' 'and did at any moment in between'
 edges="SELECT p._id AS a, v AS b FROM %s p CROSS JOIN LATERAL bson_values(p.doc, '%s') v"
