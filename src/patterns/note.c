@@ -31,6 +31,7 @@
 #include "utils/memutils.h"
 #include "utils/pgstat_internal.h"
 #include "utils/rel.h"
+#include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/timeout.h"
@@ -40,6 +41,7 @@
 #include "patterns/note.h"
 #include "patterns/pattern.h"
 #include "patterns/run.h"
+#include "patterns/sqlgen.h"
 
 /* Columns of docpatterns.notes */
 enum
@@ -74,6 +76,7 @@ static Relation notes_open(LOCKMODE mode);
 static List *notes_read(void);
 static void notes_settle(void);
 static void note_settle(Note *note);
+static bool note_try(Note *note);
 static bool note_apply(Note *note);
 static void note_delete(const Note *note);
 static void notes_xact(XactEvent event, void *arg);
@@ -323,7 +326,7 @@ note_settle(Note *note)
 	PG_TRY();
 	{
 		settling = note;
-		if (!note_apply(note))
+		if (!(note->own ? note_apply(note) : note_try(note)))
 			note->stays = true;
 	}
 	PG_FINALLY();
@@ -334,6 +337,50 @@ note_settle(Note *note)
 	PG_END_TRY();
 	if (!note->stays)
 		note_delete(note);
+}
+
+/*
+ * The same for a note of another transaction, whose fault must not be that of all that come after it:
+ * if it cannot be settled it stays, and pattern_check() reports what is wrong.
+ */
+static bool
+note_try(Note *note)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	volatile bool settled = false;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		settled = note_apply(note);
+		ReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(context);
+		CurrentResourceOwner = owner;
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(context);
+		CurrentResourceOwner = owner;
+		if (ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
+			ReThrowError(error);
+		ereport(LOG,
+				(errcode(error->sqlerrcode),
+				 errmsg("could not bring the %s pattern \"%s\" of table %s in line: %s",
+						note->pattern, note->name, dp_relation_name(note->rel), error->message),
+				 errdetail("A transaction left it to another one.")));
+		FreeErrorData(error);
+		settled = false;
+	}
+	PG_END_TRY();
+	return settled;
 }
 
 /* Returns false if the note is not for us to settle. */
@@ -400,7 +447,10 @@ notes_xact(XactEvent event, void *arg)
 	if (!watching)
 		return;
 	if (event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE)
-		notes_settle();
+	{
+		if (!XactReadOnly)
+			notes_settle();
+	}
 	else if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
 	{
 		watching = false;
