@@ -226,6 +226,8 @@ run_write(DpDerive *run, bool forced)
 
 		if (groups[i]->derivation->methods->group_lock != NULL)
 			mode = groups[i]->derivation->methods->group_lock(groups[i]->derivation, groups[i]);
+		else if (groups[i]->noted)
+			mode = ShareLock;	/* as for a new row: its source may be held by others, who have not seen it */
 		if (mode != NoLock)
 			(void) dp_derive_lock_or_leave(groups[i], mode);
 	}

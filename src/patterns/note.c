@@ -16,6 +16,7 @@
 
 #include "access/heapam.h"
 #include "access/htup_details.h"
+#include "access/multixact.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
@@ -36,6 +37,7 @@
 #include "utils/syscache.h"
 #include "utils/timeout.h"
 
+#include "bson/compare.h"
 #include "bson/reader.h"
 #include "patterns/derive.h"
 #include "patterns/note.h"
@@ -62,6 +64,7 @@ typedef struct Note
 	char	   *name;
 	struct varlena *value;
 	bool		stays;			/* something of it could not be settled */
+	bool		ours;			/* we held a row of it before we settled it */
 } Note;
 
 static bool watching = false;
@@ -183,6 +186,26 @@ dp_note_hurried(void)
 	return hurried;
 }
 
+void
+dp_note_row(HeapTupleHeader row)
+{
+	TransactionId xmax = HeapTupleHeaderGetRawXmax(row);
+	MultiXactMember one = {xmax, MultiXactStatusForKeyShare};
+	MultiXactMember *members = &one;
+	int			n = 1;
+	int			i;
+
+	if (settling == NULL || settling->own || settling->ours)
+		return;
+	settling->ours = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(row));
+	if (row->t_infomask & HEAP_XMAX_INVALID)
+		return;
+	if (row->t_infomask & HEAP_XMAX_IS_MULTI)
+		n = GetMultiXactIdMembers(xmax, &members, false, HEAP_XMAX_IS_LOCKED_ONLY(row->t_infomask));
+	for (i = 0; i < n; i++)
+		settling->ours |= TransactionIdIsCurrentTransactionId(members[i].xid);
+}
+
 /* ---------------------------------------------------------------- notes */
 
 void
@@ -227,7 +250,7 @@ dp_note(DpDecl *decl, const DpValue *value)
 	{
 		DpValue		mine = dp_value_of_varlena(settling->value);
 
-		if (dp_value_identical(&mine, value))
+		if (dp_value_compare(&mine, value) == 0)
 		{
 			settling->stays = true;
 			return;
@@ -340,8 +363,9 @@ note_settle(Note *note)
 }
 
 /*
- * The same for a note of another transaction, whose fault must not be that of all that come after it:
- * if it cannot be settled it stays, and pattern_check() reports what is wrong.
+ * The same for a note of another transaction.  If it cannot be settled, that is an error of the one
+ * that it was left to; for all that come after it the note stays, and
+ * pattern_check() reports what is wrong.
  */
 static bool
 note_try(Note *note)
@@ -369,7 +393,7 @@ note_try(Note *note)
 		RollbackAndReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(context);
 		CurrentResourceOwner = owner;
-		if (ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
+		if (note->ours || ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
 			ReThrowError(error);
 		ereport(LOG,
 				(errcode(error->sqlerrcode),

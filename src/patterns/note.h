@@ -19,7 +19,8 @@
  *	-	its own ones it settles too, unless waiting for the row still closes a
  *		circle: then the row's holder waits for this transaction to end;
  *	-	those of others it settles if it gets the row without waiting.  It
- *		waits for a row if it holds the lock of the row's group.
+ *		waits for a row if it holds the lock of the row's group.  If that raises an error, it
+ *		fails where it held the row, and else the note stays.
  *
  * Settling computes anew from what is committed then, so it may be done twice and in
  * any order; the note is deleted by the transaction that has settled it.  What
@@ -32,6 +33,7 @@
 #ifndef DP_PATTERNS_NOTE_H
 #define DP_PATTERNS_NOTE_H
 
+#include "access/htup_details.h"
 #include "storage/lock.h"
 
 #include "bson/layout.h"
@@ -57,5 +59,11 @@ extern bool dp_note_wait(TransactionId xid, Relation rel, ItemPointer tid, bool 
 
 /* Whether rows are only taken without waiting: a note of another transaction is being settled. */
 extern bool dp_note_hurried(void);
+
+/*
+ * Before a row is locked or written: if a note of another transaction is being settled and we
+ * hold the row already, the note was left to us, and its error is ours.
+ */
+extern void dp_note_row(HeapTupleHeader row);
 
 #endif							/* DP_PATTERNS_NOTE_H */

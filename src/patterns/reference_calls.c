@@ -18,6 +18,7 @@
 #include "utils/tuplestore.h"
 
 #include "bson/compare.h"
+#include "patterns/note.h"
 #include "patterns/pattern.h"
 #include "patterns/queue.h"
 #include "patterns/reference.h"
@@ -444,8 +445,9 @@ reference_settle(DpDecl *decl, const DpKey *key)
 }
 
 /*
- * Bring the rows that name a source in line.  No lock is needed: whoever changes the source
- * later finds these rows, because they are committed or ours.
+ * Bring the rows that name a source in line.  The note may have been left by a transaction that did not get the
+ * source's lock: as long as another one holds it the note stays, because what that one
+ * writes is not known.
  */
 static void
 reference_settle_note(DpDecl *decl, const DpValue *id)
@@ -454,8 +456,14 @@ reference_settle_note(DpDecl *decl, const DpValue *id)
 	DpRefRun   *run = dp_ref_run_make();
 	DpRefId    *entry = dp_ref_run_add(run, id);
 	MemoryContext old = MemoryContextSwitchTo(run->context);
+	bool		circle = false;
 
-	entry->extract = dp_ref_read(ref, id, DP_REF_READ);
+	entry->extract = dp_ref_read_or_leave(ref, id, ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY, &circle);
+	if (circle)
+	{
+		dp_note(decl, id);
+		entry->extract = dp_ref_read(ref, id, DP_REF_READ);
+	}
 	MemoryContextSwitchTo(old);
 	if (entry->extract != NULL)
 		dp_ref_pass(ref, run);

@@ -517,8 +517,8 @@ follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool
 }
 
 /*
- * The documents that hang on a node, because of a note of it.  The node is not locked: if it
- * moves or goes later they are found, because they are committed or ours.
+ * The documents that hang on a node, because of a note of it.  As long as another transaction holds
+ * the node the note stays: what that one writes is not known.
  */
 void
 dp_tree_attach_settle_note(DpDecl *decl, const DpValue *id)
@@ -530,10 +530,16 @@ dp_tree_attach_settle_note(DpDecl *decl, const DpValue *id)
 	DpTreeFollow follow = {attached, dp_tree_writer(attached), NULL};
 	struct varlena *node;
 	DpValue    *chain;
+	bool		left = false;
 	int			n;
 
 	dp_writer_refresh(nodes);
 	dp_writer_refresh(follow.w);
+	dp_writer_leave(nodes, true);
+	(void) dp_tree_lock_id(tree, nodes, id, LockTupleShare, &left);
+	if (left)
+		dp_note(decl, id);
+	dp_writer_refresh(nodes);
 	node = dp_tree_fetch(&reading, id);
 	chain = node != NULL ? dp_tree_chain(tree, node, true, dp_tree_fetch, &reading, &n) : NULL;
 	if (chain != NULL && attached->chained)

@@ -483,6 +483,8 @@ write_update(DpWriter *w, DpWriteLeaf *leaf, struct varlena *doc)
 	List	   *recheck = NIL;
 
 	dp_writer_may_write(w);
+	if (!w->locked)
+		dp_write_noted(w);
 	if (leaf->facts->collection && doc != NULL && !same_id(dp_writer_document(w), doc))
 		before = true;
 	if (!w->locked && (before || w->doubtful || IsolationUsesXactSnapshot()) &&

@@ -213,6 +213,14 @@ dp_writer_lock(DpWriter *w, LockTupleMode mode)
 	return dp_writer_lock_wait(w, mode, LockWaitBlock);
 }
 
+/* The current row is going to be locked or written. */
+void
+dp_write_noted(DpWriter *w)
+{
+	if (w->leave)
+		dp_note_row(ExecFetchSlotHeapTuple(w->current->found, false, NULL)->t_data);
+}
+
 /*
  * Lock the current row in its latest version.
  */
@@ -231,6 +239,7 @@ dp_writer_lock_wait(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait)
 	uint8		flags = mode == LockTupleKeyShare ? TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS : 0;
 
 	dp_writer_may_write(w);
+	dp_write_noted(w);
 	if (w->doc != NULL)
 	{
 		MemoryContextReset(w->row_context);

@@ -107,6 +107,9 @@ extern void dp_write_entries(DpWriter *w);
 extern Snapshot dp_write_snapshot(DpWriter *w);
 extern void dp_write_clear(DpWriter *w);
 
+/* write_find.c: the current row is going to be locked or written: see dp_note_row() */
+extern void dp_write_noted(DpWriter *w);
+
 /* write_find.c: going through a table ends */
 extern void dp_write_scan_end(DpWriter *w);
 

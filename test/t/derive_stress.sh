@@ -46,7 +46,7 @@ work() {
       if (w == 20) return "SELECT outlier_push($$customers$$, _id, nextval($$ids$$)) FROM customers WHERE _id = " r(12) ";"
       if (w == 21) return "UPDATE customers SET doc = bson_array_append(doc, $$tags$$, " r(9) ") WHERE _id = " r(12) ";"
       if (w == 22) return "SELECT reference_refresh($$orders$$);"
-      if (w == 23) return "INSERT INTO bad SELECT concat_ws($$ $$, $$" tag "$$, current_setting($$transaction_isolation$$), x) FROM pattern_check($$" (r(3) == 1 ? "orders" : "customers") "$$) x;"
+      if (w == 23) return "INSERT INTO bad SELECT concat_ws($$ $$, $$" tag "$$, current_setting($$transaction_isolation$$), x) FROM pattern_check($$" (r(3) == 1 ? "orders" : "customers") "$$) x WHERE NOT EXISTS (SELECT FROM docpatterns.notes);"
       if (w == 24) return client == 1 ? "UPDATE categories SET doc = bson_set(doc, $$up$$, " r(12) ") WHERE _id = " r(12) ";" : "SELECT 1;"
       if (w <= 26) return "UPDATE customers SET doc = bson_set(doc, $$name$$, " r(1000) "::text) WHERE _id = " c() ";"
       if (w == 27) return "UPDATE customers SET doc = bson_set(doc, $$name$$, " r(1000) "::text) WHERE _id::int % 5 = " r(5) - 1 ";"
