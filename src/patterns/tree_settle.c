@@ -24,7 +24,7 @@ static struct varlena *lock_row(DpTree *tree, DpWriter *w, const DpKey *key);
 static DpTree *tree_argument(FunctionCallInfo fcinfo);
 
 const DpPatternMethods dp_tree_methods = {"tree", is_split, whole, keep, settle_node};
-const DpPatternMethods dp_tree_attach_methods = {"tree_attach", is_split, whole, keep, settle_attached, dp_tree_attach_settle_note};
+const DpPatternMethods dp_tree_attach_methods = {"tree_attach", is_split, whole, keep, settle_attached, .settle_note = dp_tree_attach_settle_note};
 
 /* Documents of trees are whole. */
 static bool
