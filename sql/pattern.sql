@@ -240,6 +240,15 @@ CREATE FUNCTION _pattern_check_one(rel regclass, pattern text, name text) RETURN
   AS 'MODULE_PATHNAME', 'dp_pattern_check_one' LANGUAGE C STABLE STRICT;
 COMMENT ON FUNCTION _pattern_check_one(regclass, text, text) IS 'pattern_check for one declaration, run as the owner of the table; error 42501 unless the caller owns it';
 
+CREATE FUNCTION _pattern_disabled_triggers(rel regclass, label text, name text) RETURNS TABLE (trigger_name name, on_table regclass, state text)
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT g.tgname, g.tgrelid, CASE g.tgenabled WHEN 'D' THEN 'disabled' ELSE 'enabled on replicas only' END
+  FROM (SELECT p.relid::oid AS relid FROM pg_partition_tree($1) p UNION SELECT $1) AS r JOIN pg_trigger g ON g.tgrelid = r.relid
+  WHERE g.tgenabled IN ('D', 'R')
+    AND (g.tgname IN (SELECT unnest(a.triggers) FROM @extschema@._pattern_anchors($1) a WHERE a.label = $2) OR g.tgargs = @extschema@._pattern_arguments('side', $2, $3))
+$$;
+COMMENT ON FUNCTION _pattern_disabled_triggers(regclass, text, text) IS 'triggers of a declaration that do not fire, on one of its tables and the partitions of that';
+
 -- What became of the tables of a declaration, which its own check takes for granted.
 CREATE FUNCTION _pattern_check_declaration(rel regclass, pattern text, name text) RETURNS SETOF pattern_violation
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -264,10 +273,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
       FROM anchors a CROSS JOIN unnest(a.triggers) AS e (expected)
       WHERE NOT EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = a.tab AND g.tgname = e.expected)
     UNION ALL
-    SELECT 'trigger', format('%s on %s', g.tgname, g.tgrelid::regclass), CASE g.tgenabled WHEN 'D' THEN 'disabled' ELSE 'enabled on replicas only' END
-      FROM tables t CROSS JOIN LATERAL (SELECT p.relid::oid AS relid FROM pg_partition_tree(t.tab) p UNION SELECT t.tab) AS r JOIN pg_trigger g ON g.tgrelid = r.relid
-      WHERE g.tgenabled IN ('D', 'R')
-        AND (EXISTS (SELECT FROM anchors a WHERE a.tab = t.tab AND g.tgname = ANY (a.triggers)) OR g.tgargs = @extschema@._pattern_arguments('side', t.label, $3))
+    SELECT 'trigger', format('%s on %s', g.trigger_name, g.on_table), g.state FROM tables t CROSS JOIN LATERAL @extschema@._pattern_disabled_triggers(t.tab, t.label, $3) g
     UNION ALL
     SELECT 'trigger', format('the anchor on %s', $1), 'missing'
       WHERE $2 NOT IN ('kv', 'bucket') AND NOT EXISTS (SELECT FROM anchors a WHERE a.label = $3)
@@ -331,6 +337,28 @@ CREATE FUNCTION _pattern_call(verb text, rel regclass, pattern text, name text, 
   AS 'MODULE_PATHNAME', 'dp_pattern_call' LANGUAGE C;
 COMMENT ON FUNCTION _pattern_call(text, regclass, text, text, bson) IS 'calls _<pattern>_<verb> as the owner of the table; error 42501 unless the caller owns it';
 
+CREATE FUNCTION _pattern_mend_triggers(rel regclass, pattern text, name text, options bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  g record;
+BEGIN
+  FOR g IN
+    SELECT q.trigger_name, q.on_table
+    FROM (SELECT rel AS tab, name AS label UNION ALL SELECT @extschema@._pattern_side(p, rel), p
+          FROM unnest(ARRAY[@extschema@.bson_get_text(options, 'pair'), @extschema@.bson_get_text(options, 'second_pair')]) p WHERE p IS NOT NULL) t
+      CROSS JOIN LATERAL @extschema@._pattern_disabled_triggers(t.tab, t.label, name) q WHERE t.tab IS NOT NULL
+  LOOP
+    EXECUTE format('ALTER TABLE %s ENABLE TRIGGER %I', g.on_table, g.trigger_name);
+  END LOOP;
+  IF to_regprocedure(format('@extschema@.%I(regclass, @extschema@.bson)', '_' || pattern || '_create_triggers')) IS NOT NULL
+     AND EXISTS (SELECT FROM @extschema@._pattern_anchors(rel) a CROSS JOIN unnest(a.triggers) e
+                 WHERE a.label = name AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = rel AND t.tgname = e)) THEN
+    EXECUTE format('SELECT @extschema@.%I($1, $2)', '_' || pattern || '_create_triggers') USING rel, options;
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _pattern_mend_triggers(regclass, text, text, bson) IS 'enables triggers of a declaration that are disabled, and makes those of its own table that are missing, where the pattern has a function for it';
+
 CREATE FUNCTION pattern_repair(rel regclass, name text DEFAULT NULL, accept_loss boolean DEFAULT false) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
@@ -340,6 +368,7 @@ DECLARE
 BEGIN
   SELECT f.* INTO d FROM @extschema@._pattern_find(pattern_repair.rel, pattern_repair.name) f;
   PERFORM @extschema@._pattern_require_owner(pattern_repair.rel);
+  PERFORM @extschema@._pattern_mend_triggers(pattern_repair.rel, d.pattern, d.name, d.options);
   IF @extschema@.bson_exists(d.options, 'held') THEN
     IF accept_loss IS NOT TRUE THEN
       PERFORM @extschema@._pattern_require_kept(pattern_repair.rel, d.pattern, d.name);
@@ -361,7 +390,7 @@ END
 $$;
 COMMENT ON FUNCTION pattern_repair(regclass, text, boolean) IS
   'makes a pattern true again and returns the number of documents that had to be written. Where data are missing that nothing else tells, it leaves what shows that and says so: a warning with keys, '
-  'or error 55000 for a table that is missing; accept_loss => true goes on without them. Where fields hold values from before the declaration it does what pattern_build() does, and no more. Locks the rows that it writes; error 42501 unless the caller owns the table';
+  'or error 55000 for a table that is missing; accept_loss => true goes on without them. Where fields hold values from before the declaration it does what pattern_build() does, and no more. Enables triggers that are disabled. Locks the rows that it writes; error 42501 unless the caller owns the table';
 
 CREATE FUNCTION pattern_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

@@ -134,6 +134,11 @@ END
 $$;
 SELECT is(current_setting('dp.unnoticed'), '', 'no trigger is disabled or dropped unnoticed');
 ROLLBACK TO dropped;
+ALTER TABLE b DISABLE TRIGGER zz_docpatterns_50_outlier_a_before; DROP TRIGGER zz_docpatterns_50_outlier_a_insert ON b; ALTER TABLE s DISABLE TRIGGER zz_docpatterns_80_computed_n_insert;
+INSERT INTO s (d) VALUES ('{_id: 3, p: 1, x: 4}');
+SELECT is((SELECT count(*) FROM pattern_check()), 3::bigint, 'several are found');
+SELECT pattern_repair('b', 'a'), pattern_repair('p', 'n') \g /dev/null
+SELECT is_empty($$SELECT * FROM pattern_check()$$, 'a repair enables them, and makes those that are missing');
 SELECT throws_ok('DROP TRIGGER zz_docpatterns_50_outlier_a ON b', '2BP01', NULL, 'a declaration does not end by the way');
 
 -- Inheritance, and tables that commits empty
