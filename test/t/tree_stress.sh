@@ -30,7 +30,7 @@ work() {  # work NUMBER TAG
         else if (what <= 10) printf "UPDATE %s SET doc = bson_set(doc, $$up$$, %d) WHERE _id = %d;", t, k2, k
         else if (what == 11) printf "UPDATE %s SET doc = bson_set(doc, $$up$$, %d) WHERE _id IN (%d, %d, %d);", t, k2, k, r(60), r(60)
         else if (what == 12) printf "UPDATE %s SET doc = bson_set(doc, $$_id$$, %d) WHERE _id = %d;", t, k2, k
-        else if (what == 13) printf "UPDATE %s SET doc = bson_set(bson_set(doc, $$n$$, %d), $$anc$$, %d) WHERE _id = %d;", t, i, i, k
+        else if (what == 13) printf "UPDATE %s SET doc = bson_unset(bson_set(doc, $$n$$, %d), $$anc$$) WHERE _id = %d;", t, i, k
         else if (what == 14) printf "DELETE FROM r WHERE _id IN (%d, %d);", k, k2
         else if (what == 15) printf "DELETE FROM %s WHERE _id = %d;", t, (k > 20 ? k : 0)
         else if (what <= 17) printf "INSERT INTO p (doc) SELECT bson_build($$_id$$, nextval($$s$$), $$cat$$, c) FROM (SELECT _id FROM d ORDER BY (_id < %d), _id LIMIT 2) v (c);", k
