@@ -90,6 +90,7 @@ static void require_current(Versioning *v, const DpKey *key, int64 number, struc
 static bool identical(struct varlena *a, struct varlena *b);
 static bool only_kept_differs(Versioning *v, struct varlena *a, struct varlena *b);
 static bool leaves_out_kept(Versioning *v, const DpKey *key, int64 revision);
+static bool is_part_of_write(Versioning *v, const DpKey *key, int64 revision);
 static HeapTuple before_update(Versioning *v, TriggerData *trigdata);
 static void after_insert(Versioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key);
 static void after_update(Versioning *v, TriggerData *trigdata);
@@ -97,7 +98,7 @@ static void after_delete(Versioning *v, struct varlena *doc, const DpKey *key);
 static int64 insert_number(Versioning *v, const DpKey *key, bool *exists);
 static int64 stored_number(Versioning *v, const DpKey *key, struct varlena *doc, bool *missing);
 static bool is_superseded(HeapTuple tuple);
-static bool row_exists(Versioning *v, const DpKey *key);
+static struct varlena *current_document(Versioning *v, const DpKey *key);
 static void correct_number(Versioning *v, const DpKey *key, int64 revision, char operation, struct varlena *before);
 static Correction *correction_of(Versioning *v, const DpKey *key);
 static void all_deleted(Versioning *v, Relation rel);
@@ -685,6 +686,27 @@ leaves_out_kept(Versioning *v, const DpKey *key, int64 revision)
 	return right;
 }
 
+/*
+ * Whether a pattern moves something out of a document while the statement is
+ * under way that wrote it: that will be recorded as it is then.
+ */
+static bool
+is_part_of_write(Versioning *v, const DpKey *key, int64 revision)
+{
+	DpRevisionStore store;
+	SnapshotData latest;
+	DpRevision	r;
+	bool		recorded;
+
+	if (dp_marked(v->decl->target, NULL) != DP_MARK_INTERNAL)
+		return false;
+	InitDirtySnapshot(latest);
+	dp_revisions_open(&store, v, &latest);
+	recorded = dp_revisions_find(&store, key, revision, &r);
+	dp_revisions_close(&store);
+	return !recorded;
+}
+
 static HeapTuple
 before_update(Versioning *v, TriggerData *trigdata)
 {
@@ -741,7 +763,8 @@ before_update(Versioning *v, TriggerData *trigdata)
 				if (same == NULL)
 					same = after;
 			}
-			if (identical(before, same) || (only_kept_differs(v, before, same) && leaves_out_kept(v, &old_key, number)))
+			if (identical(before, same) || (only_kept_differs(v, before, same) && leaves_out_kept(v, &old_key, number)) ||
+				is_part_of_write(v, &old_key, number))
 			{
 				value = PointerGetDatum(same);
 				return heap_modify_tuple_by_cols(trigdata->tg_newtuple, desc, 1, &column, &value, &isnull);
@@ -794,9 +817,11 @@ after_insert(Versioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key)
 			dp_versioning_record(v, key, given, DP_VERSION_INSERT, NULL, doc);
 			return;
 		}
-		/* what patterns keep has been written into it, or it is gone */
-		if (!row_exists(v, key))
+		/* patterns have written what they keep, or it is gone */
+		doc = current_document(v, key);
+		if (doc == NULL)
 			return;
+		has_number = dp_versioning_number(v, doc, &given);
 	}
 	number = insert_number(v, key, &exists);
 	if (has_number ? given != number : number > 1)
@@ -805,17 +830,20 @@ after_insert(Versioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key)
 		dp_versioning_record(v, key, number, DP_VERSION_INSERT, NULL, doc);
 }
 
-/* Whether there is a row of that key now. */
-static bool
-row_exists(Versioning *v, const DpKey *key)
+/* The document of that key as it is now; NULL if there is none. */
+static struct varlena *
+current_document(Versioning *v, const DpKey *key)
 {
 	DpWriter   *w = dp_writer_open(v->decl->target, v->decl->doc_column, 0, v->decl->name);
-	bool		found;
+	struct varlena *doc = NULL;
 
 	dp_writer_refresh(w);
-	found = dp_writer_find(w, dp_lookup_primary(v->decl->target, CurrentMemoryContext), key->values);
+	if (dp_writer_find(w, dp_lookup_primary(v->decl->target, CurrentMemoryContext), key->values))
+		doc = dp_writer_document(w);
+	if (doc != NULL)
+		doc = dp_document_to_varlena(DP_DOC_DATA(doc), DP_DOC_SIZE(doc));
 	dp_writer_close(w);
-	return found;
+	return doc;
 }
 
 /* A document has changed, or its row. */
@@ -831,6 +859,7 @@ after_update(Versioning *v, TriggerData *trigdata)
 	int64		number;
 	int64		old_number = 0;
 	bool		had_number;
+	bool		missing;
 
 	dp_key_of_tuple(v->decl, trigdata->tg_trigtuple, desc, &old_key);
 	dp_key_of_tuple(v->decl, trigdata->tg_newtuple, desc, &new_key);
@@ -861,7 +890,7 @@ after_update(Versioning *v, TriggerData *trigdata)
 		return;
 	had_number = dp_versioning_number(v, before, &old_number);
 	if (had_number == dp_versioning_number(v, after, &number) && (!had_number || number == old_number) &&
-		only_kept_differs(v, before, after))
+		(only_kept_differs(v, before, after) || is_part_of_write(v, &old_key, stored_number(v, &old_key, before, &missing))))
 		return;
 
 	if (had_number)
@@ -872,7 +901,6 @@ after_update(Versioning *v, TriggerData *trigdata)
 		DpRevisionStore store;
 		SnapshotData latest;
 		DpRevision	r;
-		bool		missing;
 
 		if (dp_versioning_number(v, after, &number) && number > 1)
 			number--;
@@ -886,6 +914,15 @@ after_update(Versioning *v, TriggerData *trigdata)
 			dp_versioning_record(v, &old_key, number, DP_VERSION_INSERT, NULL, before);
 	}
 	check_number(number);
+	if (is_superseded(trigdata->tg_newtuple))
+	{
+		/* by a pattern, see is_part_of_write(), or by another change, which has a number of its own */
+		struct varlena *doc = current_document(v, &old_key);
+		int64		current;
+
+		if (doc != NULL && dp_versioning_number(v, doc, &current) && current == number + 1)
+			after = doc;
+	}
 	if (!dp_versioning_number(v, after, &old_number) || old_number != number + 1)
 		correct_number(v, &old_key, number + 1, DP_VERSION_UPDATE, before);
 	else

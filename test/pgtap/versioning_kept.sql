@@ -3,7 +3,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(62);
+SELECT plan(69);
 CREATE SCHEMA vk;
 SET search_path = vk, public;
 CREATE FUNCTION story(rel regclass, k int) RETURNS text LANGUAGE plpgsql AS $$
@@ -123,6 +123,23 @@ INSERT INTO places (doc) VALUES ('{_id: 1}'), ('{_id: 2, up: 1}'), ('{_id: 3, up
 UPDATE places SET doc = bson_set(doc, 'up', 4) WHERE _id = 2;
 SELECT is(story('places', 2) || story('places', 3), '1i{"up": 1} 2u{"up": 4}1i{"up": 2}', 'whoever moves has a revision, what hangs below has none');
 SELECT is(now_in('places', 3) -> 'trail', '[4, 2]', 'but its ancestors');
+SELECT is_empty($$SELECT * FROM pattern_check()$$, 'all of it is true');
+
+-- What moves aside while a document is written is part of that write
+SELECT collection_create('wide') \g /dev/null
+SELECT outlier_enable('wide', 'buyers', 2, keep => 1, count_field => 'n'), subset_fields_enable('wide', cold => '{cold}', name => 'cold'), versioning_enable('wide') \g /dev/null
+INSERT INTO wide (doc) VALUES ('{_id: 1, buyers: ["a", "b", "c"], cold: 1}'), ('{_id: 2, buyers: ["a"], cold: 2, revision: 1}'), ('{_id: 3, cold: 3, revision: 7}');
+SELECT is(story('wide', 1) || story('wide', 2) || story('wide', 3), '1i{"buyers": ["a"]}1i{"buyers": ["a"]}1i{}', 'a new document is at its first revision');
+SELECT is((SELECT string_agg(coalesce(doc ->> 'revision', '-'), '' ORDER BY _id) FROM wide), '-11', 'with its number, or without');
+UPDATE wide SET doc = '{_id: 1, buyers: ["a", "b", "c"], cold: 1, t: 1}' WHERE _id = 1;
+SELECT is(story('wide', 1), '1i{"buyers": ["a"]} 2u{"buyers": ["a"], "t": 1}', 'the program that inserted it can save it');
+UPDATE wide SET doc = bson_set(doc, 'cold', 5) WHERE _id < 3;
+UPDATE wide SET doc = bson_update(doc, '{$push: {buyers: {$each: ["x", "y", "z"]}}, $set: {t: 2}}') WHERE _id = 2;
+DELETE FROM wide WHERE _id = 2;
+INSERT INTO wide (doc) VALUES ('{_id: 2, buyers: ["p", "q", "r"], cold: 6}'), ('{_id: 3, cold: 7}') ON CONFLICT (_id) DO UPDATE SET doc = EXCLUDED.doc;
+SELECT is(story('wide', 2), '1i{"buyers": ["a"]} 2u{"buyers": ["a"]} 3u{"buyers": ["a"], "t": 2} 4d 5i{"buyers": ["p"]}', 'a document that comes back');
+SELECT is((SELECT string_agg(coalesce(doc ->> 'revision', '-'), '' ORDER BY _id) FROM wide), '352', 'all have their numbers');
+SELECT is((SELECT pattern_whole(doc, 'wide', _id) - 'revision' FROM wide WHERE _id = 2)::jsonb, '{"_id": 2, "buyers": ["p", "q", "r"], "cold": 6, "n": 3}', 'and are whole');
 SELECT is_empty($$SELECT * FROM pattern_check()$$, 'all of it is true');
 
 -- Only some revisions are kept; many of them
