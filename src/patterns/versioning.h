@@ -237,10 +237,11 @@ typedef enum DpVersionFound
 /*
  * The document of a revision, which exists and is no deletion.  live is the
  * document of the table's row, NULL if there is none.  *doc is in the current
- * context (or live itself).  Raises DATA_CORRUPTED if the differences do not fit.
+ * context (or live itself, which the newest revision is with all that patterns
+ * keep in it unless bare is set).  Raises DATA_CORRUPTED if the differences do not fit.
  */
 extern DpVersionFound dp_revisions_document(DpRevisionStore *s, const DpKey *key, int64 revision,
-										   struct varlena *live, struct varlena **doc);
+										   struct varlena *live, bool bare, struct varlena **doc);
 
 /*
  * The revision that was valid at a time: false if there was none.  *until is

@@ -62,7 +62,7 @@ typedef struct DiffRows
 static Versioning *versioning_argument(FunctionCallInfo fcinfo, int rel, int name);
 static void history_begin(History *h, FunctionCallInfo fcinfo, int name);
 static void history_end(History *h);
-static struct varlena *history_document(History *h, int64 revision, bool known);
+static struct varlena *history_document(History *h, int64 revision, bool bare);
 static bool made_by(History *h, int64 change, TimestampTz *since, text **who, FullTransactionId *transaction);
 static bool sees_all(Oid relid);
 static void require_select(Versioning *v);
@@ -169,11 +169,11 @@ require_select(Versioning *v)
 
 /*
  * The document of a revision; NULL for a deletion and where it is not known.
- * Raises INVALID_PARAMETER_VALUE if there is no such revision, or it is to be
- * known and is not.
+ * Raises INVALID_PARAMETER_VALUE if there is no such revision.  With bare it is
+ * without what patterns keep, and if it is not known that is an error, too.
  */
 static struct varlena *
-history_document(History *h, int64 revision, bool known)
+history_document(History *h, int64 revision, bool bare)
 {
 	DpRevision	r;
 	struct varlena *doc;
@@ -185,9 +185,9 @@ history_document(History *h, int64 revision, bool known)
 						dp_key_to_text(h->v->decl, &h->key), dp_relation_name(h->v->decl->target), revision)));
 	if (r.operation == DP_VERSION_DELETE)
 		return NULL;
-	if (dp_revisions_document(&h->store, &h->key, revision, h->live, &doc) == DP_VERSION_FOUND)
+	if (dp_revisions_document(&h->store, &h->key, revision, h->live, bare, &doc) == DP_VERSION_FOUND)
 		return doc;
-	if (known)
+	if (bare)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("the document in revision " INT64_FORMAT " of document %s of table %s is not known",
@@ -354,8 +354,8 @@ dp_versioning_as_of_one(PG_FUNCTION_ARGS)
 		bool		nulls[4] = {false, !has_since, !has_until, false};
 
 		if (newest && live != NULL)
-			doc = dp_versioning_bare(dp_revision_kept(&r), live);
-		else if (dp_revisions_document(&store, &key, r.revision, live, &doc) != DP_VERSION_FOUND)
+			doc = live;
+		else if (dp_revisions_document(&store, &key, r.revision, live, false, &doc) != DP_VERSION_FOUND)
 			nulls[3] = true;
 		values[0] = Int64GetDatum(r.revision);
 		values[1] = TimestampTzGetDatum(since);
@@ -645,7 +645,7 @@ dp_versioning_field_history(PG_FUNCTION_ARGS)
 		MemoryContextReset(context);
 		old = MemoryContextSwitchTo(context);
 		if (n[2] != DP_VERSION_DELETE)
-			known = dp_revisions_document(&h.store, &h.key, n[0], h.live, &doc) == DP_VERSION_FOUND;
+			known = dp_revisions_document(&h.store, &h.key, n[0], h.live, true, &doc) == DP_VERSION_FOUND;
 		if (n[2] != DP_VERSION_DELETE && known &&
 			dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &found))
 			value = dp_value_to_varlena(&found);

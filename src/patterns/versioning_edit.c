@@ -319,7 +319,7 @@ dp_versioning_revert(PG_FUNCTION_ARGS)
 				 errmsg("document %s of table %s has no revision " INT64_FORMAT,
 						dp_key_to_text(v->decl, &key), dp_relation_name(v->decl->target), revision)));
 	if (r.operation == DP_VERSION_DELETE ||
-		dp_revisions_document(&store, &key, revision, live, &doc) != DP_VERSION_FOUND)
+		dp_revisions_document(&store, &key, revision, live, true, &doc) != DP_VERSION_FOUND)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("there is no document in revision " INT64_FORMAT " of document %s of table %s",
@@ -874,7 +874,8 @@ method_settle(DpDecl *decl, const DpKey *key)
 		unseen = true;
 	for (int i = 1; i < n; i++)
 	{
-		if (rows[i].lost)
+		/* also what leads to a document that is not the one before: it had been changed unseen */
+		if (rows[i].lost || (rows[i - 1].doc != NULL && !fits(&rows[i - 1], rows[i - 1].doc)))
 		{
 			write_payload(v, key, rows[i].revision, (struct varlena *) cstring_to_text(""), NULL);
 			written = true;

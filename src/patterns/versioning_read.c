@@ -21,7 +21,7 @@ static bool since_of(DpRevisionStore *s, const DpRevision *r, TimestampTz *since
  */
 DpVersionFound
 dp_revisions_document(DpRevisionStore *s, const DpKey *key, int64 revision,
-					 struct varlena *live, struct varlena **doc)
+					 struct varlena *live, bool bare, struct varlena **doc)
 {
 	struct varlena **deltas = NULL;
 	List	  **kept = NULL;	/* of the revisions that they belong to */
@@ -32,6 +32,7 @@ dp_revisions_document(DpRevisionStore *s, const DpKey *key, int64 revision,
 	DpRevision	r;
 	DpVersionFound found = DP_VERSION_FOUND;
 	int64		expected = revision + 1;
+	bool		newest = true;
 
 	dp_revisions_begin(s, key, revision, expected + DP_VERSION_DISTANCE - 1);
 	if (!dp_revisions_next(s, &r) || r.revision != revision)
@@ -49,6 +50,7 @@ dp_revisions_document(DpRevisionStore *s, const DpKey *key, int64 revision,
 			if (!dp_revisions_next(s, &r))
 				break;
 		}
+		newest = false;
 		if (r.revision != expected++)
 			found = DP_VERSION_UNKNOWN;
 		else if (r.previous != NULL)
@@ -105,7 +107,7 @@ dp_revisions_document(DpRevisionStore *s, const DpKey *key, int64 revision,
 		pfree(deltas);
 		pfree(kept);
 	}
-	*doc = dp_versioning_bare(own, base);
+	*doc = newest && !bare ? live : dp_versioning_bare(own, base);
 	return DP_VERSION_FOUND;
 }
 
