@@ -32,6 +32,21 @@ END
 $$;
 COMMENT ON FUNCTION _pattern_nonempty(regclass) IS 'whether a table has rows';
 
+CREATE FUNCTION _pattern_distance(a text, b text) RETURNS int
+  AS 'MODULE_PATHNAME', 'dp_pattern_distance' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION _pattern_distance(text, text) IS 'how many characters of a name have to be inserted, deleted or changed to make it the other one; NULL for names of more than 255 bytes';
+
+CREATE FUNCTION _pattern_near_tables(schema_name text, table_name text) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT coalesce('Did you mean ' || string_agg(quote_ident(n.relname), ' or ' ORDER BY n.d, n.relname) || '? ', '')
+  FROM (SELECT c.relname, @extschema@._pattern_distance(c.relname, $2) AS d
+        FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace
+        WHERE s.nspname = $1 AND c.relkind IN ('r', 'p') AND EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.atttypid = '@extschema@.bson'::regtype)
+          AND has_table_privilege(c.oid, 'SELECT') ORDER BY 2, 1 LIMIT 3) n
+  WHERE n.d <= greatest(2, length($2) / 3)
+$$;
+COMMENT ON FUNCTION _pattern_near_tables(text, text) IS 'the beginning of a hint: tables with documents whose name is like one that does not exist, or an empty text';
+
 -- For what is asked with the table locked, by the verbs.
 CREATE FUNCTION _pattern_latest(query text) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_pattern_latest' LANGUAGE C VOLATILE STRICT;
@@ -289,6 +304,17 @@ LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION _pattern_side_keys(int) IS 'the columns of a side table for a key of n columns';
 
+CREATE FUNCTION _pattern_require_no_table(qualified text) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF to_regclass(qualified) IS NOT NULL THEN
+    RAISE EXCEPTION 'relation % already exists', qualified USING ERRCODE = 'duplicate_table',
+      HINT = 'The pattern makes a table of this name. Rename or drop the one that is there: DROP EXTENSION .. CASCADE leaves such tables behind, without their documents.';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _pattern_require_no_table(text) IS 'error 42P07, with a hint, for the name of a table that is there';
+
 CREATE FUNCTION _pattern_create_side(rel regclass, doc_column text, pattern text, name text, pair text, side_name text,
                                      columns text, more_key text, settings text, description text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -298,6 +324,7 @@ DECLARE
 BEGIN
   SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
   side_keys := @extschema@._pattern_side_keys(cardinality(t.keys));
+  PERFORM @extschema@._pattern_require_no_table(side_name);
   EXECUTE format('CREATE %sTABLE %s (%s, %s, PRIMARY KEY (%s)) %s',
                  CASE WHEN (SELECT c.relpersistence FROM pg_class c WHERE c.oid = rel) = 'u' THEN 'UNLOGGED ' ELSE '' END, side_name,
                  (SELECT string_agg(format('%I %s NOT NULL', k, type), ', ' ORDER BY n) FROM unnest(side_keys, t.key_types) WITH ORDINALITY AS u (k, type, n)), columns,

@@ -225,6 +225,7 @@ DECLARE
 BEGIN
   SELECT s.nspname, q.relname, q.relpersistence INTO c FROM pg_class q JOIN pg_namespace s ON s.oid = q.relnamespace WHERE q.oid = rel;
   queue := format('%I.%I', c.nspname, @extschema@._pattern_relation_name(c.nspname, c.relname, name, suffix));
+  PERFORM @extschema@._pattern_require_no_table(queue);
   EXECUTE format('CREATE %sTABLE %s (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key @extschema@.bson_value NOT NULL, delta @extschema@.bson, '
                  'queued_at timestamptz NOT NULL DEFAULT clock_timestamp())',
                  CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' WHEN 't' THEN 'TEMP ' ELSE '' END, queue);

@@ -82,6 +82,8 @@ BEGIN
   END IF;
 
   parts := parse_ident(coalesce(target, quote_ident(name)));
+  PERFORM @extschema@._pattern_require_no_table(format('%I.%I', CASE WHEN cardinality(parts) > 1 THEN parts[1]
+            ELSE (SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel) END, parts[cardinality(parts)]));
   totals := @extschema@.collection_create(format('%I.%I', CASE WHEN cardinality(parts) > 1 THEN parts[1]
               ELSE (SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel) END, parts[cardinality(parts)]));
   EXECUTE format('COMMENT ON TABLE %s IS %L', totals, format('totals of %s; kept by the roll-up "%s"', rel, name));

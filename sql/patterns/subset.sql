@@ -20,19 +20,19 @@ COMMENT ON FUNCTION _subset_indexed(regclass, text) IS 'whether the source of a 
 CREATE FUNCTION subset_enable(
   rel regclass, field text, source text, on_field text, order_by bson, keep int, fields bson DEFAULT NULL, filter bson DEFAULT NULL,
   count_field text DEFAULT NULL, count_mode text DEFAULT 'immediate', name text DEFAULT NULL, doc_column text DEFAULT NULL,
-  source_column text DEFAULT NULL) RETURNS text
+  source_column text DEFAULT NULL, create_source boolean DEFAULT false) RETURNS text
 LANGUAGE sql VOLATILE AS $$
   SELECT @extschema@._subset_enable(rel, field, source, pg_catalog.to_regclass(source), on_field, order_by, keep, fields, filter,
-                                    count_field, count_mode, name, doc_column, source_column, false)
+                                    count_field, count_mode, name, doc_column, source_column, create_source, false)
 $$;
-COMMENT ON FUNCTION subset_enable(regclass, text, text, text, bson, int, bson, bson, text, text, text, text, text) IS
+COMMENT ON FUNCTION subset_enable(regclass, text, text, text, bson, int, bson, bson, text, text, text, text, text, boolean) IS
   'declares the subset pattern: field of each document of rel is an array of the first keep documents of source, by order_by and then the primary key, whose on_field is its key. '
-  'Returns the name of the declaration (default: the field). Locks both tables against writers and makes an index on the source; errors 22023 for options that do not fit, '
-  '42710 for a second declaration of the name, 42501 unless the caller owns both tables';
+  'Returns the name of the declaration (default: the field). Locks both tables against writers and makes an index on the source, and with create_source a source that does not exist; errors 22023 for options that do not fit, '
+  '42P01 for a source that does not exist, 42710 for a second declaration of the name, 42501 unless the caller owns both tables';
 
 CREATE FUNCTION _subset_enable(
   rel regclass, field text, source text, source_rel regclass, on_field text, order_by bson, keep int, fields bson, filter bson,
-  count_field text, count_mode text, name text, doc_column text, source_column text, quiet boolean) RETURNS text
+  count_field text, count_mode text, name text, doc_column text, source_column text, create_source boolean, quiet boolean) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -62,6 +62,11 @@ BEGIN
 
   IF source_rel IS NULL THEN
     parts := parse_ident(source);
+    IF create_source IS NOT TRUE THEN
+      RAISE EXCEPTION 'relation "%" does not exist', source USING ERRCODE = 'undefined_table',
+        HINT = @extschema@._pattern_near_tables(CASE WHEN cardinality(parts) > 1 THEN parts[1] ELSE t.schema_name END, parts[cardinality(parts)])
+               || 'With create_source => true it is made.';
+    END IF;
     source_rel := @extschema@.collection_create(format('%I.%I', CASE WHEN cardinality(parts) > 1 THEN parts[1] ELSE t.schema_name END, parts[cardinality(parts)]));
     EXECUTE format('ALTER TABLE %s OWNER TO %s', source_rel, t.owner::regrole);
   END IF;
@@ -84,7 +89,7 @@ BEGIN
   RETURN name;
 END
 $$;
-COMMENT ON FUNCTION _subset_enable(regclass, text, text, regclass, text, bson, int, bson, bson, text, text, text, text, text, boolean) IS 'subset_enable with the source resolved';
+COMMENT ON FUNCTION _subset_enable(regclass, text, text, regclass, text, bson, int, bson, bson, text, text, text, text, text, boolean, boolean) IS 'subset_enable with the source resolved';
 
 CREATE FUNCTION _subset_create_gone(rel regclass, name text) RETURNS text
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

@@ -131,7 +131,7 @@ BEGIN
 
   PERFORM @extschema@._subset_enable(rel, field, source::text, source, on_field,
             coalesce(order_by, @extschema@.bson_build(coalesce(position_field, '_id'), 1)), @extschema@.bson_get_text(options, 'keep')::int, coalesce(fields, element),
-            NULL, @extschema@.bson_get_text(options, 'count_field'), @extschema@.bson_get_text(options, 'count_mode'), name, t.doc, NULL, true);
+            NULL, @extschema@.bson_get_text(options, 'count_field'), @extschema@.bson_get_text(options, 'count_mode'), name, t.doc, NULL, false, true);
   PERFORM @extschema@._subset_create_triggers(_subset_split.rel, @extschema@.bson_set(d.options, 'element', element))
     FROM @extschema@._pattern_declarations(_subset_split.rel) d WHERE d.pattern = 'subset' AND d.name = _subset_split.name;
   PERFORM @extschema@._subset_settle_all(rel, name);

@@ -35,6 +35,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/tuplestore.h"
+#include "utils/varlena.h"
 
 #include "bson/catalog.h"
 #include "patterns/pattern.h"
@@ -506,6 +507,22 @@ dp_pattern_forget(PG_FUNCTION_ARGS)
 	(void) deleteDependencyRecordsForSpecific(RelationRelationId, PG_GETARG_OID(0), DEPENDENCY_NORMAL,
 											  RelationRelationId, PG_GETARG_OID(1));
 	PG_RETURN_VOID();
+}
+
+/*
+ * _pattern_distance(a, b) -> the number of edits between two names
+ */
+DP_FUNCTION(dp_pattern_distance);
+Datum
+dp_pattern_distance(PG_FUNCTION_ARGS)
+{
+	text	   *a = PG_GETARG_TEXT_PP(0);
+	text	   *b = PG_GETARG_TEXT_PP(1);
+
+	if (VARSIZE_ANY_EXHDR(a) > 255 || VARSIZE_ANY_EXHDR(b) > 255)
+		PG_RETURN_NULL();
+	PG_RETURN_INT32(varstr_levenshtein(VARDATA_ANY(a), VARSIZE_ANY_EXHDR(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(b),
+									   1, 1, 1, false));
 }
 
 /*

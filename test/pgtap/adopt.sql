@@ -1,7 +1,7 @@
 -- What documents held before a pattern was declared is not destroyed: not by a build or a repair, unless it is told to, and not by the
 -- first write to an old row or to a source. What a build adopts, pattern_disable() leaves where it is.
 SET client_min_messages = warning;
-SELECT plan(76);
+SELECT plan(81);
 
 CREATE FUNCTION pg_temp.docs(rel regclass) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE result text;
@@ -17,7 +17,7 @@ BEGIN
   RETURN 'no error';
 EXCEPTION WHEN OTHERS THEN
   GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-  RETURN concat_ws(' | ', state, message, detail, hint);
+  RETURN concat_ws(' | ', state, message, nullif(detail, ''), nullif(hint, ''));
 END $$;
 -- A build stops, and so does a repair, an alteration waits, and nothing is written
 CREATE FUNCTION pg_temp.stops(rel text, name text, detail text) RETURNS SETOF text LANGUAGE plpgsql AS $$
@@ -68,6 +68,17 @@ SELECT is(pg_temp.docs('q'), E'{"a": [], "n": 0, "x": 1}\n{"a": [], "x": 1, "n":
 SELECT is_empty('SELECT * FROM pattern_check()', 'all is true');
 SELECT pattern_disable('q', 'a') \g /dev/null
 SELECT is(pg_temp.docs('q'), E'{"x": 1}\n{"x": 1}\n{"x": 1}\n{}', 'what was discarded is no longer the user''s');
+
+-- A misspelt source is none
+SELECT is(pg_temp.told($$SELECT subset_enable('q', 'a', 'q_row', 'of', '{d: -1}', 1)$$), '42P01 | relation "q_row" does not exist | Did you mean q_rows? With create_source => true it is made.', 'a source that does not exist');
+SELECT hasnt_table('q_row');
+SELECT lives_ok($$SELECT subset_enable('q', 'b', 'q_new', 'of', '{d: -1}', 1, create_source => true)$$, 'unless it is wanted');
+SELECT has_table('q_new');
+SELECT pattern_disable('q', 'b') \g /dev/null
+
+-- A table that an extension left behind which was dropped
+CREATE TABLE q_c_extras (key int);
+SELECT matches(pg_temp.told($$SELECT outlier_enable('q', 'c', 2)$$), '^42P07 \| relation public.q_c_extras already exists \| .*DROP EXTENSION', 'a name that is taken');
 
 -- Computed: totals that the rows do not give ---------------------------------------------------------------------------------
 SELECT collection_create('f') \g /dev/null
