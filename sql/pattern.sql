@@ -309,7 +309,7 @@ BEGIN
       AND pg_has_role(c.relowner, 'USAGE') AND NOT pg_is_other_temp_schema(c.relnamespace)
       -- a standby has nothing of it
       AND NOT (c.relpersistence = 'u' AND pattern_check.rel IS NULL AND pg_is_in_recovery())
-      AND to_regprocedure('@extschema@._' || q.pattern || '_check(regclass, text)') IS NOT NULL
+      AND @extschema@._pattern_hook(q.pattern, 'check', 'regclass, text') IS NOT NULL
     ORDER BY q.rel::text, q.pattern, q.name
   LOOP
     BEGIN
@@ -382,7 +382,7 @@ BEGIN
       RETURN done;
     END IF;
   END IF;
-  IF accept_loss AND to_regprocedure('@extschema@._' || d.pattern || '_accept_loss(regclass, text)') IS NOT NULL THEN
+  IF accept_loss AND @extschema@._pattern_hook(d.pattern, 'accept_loss', 'regclass, text') IS NOT NULL THEN
     done := @extschema@._pattern_call('accept_loss', pattern_repair.rel, d.pattern, d.name, NULL)::bigint;
   END IF;
   RETURN done + @extschema@._pattern_call('repair', pattern_repair.rel, d.pattern, d.name, CASE WHEN accept_loss THEN '{accept_loss: true}'::@extschema@.bson END)::bigint;
@@ -449,7 +449,7 @@ BEGIN
     -- nothing is written before it is certain that nothing is lost
     PERFORM @extschema@._pattern_require_kept(rel, d.pattern, d.name);
   END IF;
-  IF pg_catalog.to_regprocedure('@extschema@._' OPERATOR(pg_catalog.||) d.pattern OPERATOR(pg_catalog.||) '_pending(regclass, text)') IS NULL THEN
+  IF @extschema@._pattern_hook(d.pattern, 'pending', 'regclass, text') IS NULL THEN
     -- a change feed begins with the next change
     NULL;
   ELSIF batch IS NULL THEN
@@ -473,7 +473,7 @@ BEGIN
     COMMIT;
   END IF;
   -- what no row of the table leads to
-  IF pg_catalog.to_regprocedure('@extschema@._' OPERATOR(pg_catalog.||) d.pattern OPERATOR(pg_catalog.||) '_build_end(regclass, text)') IS NOT NULL THEN
+  IF @extschema@._pattern_hook(d.pattern, 'build_end', 'regclass, text') IS NOT NULL THEN
     done := done OPERATOR(pg_catalog.+) @extschema@._pattern_call('build_end', rel, d.pattern, d.name, NULL)::bigint;
     IF batch IS NOT NULL THEN
       COMMIT;

@@ -47,3 +47,12 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT i.indpred IS NULL OR EXISTS (SELECT FROM @extschema@._pattern_indexes(i.indrelid) m WHERE m.index = $1 AND m.part = '') FROM pg_index i WHERE i.indexrelid = $1
 $$;
 COMMENT ON FUNCTION _pattern_index_full(regclass) IS 'whether an index has all rows: it has no condition but what it is made for';
+
+-- Functions of a pattern are found by their names, and some patterns have no such function: what others have made in the schema of
+-- the extension must not be taken for it.
+CREATE FUNCTION _pattern_hook(pattern text, verb text, arguments text) RETURNS regprocedure
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT f.oid FROM (SELECT to_regprocedure(format('@extschema@.%I(%s)', concat('_', $1, '_', $2), $3)) AS oid) AS f
+  WHERE EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = f.oid AND d.deptype = 'e')
+$$;
+COMMENT ON FUNCTION _pattern_hook(text, text, text) IS 'the function _<pattern>_<verb> of the extension with arguments of these types, or NULL';

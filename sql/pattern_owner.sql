@@ -56,7 +56,7 @@ DECLARE
 BEGIN
   IF owner <> former THEN
     FOR p IN SELECT DISTINCT d.pattern FROM @extschema@._pattern_declarations($1) d
-             WHERE to_regprocedure(format('@extschema@._%s_follow_owner(regclass, oid)', d.pattern)) IS NOT NULL ORDER BY 1 LOOP
+             WHERE @extschema@._pattern_hook(d.pattern, 'follow_owner', 'regclass, oid') IS NOT NULL ORDER BY 1 LOOP
       EXECUTE format('SELECT @extschema@.%I($1, $2)', concat('_', p, '_follow_owner')) USING $1, former;
     END LOOP;
     PERFORM @extschema@._pattern_renew_view($1, @extschema@._pattern_whole_view($1, former),

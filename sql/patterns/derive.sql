@@ -43,7 +43,7 @@ COMMENT ON FUNCTION _derive_source(regclass, regclass, text) IS
 CREATE FUNCTION _derive_kept_paths(pattern text, options bson) RETURNS SETOF text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF to_regprocedure(format('@extschema@.%I(@extschema@.bson)', '_' || pattern || '_kept_paths')) IS NOT NULL THEN
+  IF @extschema@._pattern_hook(pattern, 'kept_paths', '@extschema@.bson') IS NOT NULL THEN
     RETURN QUERY EXECUTE format('SELECT p FROM @extschema@.%I($1) AS p', '_' || pattern || '_kept_paths') USING options;
     RETURN;
   END IF;

@@ -384,11 +384,10 @@ take_over(DpDecl *decl, const DpKey *key)
 	const char *outer_name = adopting_name;
 	char	   *function = psprintf("_%s_take_over", decl->pattern);
 	Oid			types[3] = {REGCLASSOID, TEXTOID, dp_types()->bson_value};
-	List	   *names = list_make2(makeString(get_namespace_name(dp_types()->schema)), makeString(function));
 	StringInfoData sql;
 	Datum		args[3];
 
-	if (!OidIsValid(LookupFuncName(names, 3, types, true)))
+	if (!OidIsValid(dp_pattern_hook(decl->pattern, "take_over", 3, types)))
 		return;
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "SELECT %s($1, $2, $3)",

@@ -17,6 +17,7 @@
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
@@ -24,6 +25,7 @@
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "parser/parse_func.h"
 #include "storage/lmgr.h"
 #include "replication/logicalworker.h"
 #include "utils/acl.h"
@@ -82,6 +84,19 @@ dp_pattern_methods(const char *pattern)
 			return methods[i];
 	}
 	return NULL;
+}
+
+/*
+ * The function _<pattern>_<verb> of the extension, or InvalidOid: not one that
+ * others have made in its schema for a pattern that has none.
+ */
+Oid
+dp_pattern_hook(const char *pattern, const char *verb, int nargs, const Oid *types)
+{
+	List	   *names = list_make2(makeString(get_namespace_name(dp_types()->schema)), makeString(psprintf("_%s_%s", pattern, verb)));
+	Oid			function = LookupFuncName(names, nargs, types, true);
+
+	return OidIsValid(function) && OidIsValid(getExtensionOfObject(ProcedureRelationId, function)) ? function : InvalidOid;
 }
 
 /* The declaration of that pattern and name on a table, or NULL. */
@@ -397,6 +412,10 @@ call_hook(Oid rel, const char *pattern, const char *verb, const char *name,
 		args[2] = values[0];
 	}
 
+	if (!OidIsValid(dp_pattern_hook(pattern, verb, 2 + nextra, argtypes)))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("the %s pattern has no function \"%s\"", pattern, function)));
 	dp_owner_begin(relation_owner(rel), &self);
 	rc = SPI_execute_with_args(sql.data, 2 + nextra, argtypes, args, NULL, read_only, 0);
 	dp_owner_end(&self);

@@ -1,7 +1,7 @@
 -- A table with patterns gets another owner. The former one, who could have changed what patterns have made, gains nothing by it.
 BEGIN;
 SET client_min_messages = error;
-SELECT plan(63);
+SELECT plan(67);
 
 CREATE ROLE own_old; CREATE ROLE own_new; CREATE ROLE own_friend;
 CREATE SCHEMA own; GRANT ALL ON SCHEMA own TO own_old, own_new, own_friend; GRANT CREATE ON SCHEMA own TO PUBLIC;
@@ -147,6 +147,21 @@ SELECT lives_ok('ALTER TABLE parts_1 OWNER TO own_new; ALTER TABLE parts OWNER T
 SELECT lives_ok('ALTER TABLE parts OWNER TO own_new', 'a change that is none');
 SELECT is(pg_temp.owners(), 'own.over_whole own_old', 'of all that there is nothing is left with the old owner') WHERE false
 UNION ALL SELECT is((SELECT count(*) FROM taken), 0::bigint, 'no code of the former owner has run');
+
+-- Who may create in the schema of the extension cannot add to what patterns do -------------------------------------------------
+
+GRANT CREATE ON SCHEMA public TO own_old;
+SET ROLE own_old;
+CREATE FUNCTION public._outlier_follow_owner(regclass, oid) RETURNS void LANGUAGE sql AS $$ INSERT INTO own.taken VALUES (current_user, 'follow') $$;
+CREATE FUNCTION public._computed_kept_paths(public.bson) RETURNS SETOF text LANGUAGE sql AS $$ INSERT INTO own.taken VALUES (current_user, 'paths') RETURNING 'x' $$;
+CREATE FUNCTION public._change_feed_pending(regclass, text) RETURNS text LANGUAGE sql AS $$ INSERT INTO own.taken VALUES (current_user, 'pending') RETURNING 'SELECT 1' $$;
+CREATE FUNCTION public._versioning_build_end(regclass, text) RETURNS text LANGUAGE sql AS $$ INSERT INTO own.taken VALUES (current_user, 'end') RETURNING '1' $$;
+RESET ROLE;
+CREATE TABLE i (id int PRIMARY KEY, doc bson); CREATE TABLE j (id int PRIMARY KEY, doc bson);
+SELECT outlier_enable('i', 'x', 2), versioning_enable('i'), computed_enable('i', 'j', 'of', '{n: {$sum: 1}}', target_field => 'k'), change_feed_enable('i');
+SELECT lives_ok('ALTER TABLE i OWNER TO own_new; ALTER TABLE j OWNER TO own_new', 'a new owner');
+SELECT lives_ok(format('CALL pattern_build(''i'', %L, NULL)', name), 'a build of ' || name) FROM pattern_list('i') WHERE pattern IN ('versioning', 'change_feed') ORDER BY name;
+SELECT is((SELECT string_agg(taken::text, ' ') FROM taken), NULL, 'no function that was not the extension''s was called');
 
 -- A table that a pattern keeps belongs to another role -----------------------------------------------------------------------
 
