@@ -72,6 +72,12 @@ END
 $$;
 COMMENT ON FUNCTION _pattern_relation_name(text, text, text, text) IS 'name of a generated table or view: the parts joined, and if they are too long a name that the schema does not use yet';
 
+CREATE FUNCTION _pattern_pairs(options bson) RETURNS text[]
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT array_remove(ARRAY(SELECT @extschema@.bson_get_text($1, o) FROM unnest('{pair,second_pair,gone_pair}'::text[]) o), NULL)
+$$;
+COMMENT ON FUNCTION _pattern_pairs(bson) IS 'the pairs in the options of a declaration, by which it finds its other tables';
+
 CREATE FUNCTION _pattern_side(pair text, rel regclass) RETURNS regclass
   AS 'MODULE_PATHNAME', 'dp_pattern_side' LANGUAGE C STABLE STRICT;
 COMMENT ON FUNCTION _pattern_side(text, regclass) IS 'the second table of a pattern, or NULL; pair stands in the declaration''s options, rel is its table';
@@ -253,7 +259,7 @@ COMMENT ON FUNCTION _pattern_disabled_triggers(regclass, text, text) IS 'trigger
 CREATE FUNCTION _pattern_check_declaration(rel regclass, pattern text, name text) RETURNS SETOF pattern_violation
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   WITH declared AS (
-    SELECT d.options, array_remove(ARRAY[@extschema@.bson_get_text(d.options, 'pair'), @extschema@.bson_get_text(d.options, 'second_pair')], NULL) AS pairs
+    SELECT d.options, @extschema@._pattern_pairs(d.options) AS pairs
     FROM @extschema@._pattern_declarations($1) d WHERE d.pattern = $2 AND d.name = $3
   ), tables AS (
     SELECT $1 AS tab, $3 AS label UNION ALL SELECT s.tab, p FROM declared d CROSS JOIN unnest(d.pairs) p CROSS JOIN @extschema@._pattern_side(p, $1) s (tab) WHERE s.tab IS NOT NULL
@@ -345,7 +351,7 @@ BEGIN
   FOR g IN
     SELECT q.trigger_name, q.on_table
     FROM (SELECT rel AS tab, name AS label UNION ALL SELECT @extschema@._pattern_side(p, rel), p
-          FROM unnest(ARRAY[@extschema@.bson_get_text(options, 'pair'), @extschema@.bson_get_text(options, 'second_pair')]) p WHERE p IS NOT NULL) t
+          FROM unnest(@extschema@._pattern_pairs(options)) p) t
       CROSS JOIN LATERAL @extschema@._pattern_disabled_triggers(t.tab, t.label, name) q WHERE t.tab IS NOT NULL
   LOOP
     EXECUTE format('ALTER TABLE %s ENABLE TRIGGER %I', g.on_table, g.trigger_name);

@@ -409,7 +409,7 @@ BEGIN
     SELECT s.side, s.pair, coalesce(@extschema@.bson_get_text(options, 'source_doc_column'), @extschema@.bson_get_text(options, 'source_column'),
                                     @extschema@.bson_get_text(options, 'other_doc_column'), @extschema@.bson_get_text(options, 'followers_column'))
     FROM (SELECT q.pair, @extschema@._pattern_side(q.pair, rel) AS side
-          FROM unnest(ARRAY[@extschema@.bson_get_text(options, 'pair'), @extschema@.bson_get_text(options, 'second_pair')]) AS q (pair) WHERE q.pair IS NOT NULL) AS s
+          FROM unnest(@extschema@._pattern_pairs(options)) AS q (pair)) AS s
     WHERE NOT EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = s.side AND g.tgfoid = '@extschema@.pattern_guard_trigger'::regproc
                                                      AND g.tgargs = @extschema@._pattern_arguments('side', s.pair, name))
       AND s.side IS NOT NULL
@@ -461,7 +461,7 @@ DECLARE
 BEGIN
   FOR side IN
     SELECT s.side FROM @extschema@._pattern_declarations(_pattern_follow_persistence.rel) q
-      CROSS JOIN LATERAL unnest(ARRAY[@extschema@.bson_get_text(q.options, 'pair'), @extschema@.bson_get_text(q.options, 'second_pair')]) AS p (pair)
+      CROSS JOIN LATERAL unnest(@extschema@._pattern_pairs(q.options)) AS p (pair)
       CROSS JOIN LATERAL (SELECT @extschema@._pattern_side(p.pair, q.rel) AS side) s
       JOIN pg_class c ON c.oid = s.side
     WHERE (c.relpersistence = 'u') <> is_unlogged

@@ -287,7 +287,7 @@ BEGIN
     END IF;
     RETURN;
   END IF;
-  pairs := array_remove(ARRAY(SELECT @extschema@.bson_get_text(options, o) FROM unnest('{pair,second_pair,gone_pair}'::text[]) o), NULL);
+  pairs := @extschema@._pattern_pairs(options);
   SELECT array_agg(DISTINCT @extschema@._pattern_side(p, rel)::oid) INTO tables FROM unnest(pairs) p WHERE @extschema@._pattern_side(p, rel) IS NOT NULL;
 
   PERFORM @extschema@._pattern_drop_anchor(rel, name);
