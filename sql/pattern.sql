@@ -15,6 +15,8 @@ COMMENT ON SCHEMA docpatterns IS 'bookkeeping of the extension docpatterns';
 
 -- Not dumped: a role that dumps its own tables has no rights on it.
 CREATE TABLE docpatterns.notes (rel regclass NOT NULL, pattern text NOT NULL, name text NOT NULL, value @extschema@.bson_value NOT NULL);
+-- Notes come and go: what is dead is passed over in the index until the table is vacuumed.
+CREATE INDEX notes_rel ON docpatterns.notes (rel) WITH (deduplicate_items = off);
 COMMENT ON TABLE docpatterns.notes IS
   'what a transaction has left to another one that waited for it: the group, source, relation or row of a declaration that the next one to commit brings in line';
 

@@ -14,12 +14,14 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/multixact.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "commands/trigger.h"
 #include "executor/spi.h"
@@ -76,6 +78,7 @@ static bool hurried = false;	/* rows of the note that is being settled are not w
 
 static bool wait_told(void (*wait) (void *arg), void *arg, bool must);
 static Relation notes_open(LOCKMODE mode);
+static Oid	notes_index(Relation rel);
 static List *notes_read(void);
 static void notes_settle(void);
 static void note_settle(Note *note);
@@ -237,10 +240,20 @@ notes_open(LOCKMODE mode)
 	return rel;
 }
 
+/* Its only index. */
+static Oid
+notes_index(Relation rel)
+{
+	List	   *indexes = RelationGetIndexList(rel);
+
+	return list_length(indexes) == 1 ? linitial_oid(indexes) : InvalidOid;
+}
+
 void
 dp_note(DpDecl *decl, const DpValue *value)
 {
 	Relation	rel;
+	Oid			index_oid;
 	HeapTuple	tuple;
 	Datum		values[NOTE_COLUMNS];
 	bool		nulls[NOTE_COLUMNS] = {false};
@@ -267,6 +280,14 @@ dp_note(DpDecl *decl, const DpValue *value)
 	values[NOTE_VALUE - 1] = PointerGetDatum(dp_value_to_varlena(value));
 	tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);
 	heap_insert(rel, tuple, GetCurrentCommandId(true), HEAP_INSERT_NO_LOGICAL, NULL);
+	if (OidIsValid(index_oid = notes_index(rel)))
+	{
+		Relation	index = index_open(index_oid, RowExclusiveLock);
+
+		(void) index_insert(index, &values[NOTE_REL - 1], &nulls[NOTE_REL - 1], &tuple->t_self, rel,
+							UNIQUE_CHECK_NO, false, BuildIndexInfo(index));
+		index_close(index, NoLock);
+	}
 	heap_freetuple(tuple);
 	table_close(rel, NoLock);
 	events++;
@@ -279,15 +300,17 @@ notes_read(void)
 {
 	List	   *notes = NIL;
 	Relation	rel = notes_open(AccessShareLock);
-	TableScanDesc scan;
+	Oid			index;
+	SysScanDesc scan;
 	HeapTuple	tuple;
 
 	if (rel == NULL)
 		return NIL;
 	if (RelationGetNumberOfBlocks(rel) > 0)
 	{
-		scan = table_beginscan(rel, SnapshotSelf, 0, NULL);
-		while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+		index = notes_index(rel);
+		scan = systable_beginscan(rel, index, OidIsValid(index), SnapshotSelf, 0, NULL);
+		while ((tuple = systable_getnext(scan)) != NULL)
 		{
 			Note	   *note = palloc0(sizeof(Note));
 			Datum		values[NOTE_COLUMNS];
@@ -303,7 +326,7 @@ notes_read(void)
 			note->value = PG_DETOAST_DATUM_COPY(values[NOTE_VALUE - 1]);
 			notes = lappend(notes, note);
 		}
-		table_endscan(scan);
+		systable_endscan(scan);
 	}
 	table_close(rel, NoLock);
 	return notes;
