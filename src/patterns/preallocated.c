@@ -65,6 +65,7 @@ static struct varlena *arrange_available(Preallocated *p, struct varlena *doc);
 static bool available_is_held(Preallocated *p, struct varlena *doc);
 static struct varlena *month_changed(Preallocated *p, TriggerData *trigdata, struct varlena *old, struct varlena *doc,
 									 const DpValue *before);
+static bool until_old_copy(const DpValue *was, const DpValue *is);
 static void verify_until(Preallocated *p, struct varlena *doc, const DpCells *cells);
 static bool filled_now(void);
 static void note_filled(Preallocated *p);
@@ -472,7 +473,7 @@ arrange_update(Preallocated *p, TriggerData *trigdata, struct varlena *old, stru
 				dp_preallocated_refuse(p, NULL, "does not have its shape", why);
 		}
 		else if (dp_value_compare(&before, &after) == 0 ||
-				 (cells != NULL && dp_cells_free(cells) == cells->n && was_filled(p)))
+				 (cells != NULL && ((dp_cells_free(cells) == cells->n && was_filled(p)) || dp_preallocated_old_copy(p, old, doc))))
 			doc = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, &before);
 		else
 			dp_preallocated_refuse(p, NULL, "cannot be changed by a statement",
@@ -486,13 +487,68 @@ arrange_update(Preallocated *p, TriggerData *trigdata, struct varlena *old, stru
 
 		if (dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->until, &is))
 		{
-			if (!had || dp_value_compare(&was, &is) != 0)
+			if (had && until_old_copy(&was, &is))
+				doc = keep_path(doc, old, p->until);
+			else if (!had || dp_value_compare(&was, &is) != 0)
 				dp_preallocated_refuse(p, NULL, "cannot be changed by a statement", "Until when slots are held is said by preallocated_claim() and preallocated_confirm().");
 		}
 		else if (had)
 			doc = keep_path(doc, old, p->until);
 	}
 	return arrange_available(p, doc);
+}
+
+/*
+ * Whether a document may have been read before others took cells of it: cells that differ are free, and it
+ * counts them so.  Who frees a cell of the present document leaves the count as it was.
+ */
+bool
+dp_preallocated_old_copy(Preallocated *p, struct varlena *old, struct varlena *doc)
+{
+	const char *why;
+	DpValue		was;
+	DpValue		is;
+	DpValue		available;
+	DpCells    *before;
+	DpCells    *after;
+	int			i;
+
+	if (p->shape->kind == DP_SHAPE_CLOCK || p->available == NULL || dp_shape_moved(p->shape, old, doc) ||
+		!dp_path_find(DP_DOC_DATA(old), DP_DOC_SIZE(old), p->field, &was) ||
+		!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, &is) ||
+		!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->available, &available) || available.type != DP_TYPE_INT32)
+		return false;
+	before = dp_shape_cells(p->shape, old, &was, true, &why);
+	after = dp_shape_cells(p->shape, doc, &is, true, &why);
+	if (before == NULL || after == NULL || before->n != after->n || dp_get_int32(available.data) != dp_cells_free(after))
+		return false;
+	for (i = 0; i < after->n; i++)
+	{
+		if (strcmp(before->cells[i].name, after->cells[i].name) != 0 ||
+			(after->cells[i].taken &&
+			 !(before->cells[i].taken && dp_value_compare(&before->cells[i].value, &after->cells[i].value) == 0)))
+			return false;
+	}
+	return true;
+}
+
+/* Whether times until which slots are held may have been read before others were. */
+static bool
+until_old_copy(const DpValue *was, const DpValue *is)
+{
+	DpIter		iter;
+	DpElement	slot;
+	DpValue		value;
+
+	if (was->type != DP_TYPE_DOCUMENT || is->type != DP_TYPE_DOCUMENT)
+		return false;
+	dp_iter_init_value(&iter, is);
+	while (dp_iter_next(&iter, &slot))
+	{
+		if (!dp_field_find(was->data, was->len, slot.name, slot.namelen, &value) || dp_value_compare(&slot.value, &value) != 0)
+			return false;
+	}
+	return true;
 }
 
 /*

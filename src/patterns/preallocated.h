@@ -61,6 +61,9 @@ extern struct varlena *dp_preallocated_put(Preallocated *p, struct varlena *doc,
 /* The cells of a document.  Raises CHECK_VIOLATION if it has not the shape. */
 extern DpCells *dp_preallocated_cells(Preallocated *p, struct varlena *doc, const DpKey *key);
 
+/* Whether doc may have been read before cells of old were taken. */
+extern bool dp_preallocated_old_copy(Preallocated *p, struct varlena *old, struct varlena *doc);
+
 /* Raises CHECK_VIOLATION; key may be NULL. */
 extern void dp_preallocated_refuse(Preallocated *p, const DpKey *key, const char *what, const char *detail) pg_attribute_noreturn();
 

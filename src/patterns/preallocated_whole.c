@@ -293,7 +293,7 @@ methods_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, st
 		return new_whole;
 	if (!dp_path_find(DP_DOC_DATA(old_whole), DP_DOC_SIZE(old_whole), p->field, &was) ||
 		!dp_path_find(DP_DOC_DATA(new_whole), DP_DOC_SIZE(new_whole), p->field, &is) ||
-		!dp_value_identical(&was, &is))
+		(!dp_value_identical(&was, &is) && !dp_preallocated_old_copy(p, old_whole, new_whole)))
 		return NULL;
 	paths[0] = p->field;
 	paths[1] = p->available;
