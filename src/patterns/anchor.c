@@ -187,8 +187,12 @@ DP_FUNCTION(dp_pattern_require_key);
 Datum
 dp_pattern_require_key(PG_FUNCTION_ARGS)
 {
-	Relation	rel = table_open(PG_GETARG_OID(0), AccessShareLock);
+	Relation	rel = try_table_open(PG_GETARG_OID(0), AccessShareLock);
 
+	if (rel == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", PG_GETARG_OID(0))));
 	dp_anchor_require_key(rel);
 	table_close(rel, NoLock);
 	PG_RETURN_VOID();

@@ -42,7 +42,12 @@ BEGIN
       WHEN MATCHED AND k % 3 = 0 THEN DELETE
       WHEN MATCHED THEN UPDATE SET doc = pg_temp.document(k)
       WHEN NOT MATCHED THEN INSERT (doc) VALUES (pg_temp.document(k));
-    WHEN 7 THEN INSERT INTO t (doc) VALUES (bson_build('_id', j, 'n', 99)) ON CONFLICT (_id) DO UPDATE SET doc = bson_set(t.doc, 'sum', 5);
+    WHEN 7 THEN
+      BEGIN
+        INSERT INTO t (doc) VALUES (bson_build('_id', j, 'n', 99)) ON CONFLICT (_id) DO UPDATE SET doc = bson_set(t.doc, 'sum', 5);
+      EXCEPTION WHEN object_not_in_prerequisite_state THEN
+        IF EXISTS (SELECT FROM s WHERE doc -> 'g' = j) THEN RAISE; END IF; -- a total over no rows is refused
+      END;
     WHEN 8 THEN DELETE FROM t WHERE _id = j;
     WHEN 9 THEN INSERT INTO linked VALUES (i, bson_build('link', j)) ON CONFLICT (id) DO UPDATE SET doc = bson_set(linked.doc, 'link', j);
     WHEN 10 THEN DELETE FROM linked WHERE id % 5 = i % 5;

@@ -32,8 +32,8 @@ SELECT throws_ok($$SELECT outlier_enable('documents', 'list', 2, doc_column => '
 SELECT lives_ok($$SELECT outlier_enable('things', 'list', 2), versioning_enable('things'), change_feed_enable('things'), subset_fields_enable('things', '{cold}'), attribute_enable('things', 'all', prefix => 'x_'),
   computed_enable('things', 'parts', 'of', '{n: {$sum: "$n"}}', mode => 'deferred', name => 'n'), query_table_create('by_n', 'things', '{n}', types => '{n: "evil.number"}', name => 'by_n')$$, 'patterns on a table whose keys have a type of their owner''s');
 SELECT lives_ok($$SELECT outlier_enable('pairs', 'list', 2)$$, 'and on one whose key he can cast');
-INSERT INTO things SELECT i, ROW(i)::pair, bson_build('_id', i, 'n', i, 'list', bson_array(1, 2, 3), 'cold', 1, 'x_a', 1) FROM generate_series(1, 5) i;
 INSERT INTO parts SELECT i, bson_build('_id', i, 'of', i, 'n', i) FROM generate_series(1, 5) i;
+INSERT INTO things SELECT i, ROW(i)::pair, bson_build('_id', i, 'n', i, 'list', bson_array(1, 2, 3), 'cold', 1, 'x_a', 1) FROM generate_series(1, 5) i;
 INSERT INTO pairs SELECT ROW(i)::pair, bson_build('n', i, 'list', bson_array(1, 2, 3)) FROM generate_series(1, 3) i;
 RESET ROLE;
 SELECT setval('by_owner', 1, false), setval('by_others', 1, false), setval('cast_by_others', 1, false);
