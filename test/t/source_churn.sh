@@ -102,9 +102,9 @@ work() {
     }
     function check(   w) {
       w = r(3)
-      if (w == 1) return "INSERT INTO bad SELECT x::text FROM pattern_check() x WHERE x.what <> $$document of the group$$;"
+      if (w == 1) return "INSERT INTO bad SELECT x::text FROM pattern_check() x WHERE x.what <> $$document of the group$$ AND NOT EXISTS (SELECT FROM docpatterns.notes);"
       if (w == 2) return "INSERT INTO bad SELECT x::text FROM miscounted x UNION ALL SELECT x::text FROM torn x;"
-      return "INSERT INTO bad SELECT x::text FROM pattern_check($$" (r(2) == 1 ? "made" : "posts") "$$) x WHERE x.what <> $$document of the group$$;"
+      return "INSERT INTO bad SELECT x::text FROM pattern_check($$" (r(2) == 1 ? "made" : "posts") "$$) x WHERE x.what <> $$document of the group$$ AND NOT EXISTS (SELECT FROM docpatterns.notes);"
     }
     BEGIN {
       for (i = 0;; i++) {
