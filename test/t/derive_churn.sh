@@ -43,7 +43,7 @@ work() {
       if (w <= 17) return "UPDATE orders SET doc = bson_set(doc, $$category$$, " r(14) ") WHERE " some("orders", r(3)) ";"
       if (w == 18) return "INSERT INTO follows (doc) VALUES (bson_build($$_id$$, nextval($$ids$$), $$r$$, " r(5) ", $$a$$, " r(2) "));"
       if (w == 19) return "DELETE FROM follows WHERE " some("follows", 2) ";"
-      if (w <= 22) return "INSERT INTO bad SELECT concat_ws($$ $$, $$" tag "$$, current_setting($$transaction_isolation$$), x) FROM pattern_check($$" (tag == "alone" || r(2) == 1 ? "orders" : r(2) == 1 ? "totals" : "view") "$$) x WHERE x.what <> $$document of the group$$;"
+      if (w <= 22) return "INSERT INTO bad SELECT concat_ws($$ $$, $$" tag "$$, current_setting($$transaction_isolation$$), x) FROM pattern_check($$" (tag == "alone" || r(2) == 1 ? "orders" : r(2) == 1 ? "totals" : "view") "$$) x WHERE x.what <> $$document of the group$$ AND NOT EXISTS (SELECT FROM docpatterns.notes);"
       return client == 1 ? "UPDATE categories SET doc = bson_set(doc, $$up$$, " r(12) ") WHERE _id = " r(12) ";" : "SELECT 1;"
     }
     BEGIN {
