@@ -312,7 +312,7 @@ builder_enlarge(DpBuilder *b, Size n)
 				 errdetail("The limit here is %u bytes.", b->limit)));
 	while (cap < wanted)
 		cap *= 2;
-	cap = Min(cap, MaxAllocSize);
+	cap = Min(cap, b->limit);
 	b->buf = repalloc(b->buf, cap);
 	b->cap = cap;
 }

@@ -401,6 +401,7 @@ serve_all_of(Serving *s, Conjuncts *conjuncts, const DpPathChain *outer, Scope s
 		Conjunct   *conjunct = &conjuncts->items[i];
 		DpCondition *condition;
 
+		CHECK_FOR_INTERRUPTS();
 		if (conjunct->used)
 			continue;
 		condition = serve(s, conjunct->node, conjunct->negated, outer, scope);
@@ -631,6 +632,7 @@ is_plain_limit(const DpValue *value)
 static DpCondition *
 take_part(Conjuncts *conjuncts, const DpPath *path, const DpPathChain *outer, bool first)
 {
+	CHECK_FOR_INTERRUPTS();
 	for (int pass = 0; pass < (first ? 1 : 2); pass++)
 		for (int i = 0; i < conjuncts->n; i++)
 		{
@@ -943,6 +945,7 @@ pick_estimated(Serving *s, const ConditionList *list, bool *kept)
 		int			best = -1;
 		double		cost;
 
+		CHECK_FOR_INTERRUPTS();
 		for (int i = 0; i < list->n; i++)
 			if (!kept[i] && (best < 0 || fractions[i] < fractions[best]))
 				best = i;

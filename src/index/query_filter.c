@@ -71,6 +71,7 @@ append_conditions(DpBuilder *b, const DpCondition *condition)
 		uint32		len;
 		const char *name;
 
+		CHECK_FOR_INTERRUPTS();
 		if (first == NULL)
 			continue;
 		/* about one value: operators side by side */

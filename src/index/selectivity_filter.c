@@ -176,6 +176,7 @@ conjunction(const DpEstimator *estimator, const DpScope *scope, FilterNode **nod
 		const FilterNode *partner = NULL;
 		bool		implied = false;
 
+		CHECK_FOR_INTERRUPTS();
 		if (done[i])
 			continue;
 		if (node->op < FILTER_FIRST_CONDITION)
@@ -183,7 +184,8 @@ conjunction(const DpEstimator *estimator, const DpScope *scope, FilterNode **nod
 			dp_combine_add(each, &neach, node_probability(estimator, scope, node));
 			continue;
 		}
-		for (int j = 0; j < n && !implied; j++)
+		/* others tell something about these only */
+		for (int j = 0; j < n && !implied && (node->op == FILTER_EXISTS || is_range(node)); j++)
 		{
 			const FilterNode *other = all[j];
 

@@ -54,6 +54,7 @@ static int	nsorted_operators;
 static DpNode *compile_string(DpCompiler *c, const DpValue *spec);
 static DpNode *compile_variable(DpCompiler *c, const char *s, uint32 len);
 static DpNode *compile_object(DpCompiler *c, const DpValue *spec);
+static DpNode *literal_instead(DpCompiler *c, DpNode *node, const DpValue *spec);
 static DpNode *compile_array(DpCompiler *c, const DpValue *spec);
 static DpNode *compile_operator(DpCompiler *c, const DpElement *element);
 static DpNode *compile_list(DpCompiler *c, const DpOperator *op, const DpValue *spec);
@@ -542,7 +543,29 @@ compile_object(DpCompiler *c, const DpValue *spec)
 		dp_iter_next(&iter, &element);
 	}
 	node->extra = names.names;
-	return verbatim ? dp_node_literal(c, spec) : node;
+	if (verbatim)
+	{
+		dp_names_free(&names);
+		return literal_instead(c, node, spec);
+	}
+	if (names.slots != NULL)
+		pfree(names.slots);
+	return node;
+}
+
+/*
+ * A literal in the place of a node whose arguments are literals all.
+ */
+static DpNode *
+literal_instead(DpCompiler *c, DpNode *node, const DpValue *spec)
+{
+	for (int i = 0; i < node->nargs; i++)
+	{
+		pfree(unconstify(DpWhere *, node->args[i]->where));
+		pfree(node->args[i]);
+	}
+	pfree(node);
+	return dp_node_literal(c, spec);
 }
 
 /*
@@ -563,7 +586,7 @@ compile_array(DpCompiler *c, const DpValue *spec)
 		node->args[i] = dp_compile_position(c, &value, i);
 		verbatim = verbatim && node_is_verbatim(node->args[i], &value);
 	}
-	return verbatim ? dp_node_literal(c, spec) : node;
+	return verbatim ? literal_instead(c, node, spec) : node;
 }
 
 /* For qsort and bsearch over the tables' rows. */

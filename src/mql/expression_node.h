@@ -190,12 +190,13 @@ extern int	dp_array_values(const DpValue *array, DpValue **values);
 
 /*
  * A memory context for the rounds of a loop, so that what each round leaves
- * behind does not add up: made in the 32nd round.
+ * behind does not add up: made in the 32nd round, or when that is much.
  */
 typedef struct DpLoop
 {
 	MemoryContext rounds;
 	MemoryContext outside;
+	Size		before;			/* bytes there when the loop began */
 	int			n;
 } DpLoop;
 

@@ -13,6 +13,9 @@
 /* Values on the way may always have so many bytes, and four times the size of a document */
 #define MAX_VALUE_SIZE	(64 * 1024 * 1024)
 
+/* What the first rounds of a loop may leave behind */
+#define LOOP_BYTES	(1024 * 1024)
+
 bool
 dp_result_null(DpValue *result)
 {
@@ -163,6 +166,7 @@ dp_loop_begin(DpLoop *loop)
 {
 	loop->rounds = NULL;
 	loop->outside = CurrentMemoryContext;
+	loop->before = MemoryContextMemAllocated(CurrentMemoryContext, false);
 	loop->n = 0;
 }
 
@@ -170,7 +174,8 @@ void
 dp_loop_round(DpLoop *loop)
 {
 	CHECK_FOR_INTERRUPTS();
-	if (++loop->n < 32)
+	if (loop->rounds == NULL && ++loop->n < 32 &&
+		MemoryContextMemAllocated(loop->outside, false) - loop->before < LOOP_BYTES)
 		return;
 	if (loop->rounds == NULL)
 		loop->rounds = AllocSetContextCreate(loop->outside, "docpatterns expression loop",

@@ -11,10 +11,27 @@
 #include "bson/compare.h"
 #include "mql/expression_node.h"
 
+/* So many values of a union are made a set before there are more. */
+#define MANY_VALUES	100000
+
 enum
 {
 	OP_ALL, OP_ANY
 };
+
+/* Sorts values and leaves each once; how many are left. */
+static int
+make_set(DpValue *values, int n)
+{
+	int			kept = 0;
+
+	if (n > 0)
+		dp_values_sort(values, n);
+	for (int i = 0; i < n; i++)
+		if (i == 0 || dp_value_compare(&values[i], &values[kept - 1]) != 0)
+			values[kept++] = values[i];
+	return kept;
+}
 
 /*
  * An array as a sorted set.  Returns false if it is null or missing.
@@ -22,18 +39,12 @@ enum
 static bool
 set_of(const DpNode *node, const DpValue *array, DpValue **values, int *n)
 {
-	int			kept = 0;
-
 	if (dp_is_nullish(array))
 		return false;
 	if (array->type != DP_TYPE_ARRAY)
 		dp_node_type_error(node, "arrays", array);
 	*n = dp_array_values(array, values);
-	dp_values_sort(*values, *n);
-	for (int k = 0; k < *n; k++)
-		if (k == 0 || dp_value_compare(&(*values)[k], &(*values)[kept - 1]) != 0)
-			(*values)[kept++] = (*values)[k];
-	*n = kept;
+	*n = make_set(*values, *n);
 	return true;
 }
 
@@ -80,7 +91,8 @@ union_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
 	DpValue    *all = NULL;
 	int			n = 0;
-	int			kept = 0;
+	int			kept;
+	int			enough = MANY_VALUES;
 
 	for (int i = 0; i < node->nargs; i++)
 	{
@@ -94,14 +106,16 @@ union_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		else
 			all = repalloc_huge(all, sizeof(DpValue) * Max(n + more, 1));
 		memcpy(all + n, values, sizeof(DpValue) * more);
+		pfree(values);
 		n += more;
+		if (n > enough)
+		{
+			n = make_set(all, n);
+			enough = Max(enough, n * 2);
+		}
 	}
 	/* equal values of different arguments: whichever stands first */
-	if (n > 0)
-		dp_values_sort(all, n);
-	for (int i = 0; i < n; i++)
-		if (i == 0 || dp_value_compare(&all[i], &all[kept - 1]) != 0)
-			all[kept++] = all[i];
+	kept = make_set(all, n);
 	return set_result(all, kept, result);
 }
 
@@ -131,6 +145,7 @@ intersection_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		for (int k = 0; k < n; k++)
 			if (dp_values_find(values, size, &common[k]) >= 0)
 				common[kept++] = common[k];
+		pfree(values);
 		n = kept;
 	}
 	return set_result(common, n, result);

@@ -284,7 +284,7 @@ make_path(FilterCompiler *c, const DpElement *field, const DpPlace *place)
 		name = dot + 1;
 	}
 	path->path = dp_path_of_names(n, names, lens);
-	path->first = dp_path_of_name(names[0], lens[0]);
+	path->first = n == 1 ? path->path : dp_path_of_name(names[0], lens[0]);
 	path->name = names[0];
 	path->namelen = names[n - 1] + lens[n - 1] - names[0];
 	path->is_id = c->mode == DP_FILTER_DOCUMENT && !c->inside && n == 1 && strcmp(field->name, "_id") == 0;

@@ -545,6 +545,8 @@ spot_path(const SchemaSpot *spot)
 	int			n = 0;
 	const char **names;
 	uint32	   *lens;
+	DpPath	   *path;
+	char	   *text;
 
 	for (const SchemaSpot *s = spot; s != NULL; s = s->up)
 		n++;
@@ -558,9 +560,15 @@ spot_path(const SchemaSpot *spot)
 	}
 	for (const SchemaSpot *s = spot; s != NULL; s = s->up)
 		n++;
+	path = dp_path_of_names(n, names, lens);
 	initStringInfo(&out);
-	dp_path_to_text(&out, dp_path_of_names(n, names, lens));
-	return out.data;
+	dp_path_to_text(&out, path);
+	text = pstrdup(out.data);
+	pfree(out.data);
+	pfree(path);
+	pfree(names);
+	pfree(lens);
+	return text;
 }
 
 /*

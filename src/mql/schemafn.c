@@ -63,4 +63,6 @@ put_error(const char *path, const char *rule, const char *expected,
 	values[2] = CStringGetTextDatum(expected);
 	values[3] = CStringGetTextDatum(found);
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	for (int i = 0; i < lengthof(values); i++)
+		pfree(DatumGetPointer(values[i]));
 }

@@ -14,7 +14,6 @@
 
 #include "miscadmin.h"
 
-#include "bson/names.h"
 #include "mql/update_tree.h"
 
 /* A child of a node and the element that it was found at */
@@ -552,6 +551,7 @@ apply_elements(UpdateState *s, UpdateNode *node, const UpdatePlace *place)
 		{
 			UpdateNode *child = node->children[i];
 
+			CHECK_FOR_INTERRUPTS();
 			if (child->array_filter != NULL &&
 				!dp_filter_match_value(child->array_filter->filter, &element.value))
 				continue;

@@ -451,16 +451,16 @@ compile_array_filters(DpUpdate *update, const DpValue *spec)
 	{
 		DpPlace		place = dp_place_index(&top, n);
 		UpdateArrayFilter *f = &update->array_filters[n];
+		bool		twice;
 
 		if (value.type != DP_TYPE_DOCUMENT)
 			dp_bad_spec_type(&place, "a filter", &value);
 		f->filter = dp_filter_compile(&value, DP_FILTER_NAMED, &place);
 		f->name = dp_filter_identifier(f->filter, &f->namelen);
-		for (uint32 i = 0; i < n; i++)
-			if (update->array_filters[i].namelen == f->namelen &&
-				memcmp(update->array_filters[i].name, f->name, f->namelen) == 0)
-				dp_bad_spec(&place, "two array filters are for the identifier \"%.*s\"",
-							(int) f->namelen, f->name);
+		(void) dp_names_add(&update->array_names, f->name, f->namelen, &twice);
+		if (twice)
+			dp_bad_spec(&place, "two array filters are for the identifier \"%.*s\"",
+						(int) f->namelen, f->name);
 		update->narray_filters = ++n;
 	}
 }
@@ -471,17 +471,12 @@ compile_array_filters(DpUpdate *update, const DpValue *spec)
 static UpdateArrayFilter *
 find_array_filter(DpUpdate *update, const char *name, uint32 len, const DpPlace *place)
 {
-	for (int i = 0; i < update->narray_filters; i++)
-	{
-		UpdateArrayFilter *f = &update->array_filters[i];
+	int			i = dp_names_find(&update->array_names, name, len);
 
-		if (f->namelen == len && memcmp(f->name, name, len) == 0)
-		{
-			f->used = true;
-			return f;
-		}
-	}
-	dp_bad_spec(place, "there is no array filter for the identifier \"%.*s\"", (int) len, name);
+	if (i < 0)
+		dp_bad_spec(place, "there is no array filter for the identifier \"%.*s\"", (int) len, name);
+	update->array_filters[i].used = true;
+	return &update->array_filters[i];
 }
 
 /*

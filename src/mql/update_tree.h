@@ -11,6 +11,7 @@
 
 #include "bson/builder.h"
 #include "bson/edit.h"
+#include "bson/names.h"
 #include "bson/path.h"
 #include "mql/error.h"
 #include "mql/filter.h"
@@ -101,6 +102,7 @@ struct DpUpdate
 	bool		positional;		/* some path has $: the filter looks at the document meanwhile */
 	UpdateArrayFilter *array_filters;
 	int			narray_filters;
+	DpNames		array_names;	/* their identifiers */
 	List	   *merges;			/* of UpdateMerge: nodes that met at one element */
 };
 
