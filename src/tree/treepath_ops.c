@@ -6,6 +6,7 @@
 #include "postgres.h"
 
 #include "common/hashfn.h"
+#include "miscadmin.h"
 #include "port/pg_bswap.h"
 #include "utils/lsyscache.h"
 #include "utils/sortsupport.h"
@@ -194,6 +195,7 @@ path_has(struct varlena *path, struct varlena *id)
 	const uint8 *end = p + DP_TREEPATH_SIZE(path);
 	uint32		idsize = DP_TREEPATH_SIZE(id);
 
+	CHECK_FOR_INTERRUPTS();
 	while (p < end)
 	{
 		uint32		size = dp_treepath_id_size(p, end);

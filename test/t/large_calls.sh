@@ -210,7 +210,7 @@ bson_update positions; SELECT bson_update({bson numbers}, {bson SPEC1}) AS x; bs
 bson_update array filters; SELECT bson_update({bson documents}, {bson SPEC2}, array_filters => {bson_value SPEC1}) AS x; bson_value bson_agg(bson_build('i' || i || '.k', i)) FROM generate_series(1, 1000) i; bson bson_build('$set', bson_object_agg('a.$[i' || i || '].z' || i, 1)) FROM generate_series(1, 1000) i
 bson_update array filters, many; SELECT bson_update({bson numbers}, {bson SPEC2}, array_filters => {bson_value SPEC1}) AS x; bson_value bson_agg(bson_build('i' || i, -i)) FROM generate_series(1, 30000) i; bson bson_build('$set', bson_object_agg('a.$[i' || i || ']', 1)) FROM generate_series(1, 30000) i
 bson_update $mul at positional; SELECT bson_update({bson numbers}, '{$mul: {"a.$": 2}}'::text, filter => '{a: 99999}') AS x
-bson_update upsert; SELECT bson_update(NULL, '{$set: {z: 1}}'::text, filter => {bson fields}, upsert => true) AS x
+bson_update upsert; SELECT bson_update(NULL, '{$set: {z: 1}}'::text, filter => {bson SPEC1}, upsert => true) AS x; bson bson_object_agg('n' || i, 'some value ' || i) FROM generate_series(1, 100000) i
 bson_update stages; SELECT bson_update({bson fields}, {bson_value SPEC1}) AS x; bson_value bson_agg(bson_build('$set', bson_build('z', i))) FROM generate_series(1, 100000) i
 bson_update stages, none; SELECT bson_update({bson fields}, {bson_value SPEC1}) AS x; bson_value bson_agg(bson_build('$unset', 'z')) FROM generate_series(1, 100000) i
 bson_update stages of roots; SELECT bson_update({bson two}, {bson_value SPEC1}) AS x; bson_value bson_agg('{$replaceWith: "$$ROOT"}'::bson) FROM generate_series(1, 100000) i
@@ -268,7 +268,7 @@ bson_index_keys pairs; SELECT bson_index_keys({bson documents}, pairs => 'a(k,z)
 bson_distinct_agg; SELECT bson_distinct_agg(i) AS x FROM generate_series(1, 100000) i
 bson_distinct_add; SELECT bson_distinct_add(bson_distinct_agg(i), {bson_value fields}) AS x FROM generate_series(1, 100000) i
 attribute_pack; SELECT attribute_pack({bson fields}, 'attributes', prefix => 'n') AS x
-attribute_pack, unpacked; SELECT attribute_unpack(attribute_pack({bson fields}, 'attributes', prefix => 'n'), 'attributes', prefix => 'n') AS x
+attribute_unpack; SELECT attribute_unpack({bson SPEC1}, 'attributes', prefix => 'n') AS x; bson attribute_pack({bson fields}, 'attributes', prefix => 'n')
 attribute_pack paths; SELECT attribute_pack({bson fields}, 'attributes', paths => {text[] numbers}) AS x
 bucket_agg documents; SELECT bucket_agg(timestamptz '2024-01-01' + i * interval '1 s', bson_build('n' || i, i)) AS x FROM generate_series(1, 100) i
 bucket_agg wide; SELECT bucket_agg(timestamptz '2024-01-01' + i * interval '1 s', {bson fields}) AS x FROM generate_series(1, 2) i
