@@ -124,11 +124,11 @@ make_prefix() {
 }
 
 # Prints the directory to build in: the source itself for the first cluster, a copy for the others. What was deleted from
-# the source is deleted from the copy; unchanged files keep their time, so make builds what changed.
+# the source is deleted from the copy; unchanged files keep their time (to the nanosecond, as posix has it), so make builds what changed.
 sources() {
   if [ -z "${CLUSTER:-}" ]; then echo "$top"; return; fi
   mkdir -p "$home/src"
-  tar -C "$top" --exclude='*.o' --exclude='*.bc' --exclude='*.d' -cf - Makefile docpatterns.control src sql | tar -C "$home/src" -xf -
+  tar -C "$top" --format=posix --exclude='*.o' --exclude='*.bc' --exclude='*.d' -cf - Makefile docpatterns.control src sql | tar -C "$home/src" -xf -
   (cd "$home/src" && find src sql -name '*.[ch]' -o -name '*.sql') | while read -r file; do
     [ -e "$top/$file" ] || rm -f "$home/src/$file" "$home/src/${file%.c}.o"
   done
