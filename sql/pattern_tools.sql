@@ -308,7 +308,7 @@ CREATE FUNCTION _pattern_require_no_table(qualified text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF to_regclass(qualified) IS NOT NULL THEN
-    RAISE EXCEPTION 'relation % already exists', qualified USING ERRCODE = 'duplicate_table',
+    RAISE EXCEPTION 'relation "%" already exists', (SELECT c.relname FROM pg_class c WHERE c.oid = to_regclass(qualified)) USING ERRCODE = 'duplicate_table',
       HINT = 'The pattern makes a table of this name. Rename or drop the one that is there: DROP EXTENSION .. CASCADE leaves such tables behind, without their documents.';
   END IF;
 END
