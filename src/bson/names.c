@@ -48,14 +48,9 @@ slot_of(const DpNames *names, const char *name, uint32 len, uint32 hash)
 }
 
 int
-dp_names_find(const DpNames *names, const char *name, uint32 len)
+dp_names_find_hashed(const DpNames *names, const char *name, uint32 len)
 {
-	if (names->slots != NULL)
-		return (int) *slot_of(names, name, len, hash_of(name, len)) - 1;
-	for (uint32 i = 0; i < names->n; i++)
-		if (is_name(&names->names[i], name, len))
-			return (int) i;
-	return -1;
+	return (int) *slot_of(names, name, len, hash_of(name, len)) - 1;
 }
 
 uint32

@@ -32,8 +32,19 @@ typedef struct DpNames
 	uint32	   *slots;			/* positions, counted from 1; NULL: names are few */
 } DpNames;
 
+extern int	dp_names_find_hashed(const DpNames *names, const char *name, uint32 len);
+
 /* The position of a name, or -1. */
-extern int	dp_names_find(const DpNames *names, const char *name, uint32 len);
+static inline int
+dp_names_find(const DpNames *names, const char *name, uint32 len)
+{
+	if (names->slots != NULL)
+		return dp_names_find_hashed(names, name, len);
+	for (uint32 i = 0; i < names->n; i++)
+		if (names->names[i].len == len && memcmp(names->names[i].name, name, len) == 0)
+			return (int) i;
+	return -1;
+}
 
 /*
  * The position of a name, which is added if it is not among them: then it is

@@ -521,16 +521,25 @@ append_elem_match(Apply *a, const Field *field, const DpValue *doc)
 
 /*
  * The position of the field of the projection with the name of an element, or
- * -1.  The order is often that of the projection: the one behind the last is
- * the first guess.
+ * -1.  The order is often that of the projection: of a few names the one
+ * behind the last is tried first.
  */
 static int
 field_find(const Field *parent, uint32 hint, const DpElement *element)
 {
-	if (hint < parent->names.n && parent->names.names[hint].len == element->namelen &&
-		memcmp(parent->names.names[hint].name, element->name, element->namelen) == 0)
-		return (int) hint;
-	return dp_names_find(&parent->names, element->name, element->namelen);
+	const DpNames *names = &parent->names;
+
+	if (names->slots != NULL)
+		return dp_names_find(names, element->name, element->namelen);
+	for (uint32 i = 0, at = hint; i < names->n; i++, at++)
+	{
+		if (at >= names->n)
+			at = 0;
+		if (names->names[at].len == element->namelen &&
+			memcmp(names->names[at].name, element->name, element->namelen) == 0)
+			return (int) at;
+	}
+	return -1;
 }
 
 /*
