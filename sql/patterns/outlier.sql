@@ -409,7 +409,10 @@ DECLARE
   done bigint := 0;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
-  IF p.side IS NULL AND NOT @extschema@.bson_exists(p.options, 'on_field') THEN
+  IF p.side IS NULL THEN
+    IF @extschema@.bson_exists(p.options, 'on_field') THEN
+      RETURN 0;  -- the repair says that they are another table's
+    END IF;
     PERFORM @extschema@._outlier_create_extras(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')),
               format('%I.%I', p.schema_name, @extschema@._pattern_relation_name(p.schema_name, p.table_name, name, 'extras')), name, @extschema@.bson_get_text(p.options, 'pair'));
   END IF;
@@ -436,7 +439,7 @@ BEGIN
   IF p.side IS NULL THEN
     IF @extschema@.bson_exists(p.options, 'on_field') THEN
       RAISE EXCEPTION 'the collection with the extras of the outlier pattern "%" on table % is missing', name, p.base
-        USING ERRCODE = 'undefined_table', HINT = 'Restore it, or drop the pattern''s triggers and declare it again.';
+        USING ERRCODE = 'undefined_table', HINT = 'Restore it, or end the pattern with pattern_disable().';
     END IF;
     PERFORM @extschema@._outlier_create_extras(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')),
               format('%I.%I', p.schema_name, @extschema@._pattern_relation_name(p.schema_name, p.table_name, name, 'extras')), name, @extschema@.bson_get_text(p.options, 'pair'));

@@ -286,7 +286,9 @@ DECLARE
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'preallocated', name) q;
-  IF @extschema@.bson_get_text(p.options, 'shape.kind') <> 'clock' AND NOT keep_data THEN
+  -- claims that are missing are done without
+  IF @extschema@.bson_get_text(p.options, 'shape.kind') <> 'clock' AND NOT keep_data
+     AND (p.side IS NOT NULL OR NOT @extschema@.bson_exists(p.options, 'pair')) THEN
     done := @extschema@._preallocated_put_back(rel, name);
   END IF;
   PERFORM @extschema@._pattern_drop_triggers(rel, 'preallocated', name);

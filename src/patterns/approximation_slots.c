@@ -316,7 +316,7 @@ slots_table(Approximation *a)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the slots of the approximation pattern \"%s\" on table %s are missing",
 						a->decl->name, dp_relation_name(a->decl->target)),
-				 errhint("pattern_repair() makes the table again.")));
+				 errhint("If the table was restored alone, restore its slots too; pattern_repair() with accept_loss => true makes an empty table of slots.")));
 	return a->side;
 }
 

@@ -189,7 +189,7 @@ dp_change_feed_table(DpChangeFeed *f)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the table of the change feed \"%s\" on table %s is missing", f->decl->name, dp_relation_name(f->decl->target)),
-				 errhint("If the table was restored alone, restore its feed too; pattern_repair() makes an empty one.")));
+				 errhint("If the table was restored alone, restore its feed too; pattern_repair() with accept_loss => true makes an empty one.")));
 	sequences = getOwnedSequences(side);
 	for (i = 0; i < DP_FEED_COLUMNS; i++)
 	{

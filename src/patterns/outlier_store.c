@@ -191,7 +191,7 @@ store_of(Outlier *o)
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("the extras of the outlier pattern \"%s\" on table %s are missing",
 						o->decl->name, dp_relation_name(o->decl->target)),
-				 errhint("If the table was restored alone, restore its extras, or call pattern_repair() to start with none. If it has got another owner, its extras need the same one.")));
+				 errhint("If the table was restored alone, restore its extras, or call pattern_repair() with accept_loss => true to start with none. If it has got another owner, its extras need the same one.")));
 	PG_TRY();
 	{
 		store_kind(o)->verify(o);

@@ -84,7 +84,7 @@ claims_table(Preallocated *p)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the claims of the preallocated pattern \"%s\" on table %s are missing",
 						p->decl->name, dp_relation_name(p->decl->target)),
-				 errhint("If the table was restored alone, restore its claims too; pattern_repair() makes an empty table of claims.")));
+				 errhint("If the table was restored alone, restore its claims too; pattern_repair() with accept_loss => true makes an empty table of claims.")));
 	return p->side;
 }
 

@@ -397,7 +397,8 @@ table_find(DpDecl *decl, const char *pair, QueueTable *table)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the queue of the %s pattern \"%s\" on table %s is missing",
-						decl->pattern, decl->name, dp_relation_name(decl->target))));
+						decl->pattern, decl->name, dp_relation_name(decl->target)),
+				 errhint("pattern_repair() makes it again.")));
 	memset(table, 0, sizeof(QueueTable));
 	strcpy(table->pair, pair);
 	table->main = decl->target;

@@ -337,7 +337,7 @@ dp_versioning_require(Versioning *v)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the history of table %s is missing", dp_relation_name(v->decl->target)),
-				 errhint("pattern_repair() makes its tables anew.")));
+				 errhint("If the table was restored alone, restore its history too; pattern_repair() with accept_loss => true begins another one.")));
 	read_tables(v, revisions, changes);
 
 	/* an error in between has left it as if nobody had asked */
