@@ -17,6 +17,7 @@
 #include "mql/collection_split.h"
 #include "patterns/approximation.h"
 #include "patterns/kv.h"
+#include "patterns/versioning.h"
 #include "patterns/whole_calls.h"
 #include "tree/treepath.h"
 
@@ -35,6 +36,7 @@ _PG_init(void)
 {
 	dp_append_treepath = dp_builder_append_treepath;
 	dp_split_hook = dp_split_of_relation;
+	dp_versioning_init();
 
 	DefineCustomIntVariable("docpatterns.max_document_size",
 							"Largest document that is accepted or built.",

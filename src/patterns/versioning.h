@@ -211,6 +211,9 @@ extern void dp_revisions_add_change(Versioning *v, int64 change, TimestampTz sin
 
 /* ---------------------------------------------------------------- versioning_stamp.c */
 
+/* Called when the library is loaded, before anything else asks for callbacks. */
+extern void dp_versioning_init(void);
+
 /* The change that this transaction's revisions belong to. */
 extern int64 dp_versioning_change(Versioning *v);
 

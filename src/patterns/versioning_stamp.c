@@ -5,7 +5,7 @@
  *
  * A transaction gets a number, its change, when it writes the first revision,
  * and its stamp when it commits, after everything that it does, deferred
- * triggers included (and so SET CONSTRAINTS cannot make it earlier).  All tables
+ * triggers and notes included (and so SET CONSTRAINTS cannot make it earlier).  All tables
  * get the same stamp.  Whoever writes a document has waited for those who wrote
  * it before, so stamps of one document are taken in the order of its revisions.
  *
@@ -52,13 +52,24 @@ typedef struct Change
 
 /* In the context of the transaction */
 static List *pending = NIL;
-static bool callbacks_registered = false;
 
 static Change *change_of(Versioning *v, Oid who);
 static Versioning *versioning_of(Change *c);
 static void stamp_all(void);
 static void stamps_xact(XactEvent event, void *arg);
 static void stamps_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+
+/*
+ * Callbacks run in the reverse order of their registration.  Called when the
+ * library is loaded, so that whatever else writes before a commit, as notes
+ * do that are settled then, comes before the stamps.
+ */
+void
+dp_versioning_init(void)
+{
+	RegisterXactCallback(stamps_xact, NULL);
+	RegisterSubXactCallback(stamps_subxact, NULL);
+}
 
 int64
 dp_versioning_change(Versioning *v)
@@ -114,13 +125,6 @@ change_of(Versioning *v, Oid who)
 		if (c->changes == v->changes && c->who == who)
 			return c;
 	}
-	if (!callbacks_registered)
-	{
-		RegisterXactCallback(stamps_xact, NULL);
-		RegisterSubXactCallback(stamps_subxact, NULL);
-		callbacks_registered = true;
-	}
-
 	old = MemoryContextSwitchTo(TopTransactionContext);
 	c = palloc0(sizeof(Change));
 	c->changes = v->changes;
