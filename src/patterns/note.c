@@ -308,6 +308,8 @@ notes_read(void)
 		return NIL;
 	if (RelationGetNumberOfBlocks(rel) > 0)
 	{
+		/* a long value lies in the TOAST table, which is read under a snapshot only */
+		PushActiveSnapshot(GetTransactionSnapshot());
 		index = notes_index(rel);
 		scan = systable_beginscan(rel, index, OidIsValid(index), SnapshotSelf, 0, NULL);
 		while ((tuple = systable_getnext(scan)) != NULL)
@@ -327,6 +329,7 @@ notes_read(void)
 			notes = lappend(notes, note);
 		}
 		systable_endscan(scan);
+		PopActiveSnapshot();
 	}
 	table_close(rel, NoLock);
 	return notes;
@@ -484,7 +487,9 @@ note_delete(const Note *note)
 	if (rel == NULL)
 		return;
 	CommandCounterIncrement();
+	PushActiveSnapshot(GetTransactionSnapshot());	/* as for reading: what lies in the TOAST table goes, too */
 	(void) heap_delete(rel, &tid, GetCurrentCommandId(true), InvalidSnapshot, false, &failure, false);
+	PopActiveSnapshot();
 	table_close(rel, NoLock);
 }
 
