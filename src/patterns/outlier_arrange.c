@@ -300,9 +300,16 @@ dp_outlier_settle(Outlier *o, const DpKey *key, bool spill_deferred)
 		stored = dp_outlier_stored(o, key, true);
 	}
 	o->had_extras = has_extras;
-	arranged = dp_outlier_arrange(o, doc, &kept, stored > 0,
-								  !has_extras && dp_outlier_count_is_held(o, doc) ? -1 : kept.n + stored);
-	o->had_extras = false;
+	PG_TRY();
+	{
+		arranged = dp_outlier_arrange(o, doc, &kept, stored > 0,
+									  !has_extras && dp_outlier_count_is_held(o, doc) ? -1 : kept.n + stored);
+	}
+	PG_FINALLY();
+	{
+		o->had_extras = false;
+	}
+	PG_END_TRY();
 	dp_outlier_write(o, key, doc, arranged);
 	return moved || DP_DOC_SIZE(arranged) != DP_DOC_SIZE(doc) ||
 		memcmp(DP_DOC_DATA(arranged), DP_DOC_DATA(doc), DP_DOC_SIZE(doc)) != 0;
