@@ -2,20 +2,23 @@
 -- condition of a view, or of an index, calls _pattern_made(). The planner takes that for what it is, true, so that an index with no
 -- other condition serves as one without any.
 
-CREATE FUNCTION _pattern_made(pattern text, name text, part text) RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN true;
-COMMENT ON FUNCTION _pattern_made(text, text, text) IS 'true; its arguments tell what pattern, declaration, and part of it a view or an index is made for';
+-- An index's condition is read and evaluated whenever a statement opens the index, so it is a short text and a call of C.
+CREATE FUNCTION _pattern_made(mark text) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_pattern_made' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION _pattern_made(text) IS 'true; its argument tells what pattern, declaration, and part of it a view or an index is made for';
 
 CREATE FUNCTION _pattern_mark(pattern text, name text, part text DEFAULT '') RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT format('@extschema@._pattern_made(%L, %L, %L)', $1, $2, $3)
+  SELECT format('@extschema@._pattern_made(%L)', format('%s %s %s%s', $1, length($2), $2, $3))
 $$;
-COMMENT ON FUNCTION _pattern_mark(text, text, text) IS 'SQL text: the condition that says what something is made for; part is empty where an index has no other condition';
+COMMENT ON FUNCTION _pattern_mark(text, text, text) IS
+  'SQL text: the condition that says what something is made for, as pattern, length of the name, name and part; part is empty where an index has no other condition';
 
 CREATE FUNCTION _pattern_read_mark(definition text, OUT pattern text, OUT name text, OUT part text)
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT replace(m[1], '''''', ''''), replace(m[2], '''''', ''''), replace(m[3], '''''', '''')
-  FROM regexp_match($1, '_pattern_made[(]''((?:[^'']|'''')*)''::text, ''((?:[^'']|'''')*)''::text, ''((?:[^'']|'''')*)''::text[)]') AS m
+  SELECT m[1], left(q.words, m[2]::int), substr(q.words, m[2]::int + 1)
+  FROM regexp_match($1, '_pattern_made[(]''([a-z_]+) ([0-9]{1,6}) ((?:[^'']|'''')*)''::text[)]') AS m
+    CROSS JOIN LATERAL (SELECT replace(m[3], '''''', '''') AS words) AS q
 $$;
 COMMENT ON FUNCTION _pattern_read_mark(text) IS 'what a definition, as the catalog shows it, says that it is made for; NULLs if it says nothing';
 
@@ -27,7 +30,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET standard_conformin
     CROSS JOIN LATERAL @extschema@._pattern_read_mark(CASE WHEN pg_table_is_visible(v.oid) IS NOT NULL THEN pg_get_viewdef(v.oid) END) AS m
   WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
     AND EXISTS (SELECT FROM pg_depend f WHERE f.classid = 'pg_rewrite'::regclass AND f.objid = r.oid AND f.refclassid = 'pg_proc'::regclass
-                  AND f.refobjid = '@extschema@._pattern_made(text, text, text)'::regprocedure)
+                  AND f.refobjid = '@extschema@._pattern_made(text)'::regprocedure)
     AND v.relowner = coalesce($4, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1)) AND m.pattern = $2 AND m.name = $3
   ORDER BY 1
 $$;

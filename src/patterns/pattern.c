@@ -477,6 +477,16 @@ dp_pattern_pending_keys(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+/*
+ * _pattern_made(mark text) -> true
+ */
+DP_FUNCTION(dp_pattern_made);
+Datum
+dp_pattern_made(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(true);
+}
+
 /* The owner of a relation. */
 static Oid
 relation_owner(Oid relid)
