@@ -33,9 +33,9 @@ for name in shapes derived; do
   for kind in $(eval "seq \$load_kinds_$name"); do
     for end in COMMIT ROLLBACK; do
       number=$(prepare $name "$kind")
-      echo "$end PREPARED '$name $kind';"
-      echo "SELECT '$name $kind: $end' WHERE $([ $end = ROLLBACK ] || echo NOT) EXISTS (SELECT FROM done WHERE n = ${number//[!0-9]/ });" 
-    done | psql -XqAt -d dp_two_$name 2>&1
+      psql -XqAt -d dp_two_$name -c "$end PREPARED '$name $kind'" \
+        -c "SELECT '$name $kind: $end' WHERE $([ $end = ROLLBACK ] || echo NOT) EXISTS (SELECT FROM done WHERE n = ${number//[!0-9]/ })" 2>&1
+    done
   done >"$DP_WORK/ends"
   is "$(cat "$DP_WORK/ends")" '' "$name: each kind of write is prepared, and committed or rolled back"
 done
