@@ -84,6 +84,7 @@ static void notes_settle(void);
 static void note_settle(Note *note);
 static bool note_try(Note *note);
 static bool note_apply(Note *note);
+static bool is_interrupt(const ErrorData *error);
 static void note_delete(const Note *note);
 static void notes_xact(XactEvent event, void *arg);
 
@@ -419,7 +420,7 @@ note_try(Note *note)
 		RollbackAndReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(context);
 		CurrentResourceOwner = owner;
-		if (note->ours || ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
+		if (note->ours || is_interrupt(error))
 			ReThrowError(error);
 		ereport(LOG,
 				(errcode(error->sqlerrcode),
@@ -431,6 +432,17 @@ note_try(Note *note)
 	}
 	PG_END_TRY();
 	return settled;
+}
+
+/*
+ * Whether this session was told to stop.  Code of the table's owner may raise the same
+ * SQLSTATE, and must not make the transactions of others fail.
+ */
+static bool
+is_interrupt(const ErrorData *error)
+{
+	return ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION &&
+		error->funcname != NULL && strcmp(error->funcname, "ProcessInterrupts") == 0;
 }
 
 /* Returns false if the note is not for us to settle. */
