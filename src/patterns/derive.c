@@ -382,7 +382,7 @@ lock_group(DpDerivation *d, uint64 hash, LOCKMODE mode, bool leave)
 bool
 dp_derive_leaves(const DpDerivation *d)
 {
-	return !d->guarded && !d->methods->main_on_source;
+	return !d->guarded && !d->methods->main_on_source && !d->methods->refuses;
 }
 
 bool

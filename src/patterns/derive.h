@@ -152,6 +152,7 @@ struct DpDeriveMethods
 	 */
 	bool		(*same) (DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after);
 	bool		reads_columns;	/* take() looks at columns beside the document */
+	bool		refuses;		/* apply() may refuse what a source has: never left to another transaction (note.h) */
 
 	/*
 	 * Optional: all rows of the run have been taken in (or its groups made otherwise): adds

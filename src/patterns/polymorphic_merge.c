@@ -85,6 +85,7 @@ const DpDeriveMethods dp_polymorphic_merge_methods = {
 	.open = merge_open,
 	.take = merge_take,
 	.same = merge_same,
+	.refuses = true,
 	.reads_columns = true,
 	.apply = merge_apply,
 	.create = merge_create,
