@@ -69,7 +69,9 @@ BEGIN
   IF (SELECT c.relispartition FROM pg_class c WHERE c.oid = $1) THEN
     RETURN;
   END IF;
+  -- a rule has no owner of its own, and what it reads and writes may have code, too
   code := concat_ws(', ', @extschema@._pattern_foreign_code(rels, owner),
+    (SELECT string_agg(format('rule "%s" of %s', r.rulename, r.ev_class::regclass), ', ' ORDER BY r.ev_class, r.rulename) FROM pg_rewrite r WHERE r.ev_class = ANY (rels)),
     (SELECT string_agg(format('partition %s', c.oid::regclass), ', ') FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner WHERE c.oid = ANY (rels) AND c.relowner <> owner AND NOT r.rolsuper));
   IF code <> '' THEN
     RAISE EXCEPTION 'table % has code that would run with the rights of "%"', $1, owner::regrole

@@ -1,7 +1,7 @@
 -- A table with patterns gets another owner. The former one, who could have changed what patterns have made, gains nothing by it.
 BEGIN;
 SET client_min_messages = error;
-SELECT plan(67);
+SELECT plan(69);
 
 CREATE ROLE own_old; CREATE ROLE own_new; CREATE ROLE own_friend;
 CREATE SCHEMA own; GRANT ALL ON SCHEMA own TO own_old, own_new, own_friend; GRANT CREATE ON SCHEMA own TO PUBLIC;
@@ -137,12 +137,18 @@ CREATE TRIGGER a_gain BEFORE UPDATE ON target FOR EACH ROW EXECUTE FUNCTION gain
 RESET ROLE;
 SELECT throws_ok('ALTER TABLE target OWNER TO own_new', '55000', 'table own.target has code that would run with the rights of "own_new"', 'a trigger on a table that is written to when others write');
 ALTER FUNCTION gain() OWNER TO own_new;
+CREATE RULE gain AS ON UPDATE TO target DO ALSO INSERT INTO taken VALUES (current_user, 'rule');
+SELECT throws_ok('ALTER TABLE target OWNER TO own_new', '55000', 'table own.target has code that would run with the rights of "own_new"', 'a rule there');
+DROP RULE gain ON target;
 SELECT lives_ok('ALTER TABLE target OWNER TO own_new; ALTER TABLE source OWNER TO own_new', 'may stay if its function is the new owner''s');
 SET ROLE own_old;
 CREATE TABLE parts (id int PRIMARY KEY, doc bson) PARTITION BY RANGE (id); CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (100);
 SELECT outlier_enable('parts', 'x', 2);
 RESET ROLE;
 SELECT throws_ok('ALTER TABLE parts OWNER TO own_new', '55000', NULL, 'the former owner could put a trigger on a partition');
+CREATE RULE gain AS ON UPDATE TO parts_1 DO ALSO INSERT INTO taken VALUES (current_user, 'rule');
+SELECT throws_ok('ALTER TABLE parts_1 OWNER TO own_new; ALTER TABLE parts OWNER TO own_new', '55000', NULL, 'a rule on a partition');
+DROP RULE gain ON parts_1;
 SELECT lives_ok('ALTER TABLE parts_1 OWNER TO own_new; ALTER TABLE parts OWNER TO own_new', 'which goes first');
 SELECT lives_ok('ALTER TABLE parts OWNER TO own_new', 'a change that is none');
 SELECT is(pg_temp.owners(), 'own.over_whole own_old', 'of all that there is nothing is left with the old owner') WHERE false
