@@ -153,11 +153,12 @@ dp_anchor_require_key(Relation rel)
 	Relation	index;
 	ListCell   *lc;
 
-	list_free(RelationGetIndexList(rel));
-	if (!OidIsValid(rel->rd_pkindex))
-		return;
 	anchors = dp_anchors(RelationGetRelid(rel));
 	if (anchors == NIL)
+		return;
+	/* last: any look at a catalog may hear that REINDEX CONCURRENTLY has made another index the key's */
+	list_free(RelationGetIndexList(rel));
+	if (!OidIsValid(rel->rd_pkindex))
 		return;
 	index = RelationIdGetRelation(rel->rd_pkindex);
 	foreach(lc, anchors)

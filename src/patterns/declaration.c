@@ -744,16 +744,8 @@ decl_make(Relation rel, const Trigger *trigger, const char *pattern)
 static void
 decl_read_key(DpDecl *decl, Relation rel)
 {
-	List	   *indexes = RelationGetIndexList(rel);
 	Relation	index;
 	int			i;
-
-	list_free(indexes);
-	if (!OidIsValid(rel->rd_pkindex))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table %s has no primary key", dp_relation_name(decl->relid)),
-				 errdetail("The %s pattern \"%s\" finds rows by it.", decl->pattern, decl->name)));
 
 	if (decl->target == decl->relid)
 		dp_anchor_require_key(rel);
@@ -765,6 +757,13 @@ decl_read_key(DpDecl *decl, Relation rel)
 		table_close(target, NoLock);
 	}
 
+	/* last: any look at a catalog may hear that REINDEX CONCURRENTLY has made another index the key's */
+	list_free(RelationGetIndexList(rel));
+	if (!OidIsValid(rel->rd_pkindex))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table %s has no primary key", dp_relation_name(decl->relid)),
+				 errdetail("The %s pattern \"%s\" finds rows by it.", decl->pattern, decl->name)));
 	index = RelationIdGetRelation(rel->rd_pkindex);
 	decl->nkeys = IndexRelationGetNumberOfKeyAttributes(index);
 	decl->keys = palloc0(sizeof(DpKeyColumn) * decl->nkeys);

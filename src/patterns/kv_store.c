@@ -660,7 +660,7 @@ space_table(KvSpace *space, KvTable table)
 	foreach(lc, indexes)
 	{
 		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
-		bool		is_primary = lfirst_oid(lc) == rel->rd_pkindex;
+		bool		is_primary = lfirst_oid(lc) == space->primary[table];
 		int			nkeys = table == KV_KEYS ? 1 : table == KV_COUNTS ? 5 : 2;
 		bool		fits = index->rd_index->indisvalid && index->rd_index->indisready;
 
