@@ -3,7 +3,7 @@
 -- and made again from the declaration, functions get their body again. Called by the event trigger, as the user who alters the table.
 
 -- What runs when the database writes to tables with the rights of their owner, and others could put anything into: functions of
--- triggers, columns, constraints and indexes, domains. Names of types that hold no code are left out.
+-- triggers, columns, constraints, indexes, statistics and policies, domains. Names of types that hold no code are left out.
 CREATE FUNCTION _pattern_foreign_code(rels oid[], owner oid) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   WITH parts (class, oid) AS (
@@ -11,6 +11,9 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     UNION ALL SELECT 'pg_class'::regclass, i.indexrelid FROM pg_index i WHERE i.indrelid = ANY ($1)
     UNION ALL SELECT 'pg_constraint'::regclass, c.oid FROM pg_constraint c WHERE c.conrelid = ANY ($1)
     UNION ALL SELECT 'pg_attrdef'::regclass, a.oid FROM pg_attrdef a WHERE a.adrelid = ANY ($1)
+    -- ANALYZE computes these as the table's owner
+    UNION ALL SELECT 'pg_statistic_ext'::regclass, s.oid FROM pg_statistic_ext s WHERE s.stxrelid = ANY ($1)
+    UNION ALL SELECT 'pg_policy'::regclass, y.oid FROM pg_policy y WHERE y.polrelid = ANY ($1)
     UNION ALL SELECT 'pg_trigger'::regclass, t.oid FROM pg_trigger t
       WHERE t.tgrelid = ANY ($1) AND NOT (t.tgfoid = to_regprocedure('@extschema@.schema_versioning_trigger()') AND t.tgtype = 32)),
   trusted (oid) AS (SELECT r.oid FROM pg_roles r WHERE r.rolsuper OR r.oid = $2)

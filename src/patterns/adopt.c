@@ -14,6 +14,7 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "nodes/value.h"
 #include "parser/parse_func.h"
@@ -29,6 +30,7 @@
 
 #include "bson/catalog.h"
 #include "bson/compare.h"
+#include "bson/text.h"
 #include "patterns/adopt.h"
 #include "patterns/derive.h"
 #include "patterns/pattern.h"
@@ -54,8 +56,11 @@ static bool value_matters(const DpValue *value);
 static bool value_within(const DpValue *was, const DpValue *is);
 static bool element_within(const DpValue *element, Finder *finder);
 static bool settle(DpDecl *decl, const DpPatternMethods *m, DpDerivation *d, const DpKey *key);
+static void refuse_loss(DpDecl *decl, const DpKey *key, const DpPath *lost) pg_attribute_noreturn();
+static const DpPath *settled_lost(DpDecl *decl, const DpPatternMethods *m, DpDerivation *d, const DpKey *key,
+								  struct varlena *was, bool *written);
 static void take_over(DpDecl *decl, const DpKey *key);
-static const DpPath *settled_lost(DpDecl *decl, const DpPatternMethods *m, DpDerivation *d, const DpKey *key, struct varlena *was);
+
 static struct varlena *read_document(DpDecl *decl, const DpKey *key, MemoryContext context);
 static int	rewrite_triggers(Relation triggers, Oid parent, Oid trigger, Datum args);
 
@@ -427,12 +432,22 @@ dp_pattern_settle(PG_FUNCTION_ARGS)
 	DpKey		key;
 	DpActor		self;
 	bool		written;
+	struct varlena *was = NULL;
 
 	dp_owner_begin(decl->owner, &self);
 	dp_key_of_argument(decl, fcinfo, 2, &key);
 	if (decl->held != NIL && PG_GETARG_BOOL(3))
-		take_over(decl, &key);
-	written = settle(decl, m, d, &key);
+		was = read_document(decl, &key, CurrentMemoryContext);
+	if (was != NULL && dp_held_lost(decl, was, NULL, NIL) != NULL)
+	{
+		/* each document by itself lost nothing, but what it holds may have been taken by another one since */
+		const DpPath *lost = settled_lost(decl, m, d, &key, was, &written);
+
+		if (lost != NULL)
+			refuse_loss(decl, &key, lost);
+	}
+	else
+		written = settle(decl, m, d, &key);
 	dp_owner_end(&self);
 	PG_RETURN_BOOL(written);
 }
@@ -457,15 +472,38 @@ read_document(DpDecl *decl, const DpKey *key, MemoryContext context)
 	return result;
 }
 
+/* Two documents hold what only one of them can keep. */
+static void
+refuse_loss(DpDecl *decl, const DpKey *key, const DpPath *lost)
+{
+	DpValue		value = dp_value_of_varlena(dp_key_to_value(decl, key));
+	StringInfoData field;
+	StringInfoData shown;
+
+	initStringInfo(&field);
+	dp_path_to_text(&field, lost);
+	initStringInfo(&shown);
+	dp_value_to_text(&shown, &value, DP_TEXT_RELAXED, -1);
+	if (shown.len > 100)
+		shown.data[pg_mbcliplen(shown.data, shown.len, 100)] = '\0';
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("field \"%s\" in table %s holds a value that cannot be kept beside that of another document",
+					field.data, dp_relation_name(decl->target)),
+			 errdetail("The key of the document is %s.", shown.data),
+			 errhint("Change one of the documents, or throw the value away with pattern_build(.., discard => true).")));
+}
+
 /* Brings a row in line that was so, and returns the first field whose value exists nowhere then, or NULL. */
 static const DpPath *
-settled_lost(DpDecl *decl, const DpPatternMethods *m, DpDerivation *d, const DpKey *key, struct varlena *was)
+settled_lost(DpDecl *decl, const DpPatternMethods *m, DpDerivation *d, const DpKey *key, struct varlena *was,
+			 bool *written)
 {
 	struct varlena *is;
 	const DpPath *lost;
 
 	take_over(decl, key);
-	(void) settle(decl, m, d, key);
+	*written = settle(decl, m, d, key);
 	CommandCounterIncrement();
 	is = read_document(decl, key, CurrentMemoryContext);
 	if (is != NULL && m != NULL && m->is_split != NULL && m->is_split(decl, is))
@@ -511,6 +549,7 @@ dp_pattern_lost(PG_FUNCTION_ARGS)
 	const DpPath *volatile lost = NULL;
 	ErrorData  *volatile error = NULL;
 	StringInfoData text;
+	bool		written;
 
 	dp_owner_begin(decl->owner, &self);
 	dp_key_of_argument(decl, fcinfo, 2, &key);
@@ -521,7 +560,7 @@ dp_pattern_lost(PG_FUNCTION_ARGS)
 		MemoryContextSwitchTo(caller);
 		PG_TRY();
 		{
-			lost = settled_lost(decl, m, d, &key, was);
+			lost = settled_lost(decl, m, d, &key, was, &written);
 		}
 		PG_CATCH();
 		{

@@ -1,7 +1,7 @@
 -- A table with patterns gets another owner. The former one, who could have changed what patterns have made, gains nothing by it.
 BEGIN;
 SET client_min_messages = error;
-SELECT plan(69);
+SELECT plan(71);
 
 CREATE ROLE own_old; CREATE ROLE own_new; CREATE ROLE own_friend;
 CREATE SCHEMA own; GRANT ALL ON SCHEMA own TO own_old, own_new, own_friend; GRANT CREATE ON SCHEMA own TO PUBLIC;
@@ -70,6 +70,17 @@ SELECT throws_ok('ALTER TABLE p3 OWNER TO own_new', '55000', NULL, 'a step that 
 ALTER FUNCTION p3_up OWNER TO own_new;
 SELECT lives_ok('ALTER TABLE p3 OWNER TO own_new', 'and is when it belongs to the new one');
 DROP TABLE p3 CASCADE;
+
+SET ROLE own_old;
+CREATE TABLE p4 (id int PRIMARY KEY, doc bson);
+CREATE FUNCTION p4_counted(t text) RETURNS boolean LANGUAGE sql IMMUTABLE RETURN true;
+SELECT outlier_enable('p4', 'x', 2);
+CREATE STATISTICS p4_side ON (p4_counted(n::text)), chunk FROM p4_x_extras;
+RESET ROLE;
+SELECT throws_ok('ALTER TABLE p4 OWNER TO own_new', '55000', NULL, 'statistics that ANALYZE would compute with the rights of the new owner');
+DROP STATISTICS p4_side;
+SELECT lives_ok('ALTER TABLE p4 OWNER TO own_new', 'and without them');
+DROP TABLE p4 CASCADE;
 
 SET ROLE own_old;
 CREATE TABLE h (id int PRIMARY KEY, doc bson);
