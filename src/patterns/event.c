@@ -913,7 +913,8 @@ depend_others(Oid relid)
 	{
 		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
 
-		if (is_ours(form) && (form->tgnargs == 1 || (form->tgnargs <= 3 && !OidIsValid(form->tgparentid))))
+		if (is_ours(form) && (form->tgnargs == 1 ||
+								(form->tgnargs >= 2 && form->tgnargs <= 3 && !OidIsValid(form->tgparentid))))
 			triggers = lappend(triggers, heap_copytuple(tuple));
 	}
 	systable_endscan(scan);
