@@ -51,12 +51,6 @@ fail(const char *what)
 	exit(1);
 }
 
-void *
-palloc_extended(Size size, int flags)
-{
-	return palloc(size);
-}
-
 /* After an error: it must be one of corrupt data, or of too much. */
 static void
 expect_corrupted(void)

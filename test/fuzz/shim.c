@@ -81,6 +81,24 @@ palloc0(Size size)
 	return memset(palloc(size), 0, size);
 }
 
+void *
+palloc_extended(Size size, int flags)
+{
+	return flags & MCXT_ALLOC_ZERO ? palloc0(size) : palloc(size);
+}
+
+void *
+MemoryContextAllocExtended(MemoryContext context, Size size, int flags)
+{
+	return palloc_extended(size, flags);
+}
+
+Size
+MemoryContextMemAllocated(MemoryContext context, bool recurse)
+{
+	return 0;
+}
+
 void
 pfree(void *pointer)
 {
