@@ -250,6 +250,7 @@ static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
 static DpAccumulators *
 random_accumulators(void)
 {
+	bool		known;
 	DpAccumulators *acc = palloc0(sizeof(DpAccumulators));
 	int			n = 1 + below(6);
 
@@ -267,6 +268,7 @@ random_accumulators(void)
 
 		acc->fields[i].name = names[i];
 		acc->fields[i].namelen = 1;
+		(void) dp_names_add(&acc->names, names[i], 1, &known);
 		acc->fields[i].slot = i;
 		slot->kind = (DpSlotKind) below(5);
 		slot->visible = i;
