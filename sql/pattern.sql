@@ -583,10 +583,14 @@ CREATE FUNCTION pattern_whole_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_pattern_whole_trigger' LANGUAGE C;
 COMMENT ON FUNCTION pattern_whole_trigger() IS 'INSTEAD OF trigger of the views <table>_whole: writes whole documents; error 40001 when the document has changed since it was read';
 
+CREATE FUNCTION _pattern_shown(view regclass, key "any") RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_pattern_shown' LANGUAGE C STABLE COST 1000;
+COMMENT ON FUNCTION _pattern_shown(regclass, "any") IS 'internal: the whole document of a row, as a view <table>_wide or of a version would show it; NULL if the caller sees no such row; 55000 for other relations';
+
 CREATE FUNCTION _pattern_change(rel regclass, key "any", near bson, far bson, filter bson, update bson_value, array_filters bson_value) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_pattern_change' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION _pattern_change(regclass, "any", bson, bson, bson, bson_value, bson_value) IS
-  'internal: locks a row and, if its stored document still matches near and its whole one far, updates the whole document, or deletes the row if update is NULL; NULL if it does not match, else whether it was changed';
+  'internal: locks a row and, if its stored document still matches near and its whole one far, updates the whole document, or deletes the row if update is NULL; NULL if it does not match, else whether it was changed; where rel is a view in another shape, of what that shows';
 
 -- Makes the view <table>_whole unless the table has one.
 CREATE FUNCTION _pattern_create_whole(rel regclass, doc_column text) RETURNS void

@@ -169,7 +169,8 @@ dp_collection_query(PG_FUNCTION_ARGS)
 	source = psprintf("%s AS t",
 					  quote_qualified_identifier(get_namespace_name(RelationGetNamespace(target.rel)),
 												 RelationGetRelationName(target.rel)));
-	if (is_table && target.rel->trigdesc != NULL && dp_split_hook != NULL)
+	if ((is_table || target.rel->rd_rel->relkind == RELKIND_VIEW) && target.rel->trigdesc != NULL &&
+		dp_split_hook != NULL)
 		target.split = dp_split_hook(target.rel, target.doc);
 
 	filter = near = DP_GETARG_VARLENA(1);

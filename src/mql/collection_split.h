@@ -25,10 +25,10 @@ typedef struct DpSplitField
 	 * only the whole document tells.
 	 */
 	char	   *(*search) (const struct DpSplitField *field, const char *values);
-	void	   *arg;
+	void	   *arg;			/* of a search: the declaration, with the names that t's columns have */
 } DpSplitField;
 
-/* Of a table, whose rows are called t; SQL is only made where it is needed */
+/* Of a table, or of a view of it, whose rows are called t; SQL is only made where it is needed */
 typedef struct DpSplit
 {
 	List	   *fields;			/* of DpSplitField */

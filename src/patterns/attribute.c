@@ -216,7 +216,7 @@ const DpPatternMethods dp_attribute_methods = {
 
 /* The document with the fields of all declarations, the last one's first: it saw what the others had left. */
 static struct varlena *
-wide_show(List *decls, struct varlena *stored, const DpKey *key, bool latest)
+wide_show(char **args, List *decls, struct varlena *stored, const DpKey *key, bool latest)
 {
 	struct varlena *result = stored;
 	int			i;
@@ -241,8 +241,8 @@ wide_show(List *decls, struct varlena *stored, const DpKey *key, bool latest)
  * was changed, the new one is taken instead.
  */
 static struct varlena *
-wide_store(List *decls, struct varlena *stored, struct varlena *old_shown, struct varlena *new_shown,
-		   DpMark *marks, int *nmarks)
+wide_store(char **args, List *decls, struct varlena *stored, struct varlena *old_shown,
+		   struct varlena *new_shown, DpMark *marks, int *nmarks)
 {
 	struct varlena *result = new_shown;
 	ListCell   *lc;
@@ -280,7 +280,7 @@ wide_store(List *decls, struct varlena *stored, struct varlena *old_shown, struc
 
 /* Whether the pattern shows the document otherwise than it is stored: what INSERT returns needs no second look. */
 static bool
-wide_is_changed(List *decls, struct varlena *stored)
+wide_is_changed(char **args, List *decls, struct varlena *stored)
 {
 	ListCell   *lc;
 
@@ -295,7 +295,7 @@ wide_is_changed(List *decls, struct varlena *stored)
 	return false;
 }
 
-static const DpViewMethods wide_view = {
+const DpViewMethods dp_wide_view = {
 	.label = "_wide",
 	.is_changed = wide_is_changed,
 	.show = wide_show,
@@ -309,7 +309,7 @@ DP_FUNCTION(dp_attribute_wide_trigger);
 Datum
 dp_attribute_wide_trigger(PG_FUNCTION_ARGS)
 {
-	return dp_view_trigger(fcinfo, &wide_view);
+	return dp_view_trigger(fcinfo, &dp_wide_view);
 }
 
 /*
@@ -323,5 +323,5 @@ dp_attribute_wide(PG_FUNCTION_ARGS)
 
 	if (decls == NIL)
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
-	PG_RETURN_POINTER(wide_show(decls, PG_GETARG_VARLENA_PP(0), NULL, false));
+	PG_RETURN_POINTER(wide_show(NULL, decls, PG_GETARG_VARLENA_PP(0), NULL, false));
 }

@@ -24,29 +24,22 @@
 #include "patterns/schema_versioning.h"
 #include "patterns/view.h"
 
-/* What the view that is being written to shows */
-typedef struct ShownVersion
-{
-	const char *name;			/* of the declaration */
-	int32		version;		/* 0: the current one */
-} ShownVersion;
-
-static ShownVersion shown;
-
 static void insert_prepare(TriggerData *trigdata);
-static SchemaVersioning *shown_versioning(List *decls, int *at);
-static bool version_is_changed(List *decls, struct varlena *stored);
-static struct varlena *version_show(List *decls, struct varlena *stored, const DpKey *key, bool latest);
-static struct varlena *version_store(List *decls, struct varlena *stored, struct varlena *old_shown,
+static SchemaVersioning *shown_versioning(char **args, List *decls, int *at);
+static bool version_is_changed(char **args, List *decls, struct varlena *stored);
+static struct varlena *version_show(char **args, List *decls, struct varlena *stored, const DpKey *key, bool latest);
+static struct varlena *version_store(char **args, List *decls, struct varlena *stored, struct varlena *old_shown,
 									 struct varlena *new_shown, DpMark *marks, int *nmarks);
+static void version_split(char **args, List *decls, DpSplit *split);
 static bool tells_version(const SchemaVersioning *s, struct varlena *doc);
 static bool same_document(struct varlena *a, struct varlena *b);
 
-static const DpViewMethods version_view = {
+const DpViewMethods dp_version_view = {
 	.label = "version's",
 	.is_changed = version_is_changed,
 	.show = version_show,
-	.store = version_store
+	.store = version_store,
+	.split = version_split
 };
 
 /*
@@ -58,27 +51,14 @@ Datum
 dp_schema_versioning_view_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	ShownVersion outer = shown;
-	volatile Datum result = (Datum) 0;
 
 	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_INSTEAD(trigdata->tg_event) || trigdata->tg_trigger->tgnargs != 2)
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"schema_versioning_view_trigger\" is called by triggers of views of the pattern only")));
-	PG_TRY();
-	{
-		shown.name = trigdata->tg_trigger->tgargs[0];
-		shown.version = strcmp(trigdata->tg_trigger->tgargs[1], "current") == 0 ? 0 : (int32) strtol(trigdata->tg_trigger->tgargs[1], NULL, 10);
-		if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
-			insert_prepare(trigdata);
-		result = dp_view_trigger(fcinfo, &version_view);
-	}
-	PG_FINALLY();
-	{
-		shown = outer;
-	}
-	PG_END_TRY();
-	return result;
+	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+		insert_prepare(trigdata);
+	return dp_view_trigger(fcinfo, &dp_version_view);
 }
 
 /*
@@ -110,7 +90,7 @@ insert_prepare(TriggerData *trigdata)
 		value = heap_getattr(trigdata->tg_trigtuple, attnum, RelationGetDescr(view), &isnull);
 		if (isnull)
 			return;
-		s = shown_versioning(dp_decls(rte->relid), &at);
+		s = shown_versioning(trigdata->tg_trigger->tgargs, dp_decls(rte->relid), &at);
 		doc = PG_DETOAST_DATUM_PACKED(value);
 		if (tells_version(s, doc))
 			return;
@@ -120,46 +100,48 @@ insert_prepare(TriggerData *trigdata)
 	}
 }
 
-/* The declaration that the view belongs to, and the position of its version. */
+/* The declaration that the arguments of the view's trigger name, and the position of its version. */
 static SchemaVersioning *
-shown_versioning(List *decls, int *at)
+shown_versioning(char **args, List *decls, int *at)
 {
+	bool		is_current = strcmp(args[1], "current") == 0;
+	int32		version = is_current ? 0 : (int32) strtol(args[1], NULL, 10);
 	ListCell   *lc;
 
 	foreach(lc, decls)
 	{
 		DpDecl	   *decl = lfirst(lc);
 
-		if (strcmp(decl->pattern, DP_SCHEMA_VERSIONING) == 0 && strcmp(decl->name, shown.name) == 0)
+		if (strcmp(decl->pattern, DP_SCHEMA_VERSIONING) == 0 && strcmp(decl->name, args[0]) == 0)
 		{
 			SchemaVersioning *s = dp_schema_versioning(decl);
 
-			*at = shown.version == 0 ? s->at : dp_versions_find(s->versions, shown.version);
+			*at = is_current ? s->at : dp_versions_find(s->versions, version);
 			if (*at >= 0)
 				return s;
 		}
 	}
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("the view's table has no version %d of a schema \"%s\"", shown.version, shown.name)));
+			 errmsg("the view's table has no version %d of a schema \"%s\"", version, args[0])));
 }
 
 /* Whether the stored document is of another version. */
 static bool
-version_is_changed(List *decls, struct varlena *stored)
+version_is_changed(char **args, List *decls, struct varlena *stored)
 {
 	int			at;
-	SchemaVersioning *s = shown_versioning(decls, &at);
+	SchemaVersioning *s = shown_versioning(args, decls, &at);
 
 	return dp_versions_of(s->versions, PointerGetDatum(stored), NULL) != s->versions->versions[at];
 }
 
 /* What the view shows of it. */
 static struct varlena *
-version_show(List *decls, struct varlena *stored, const DpKey *key, bool latest)
+version_show(char **args, List *decls, struct varlena *stored, const DpKey *key, bool latest)
 {
 	int			at;
-	SchemaVersioning *s = shown_versioning(decls, &at);
+	SchemaVersioning *s = shown_versioning(args, decls, &at);
 	int			from = dp_versions_find(s->versions, dp_versions_of(s->versions, PointerGetDatum(stored), NULL));
 
 	if (from < 0)
@@ -172,11 +154,11 @@ version_show(List *decls, struct varlena *stored, const DpKey *key, bool latest)
  * view's is taken for what it says.
  */
 static struct varlena *
-version_store(List *decls, struct varlena *stored, struct varlena *old_shown, struct varlena *new_shown,
+version_store(char **args, List *decls, struct varlena *stored, struct varlena *old_shown, struct varlena *new_shown,
 			  DpMark *marks, int *nmarks)
 {
 	int			at;
-	SchemaVersioning *s = shown_versioning(decls, &at);
+	SchemaVersioning *s = shown_versioning(args, decls, &at);
 	struct varlena *before;
 	struct varlena *after;
 	int			from;
@@ -201,6 +183,39 @@ version_store(List *decls, struct varlena *stored, struct varlena *old_shown, st
 	after = dp_versions_move(s->versions, new_shown, at, from, false);
 	return dp_diff_carry(DP_DOC_DATA(before), DP_DOC_SIZE(before), DP_DOC_DATA(after), DP_DOC_SIZE(after),
 						 DP_DOC_DATA(stored), DP_DOC_SIZE(stored));
+}
+
+/*
+ * A step may make anything of a field that it touches, and a function of every
+ * one: then the calls for collections have to look at all that is shown.
+ */
+static void
+version_split(char **args, List *decls, DpSplit *split)
+{
+	int			at;
+	SchemaVersioning *s = shown_versioning(args, decls, &at);
+	DpValue		options = dp_value_of_document(s->decl->options);
+	DpValue		steps;
+	DpIter		iter;
+	DpValue		step;
+
+	if (!dp_document_find(options.data, options.len, "steps", 5, &steps))
+		return;
+	dp_iter_init_value(&iter, &steps);
+	while (dp_iter_next_value(&iter, &step))
+	{
+		DpIter		parts;
+		DpElement	part;
+
+		dp_iter_init_value(&parts, &step);
+		while (dp_iter_next(&parts, &part))
+			if (strstr(part.name, "_function") != NULL ||
+				(strstr(part.name, "_update") != NULL && dp_split_update(split, &part.value)))
+			{
+				split->fields = list_make1(dp_split_field(dp_path_of_names(0, NULL, NULL), NULL));
+				return;
+			}
+	}
 }
 
 /* Whether the document has the field with its version. */

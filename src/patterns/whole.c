@@ -47,28 +47,16 @@ static const char plan_visible;
 #define PLAN_READ				4
 #define PLAN_DELETE				5
 
-/* How the columns of the view and of its table correspond. */
-typedef struct WholeView
-{
-	const DpViewMethods *methods;
-	Oid			base;
-	DpDecl	   *decl;			/* any of the table's: for key and document column */
-	int			ncolumns;
-	AttrNumber *base_attnum;	/* for each column of the view */
-	int			doc_column;		/* the view's column with the document, from 0 */
-} WholeView;
-
-static void view_read(Relation view, WholeView *w);
 static void view_foreign(Relation view, const DpViewMethods *methods) pg_attribute_noreturn();
-static void view_key(WholeView *w, HeapTuple tuple, TupleDesc desc, DpKey *key);
-static struct varlena *view_document(WholeView *w, HeapTuple tuple, TupleDesc desc);
-static HeapTuple whole_insert(WholeView *w, TriggerData *trigdata);
-static HeapTuple inserted_row(WholeView *w, TupleDesc desc, HeapTuple tuple, TupleDesc tupdesc);
-static HeapTuple whole_update(WholeView *w, TriggerData *trigdata);
-static HeapTuple whole_delete(WholeView *w, TriggerData *trigdata);
-static bool is_split(List *decls, struct varlena *doc);
-static struct varlena *join_document(List *decls, struct varlena *doc, const DpKey *key, bool latest);
-static struct varlena *whole_store(List *decls, struct varlena *stored, struct varlena *old_whole,
+static void view_key(DpView *w, HeapTuple tuple, TupleDesc desc, DpKey *key);
+static struct varlena *view_document(DpView *w, HeapTuple tuple, TupleDesc desc);
+static HeapTuple whole_insert(DpView *w, TriggerData *trigdata);
+static HeapTuple inserted_row(DpView *w, TupleDesc desc, HeapTuple tuple, TupleDesc tupdesc);
+static HeapTuple whole_update(DpView *w, TriggerData *trigdata);
+static HeapTuple whole_delete(DpView *w, TriggerData *trigdata);
+static bool is_split(char **args, List *decls, struct varlena *doc);
+static struct varlena *join_document(char **args, List *decls, struct varlena *doc, const DpKey *key, bool latest);
+static struct varlena *whole_store(char **args, List *decls, struct varlena *stored, struct varlena *old_whole,
 								   struct varlena *new_whole, DpMark *marks, int *nmarks);
 static bool same_document(struct varlena *a, struct varlena *b);
 static SPIPlanPtr key_plan(DpDecl *decl, const void *id, const char *before, const char *after);
@@ -102,7 +90,7 @@ dp_pattern_whole(PG_FUNCTION_ARGS)
 	if (decls == NIL)
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 	doc = PG_GETARG_VARLENA_PP(0);
-	if (!is_split(decls, doc))
+	if (!is_split(NULL, decls, doc))
 		PG_RETURN_POINTER(doc);
 
 	decl = linitial(decls);
@@ -118,7 +106,7 @@ dp_pattern_whole(PG_FUNCTION_ARGS)
 		SPI_finish();
 		PG_RETURN_POINTER(doc);
 	}
-	whole = join_document(decls, doc, &key, false);
+	whole = join_document(NULL, decls, doc, &key, false);
 	if (whole != doc)
 	{
 		MemoryContext old = MemoryContextSwitchTo(caller);
@@ -155,7 +143,7 @@ Datum
 dp_view_trigger(FunctionCallInfo fcinfo, const DpViewMethods *methods)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	WholeView	w;
+	DpView	w;
 	HeapTuple	result;
 
 	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_INSTEAD(trigdata->tg_event))
@@ -163,8 +151,14 @@ dp_view_trigger(FunctionCallInfo fcinfo, const DpViewMethods *methods)
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("this function is called by triggers of %s views only", methods->label)));
 	SPI_connect();
-	w.methods = methods;
-	view_read(trigdata->tg_relation, &w);
+	/* so that the declarations stay as they are */
+	if (!dp_view_read(trigdata->tg_relation, methods, trigdata->tg_trigger->tgargs, RowExclusiveLock, &w))
+		view_foreign(trigdata->tg_relation, methods);
+	if (w.decls == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table %s has no pattern, its view %s takes no writes", dp_relation_name(w.base),
+						dp_relation_name(RelationGetRelid(trigdata->tg_relation)))));
 	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
 		result = whole_insert(&w, trigdata);
 	else if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
@@ -180,7 +174,7 @@ dp_view_trigger(FunctionCallInfo fcinfo, const DpViewMethods *methods)
  * is.  Columns without a value are left to their defaults.
  */
 static HeapTuple
-whole_insert(WholeView *w, TriggerData *trigdata)
+whole_insert(DpView *w, TriggerData *trigdata)
 {
 	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
 	Relation	base = table_open(w->base, AccessShareLock);
@@ -254,11 +248,10 @@ whole_insert(WholeView *w, TriggerData *trigdata)
  * defaults of its columns.  The document is read again if it was split.
  */
 static HeapTuple
-inserted_row(WholeView *w, TupleDesc desc, HeapTuple tuple, TupleDesc tupdesc)
+inserted_row(DpView *w, TupleDesc desc, HeapTuple tuple, TupleDesc tupdesc)
 {
 	Datum	   *values = palloc(sizeof(Datum) * w->ncolumns);
 	bool	   *nulls = palloc(sizeof(bool) * w->ncolumns);
-	List	   *decls = dp_decls(w->base);
 	int			i;
 
 	heap_deform_tuple(tuple, tupdesc, values, nulls);
@@ -267,7 +260,7 @@ inserted_row(WholeView *w, TupleDesc desc, HeapTuple tuple, TupleDesc tupdesc)
 		struct varlena *doc = PG_DETOAST_DATUM_PACKED(values[w->doc_column]);
 		DpKey		key;
 
-		if (w->methods->is_changed(decls, doc))
+		if (w->methods->is_changed(w->args, w->decls, doc))
 		{
 			SPIPlanPtr	plan = dp_plan(w->decl, &w->methods->ids[PLAN_READ]);
 			bool		isnull;
@@ -280,7 +273,7 @@ inserted_row(WholeView *w, TupleDesc desc, HeapTuple tuple, TupleDesc tupdesc)
 				Datum		stored = dp_result(0, 1, &isnull);
 
 				if (!isnull)
-					values[w->doc_column] = PointerGetDatum(w->methods->show(decls, (struct varlena *) DatumGetPointer(stored), &key, true));
+					values[w->doc_column] = PointerGetDatum(w->methods->show(w->args, w->decls, (struct varlena *) DatumGetPointer(stored), &key, true));
 			}
 		}
 	}
@@ -297,8 +290,8 @@ inserted_row(WholeView *w, TupleDesc desc, HeapTuple tuple, TupleDesc tupdesc)
  * where they are, the patterns of the others are told that it is whole.
  */
 static struct varlena *
-whole_store(List *decls, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole,
-			DpMark *marks, int *nmarks)
+whole_store(char **args, List *decls, struct varlena *stored, struct varlena *old_whole,
+			struct varlena *new_whole, DpMark *marks, int *nmarks)
 {
 	struct varlena *result = new_whole;
 	ListCell   *lc;
@@ -328,10 +321,9 @@ whole_store(List *decls, struct varlena *stored, struct varlena *old_whole, stru
  * was read, that change would be lost, so the statement has to be repeated.
  */
 static HeapTuple
-whole_update(WholeView *w, TriggerData *trigdata)
+whole_update(DpView *w, TriggerData *trigdata)
 {
 	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
-	List	   *decls = dp_decls(w->base);
 	DpDecl	   *decl = w->decl;
 	struct varlena *old_whole = view_document(w, trigdata->tg_trigtuple, desc);
 	struct varlena *new_whole = view_document(w, trigdata->tg_newtuple, desc);
@@ -344,7 +336,7 @@ whole_update(WholeView *w, TriggerData *trigdata)
 	Oid		   *types = palloc(sizeof(Oid) * (w->ncolumns + INDEX_MAX_KEYS));
 	StringInfoData set;
 	Relation	base;
-	DpMark	   *marks = palloc(sizeof(DpMark) * Max(1, list_length(decls)));
+	DpMark	   *marks = palloc(sizeof(DpMark) * Max(1, list_length(w->decls)));
 	int			nmarks = 0;
 	int			n = 0;
 	bool		only_doc = true;
@@ -366,14 +358,14 @@ whole_update(WholeView *w, TriggerData *trigdata)
 	}
 
 	if (current != NULL && old_whole != NULL &&
-		!same_document(w->methods->show(decls, current, &key, true), old_whole))
+		!same_document(w->methods->show(w->args, w->decls, current, &key, true), old_whole))
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not write the whole document due to a concurrent change"),
 				 errdetail("Key %s of table %s.", dp_key_to_text(decl, &key), dp_relation_name(w->base)),
 				 errhint("The statement might succeed if retried.")));
 
-	new_doc = w->methods->store(decls, current, old_whole, new_whole, marks, &nmarks);
+	new_doc = w->methods->store(w->args, w->decls, current, old_whole, new_whole, marks, &nmarks);
 
 	initStringInfo(&set);
 	base = table_open(w->base, AccessShareLock);
@@ -439,7 +431,7 @@ whole_update(WholeView *w, TriggerData *trigdata)
  * DELETE: of the row; the patterns forget the rest.
  */
 static HeapTuple
-whole_delete(WholeView *w, TriggerData *trigdata)
+whole_delete(DpView *w, TriggerData *trigdata)
 {
 	SPIPlanPtr	plan = dp_plan(w->decl, &w->methods->ids[PLAN_DELETE]);
 	DpKey		key;
@@ -452,17 +444,12 @@ whole_delete(WholeView *w, TriggerData *trigdata)
 	return trigdata->tg_trigtuple;
 }
 
-/*
- * Read from the view's own query which table it is about and which of its
- * columns are which: names may have changed since it was made.
- */
-static void
-view_read(Relation view, WholeView *w)
+bool
+dp_view_read(Relation view, const DpViewMethods *methods, char **args, LOCKMODE lockmode, DpView *w)
 {
 	Query	   *query;
 	RangeTblRef *ref = NULL;
 	RangeTblEntry *rte = NULL;
-	List	   *decls;
 	ListCell   *lc;
 	int			i;
 
@@ -476,17 +463,16 @@ view_read(Relation view, WholeView *w)
 	}
 	if (rte == NULL || rte->rtekind != RTE_RELATION ||
 		(rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_PARTITIONED_TABLE))
-		view_foreign(view, w->methods);
+		return false;
 
+	w->methods = methods;
+	w->args = args;
 	w->base = rte->relid;
-	LockRelationOid(w->base, RowExclusiveLock);	/* so that the declarations stay as they are */
-	decls = dp_decls(w->base);
-	if (decls == NIL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table %s has no pattern, its view %s takes no writes",
-						dp_relation_name(w->base), dp_relation_name(RelationGetRelid(view)))));
-	w->decl = linitial(decls);
+	LockRelationOid(w->base, lockmode);
+	w->decls = dp_decls(w->base);
+	if (w->decls == NIL)
+		return true;
+	w->decl = linitial(w->decls);
 	w->ncolumns = 0;
 	w->doc_column = -1;
 	w->base_attnum = palloc0(sizeof(AttrNumber) * list_length(query->targetList));
@@ -504,11 +490,11 @@ view_read(Relation view, WholeView *w)
 			w->doc_column = w->ncolumns;
 		}
 		else
-			view_foreign(view, w->methods);
+			return false;
 		w->ncolumns++;
 	}
 	if (w->doc_column < 0)
-		view_foreign(view, w->methods);
+		return false;
 
 	/* rows are found by the key, so all of it must be there */
 	for (i = 0; i < w->decl->nkeys; i++)
@@ -519,8 +505,9 @@ view_read(Relation view, WholeView *w)
 		for (j = 0; j < w->ncolumns; j++)
 			found = found || w->base_attnum[j] == w->decl->keys[i].attnum;
 		if (!found)
-			view_foreign(view, w->methods);
+			return false;
 	}
+	return true;
 }
 
 /* Raises OBJECT_NOT_IN_PREREQUISITE_STATE. */
@@ -535,7 +522,7 @@ view_foreign(Relation view, const DpViewMethods *methods)
 
 /* The key of a row of the view. */
 static void
-view_key(WholeView *w, HeapTuple tuple, TupleDesc desc, DpKey *key)
+view_key(DpView *w, HeapTuple tuple, TupleDesc desc, DpKey *key)
 {
 	int			i;
 	int			j;
@@ -555,7 +542,7 @@ view_key(WholeView *w, HeapTuple tuple, TupleDesc desc, DpKey *key)
 
 /* The document of a row of the view, or NULL. */
 static struct varlena *
-view_document(WholeView *w, HeapTuple tuple, TupleDesc desc)
+view_document(DpView *w, HeapTuple tuple, TupleDesc desc)
 {
 	bool		isnull;
 	Datum		value = heap_getattr(tuple, w->doc_column + 1, desc, &isnull);
@@ -565,7 +552,7 @@ view_document(WholeView *w, HeapTuple tuple, TupleDesc desc)
 
 /* Whether any pattern has split the document. */
 static bool
-is_split(List *decls, struct varlena *doc)
+is_split(char **args, List *decls, struct varlena *doc)
 {
 	ListCell   *lc;
 
@@ -582,7 +569,7 @@ is_split(List *decls, struct varlena *doc)
 
 /* The document with all that was split off. */
 static struct varlena *
-join_document(List *decls, struct varlena *doc, const DpKey *key, bool latest)
+join_document(char **args, List *decls, struct varlena *doc, const DpKey *key, bool latest)
 {
 	struct varlena *whole = doc;
 	ListCell   *lc;

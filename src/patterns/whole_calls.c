@@ -6,14 +6,19 @@
  */
 #include "postgres.h"
 
+#include "access/relation.h"
+#include "catalog/pg_trigger.h"
+#include "commands/trigger.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 
 #include "bson/catalog.h"
+#include "bson/builder.h"
 #include "bson/reader.h"
 #include "mql/collection_split.h"
 #include "patterns/pattern.h"
@@ -31,14 +36,20 @@ typedef struct ChangeCalls
 	FmgrInfo	update;
 } ChangeCalls;
 
-static const char plan_lock, plan_see, plan_hold, plan_write, plan_delete;
+static const char plan_lock, plan_see, plan_hold, plan_shown, plan_write, plan_delete;
 
 extern Datum dp_bson_match(PG_FUNCTION_ARGS);
 extern Datum dp_bson_update(PG_FUNCTION_ARGS);
 
+static bool shaped_view(Relation view, DpView *v);
+static DpSplit *split_of_view(Relation view, AttrNumber doc);
+static List *split_fields(List *decls, AttrNumber doc);
 static char *split_whole(const DpSplit *split);
+static char *split_shown(const DpSplit *split);
+static void view_open(Oid relid, DpView *v);
 static char *split_change(const DpSplit *split);
 static void split_row(StringInfo sql, DpDecl *decl);
+static struct varlena *as_shown(const DpView *v, struct varlena *doc, const DpKey *key);
 static ChangeCalls *change_calls(FunctionCallInfo fcinfo);
 static bool lock_row(DpDecl *decl, const DpKey *key, bool deletes, struct varlena **doc);
 static bool write_whole(List *decls, const DpKey *key, struct varlena *stored,
@@ -46,35 +57,125 @@ static bool write_whole(List *decls, const DpKey *key, struct varlena *stored,
 static bool delete_row(DpDecl *decl, const DpKey *key);
 
 /*
- * For dp_split_hook: what patterns have split off the documents of a column.
+ * For dp_split_hook: what patterns have split off the documents of a column, of
+ * a table or of a view that shows a table's documents in another shape.
  */
 DpSplit *
 dp_split_of_relation(Relation rel, AttrNumber doc)
 {
 	DpSplit    *split;
-	DpDecl	   *decl = NULL;
-	List	   *fields = NIL;
-	ListCell   *lc;
+	List	   *fields;
 
-	foreach(lc, dp_decls(RelationGetRelid(rel)))
-	{
-		DpDecl	   *d = lfirst(lc);
-		const DpPatternMethods *m = dp_pattern_methods(d->pattern);
-
-		if (m != NULL && m->split != NULL && d->doc_attnum == doc)
-		{
-			fields = list_concat(fields, m->split(d));
-			decl = d;
-		}
-	}
+	if (rel->rd_rel->relkind == RELKIND_VIEW)
+		return split_of_view(rel, doc);
+	fields = split_fields(dp_decls(RelationGetRelid(rel)), doc);
 	if (fields == NIL)
 		return NULL;
 	split = palloc(sizeof(DpSplit));
 	split->fields = fields;
 	split->whole = split_whole;
 	split->change = split_change;
-	split->arg = decl;
+	split->arg = linitial(dp_decls(RelationGetRelid(rel)));
 	return split;
+}
+
+/* Declarations that have nothing to do with the column split nothing. */
+static List *
+split_fields(List *decls, AttrNumber doc)
+{
+	List	   *fields = NIL;
+	ListCell   *lc;
+
+	foreach(lc, decls)
+	{
+		DpDecl	   *d = lfirst(lc);
+		const DpPatternMethods *m = dp_pattern_methods(d->pattern);
+
+		if (m != NULL && m->split != NULL && d->doc_attnum == doc)
+			fields = list_concat(fields, m->split(d));
+	}
+	return fields;
+}
+
+static DpSplit *
+split_of_view(Relation view, AttrNumber doc)
+{
+	DpView		v;
+	DpDecl	   *seen;
+	DpSplit    *split;
+	ListCell   *lc;
+
+	if (!shaped_view(view, &v) || v.doc_column + 1 != doc)
+		return NULL;
+	split = palloc(sizeof(DpSplit));
+	split->fields = split_fields(v.decls, v.decl->doc_attnum);
+	if (split->fields == NIL)
+		return NULL;
+
+	/* rows of the view are told apart by its columns */
+	seen = palloc(sizeof(DpDecl));
+	*seen = *v.decl;
+	seen->relid = RelationGetRelid(view);
+	seen->keys = palloc(sizeof(DpKeyColumn) * seen->nkeys);
+	memcpy(seen->keys, v.decl->keys, sizeof(DpKeyColumn) * seen->nkeys);
+	for (int i = 0; i < seen->nkeys; i++)
+		for (int j = 0; j < v.ncolumns; j++)
+			if (v.base_attnum[j] == seen->keys[i].attnum)
+				seen->keys[i].name = NameStr(TupleDescAttr(RelationGetDescr(view), j)->attname);
+	foreach(lc, split->fields)
+	{
+		DpSplitField *field = lfirst(lc);
+
+		if (field->search != NULL)
+		{
+			DpDecl	   *d = palloc(sizeof(DpDecl));
+
+			*d = *(DpDecl *) field->arg;
+			d->keys = seen->keys;
+			field->arg = d;
+		}
+	}
+	if (v.methods->split != NULL)
+		v.methods->split(v.args, v.decls, split);
+	split->whole = split_shown;
+	split->change = split_change;
+	split->arg = seen;
+	return split;
+}
+
+/*
+ * Whether it is a view, made by a pattern, that shows stored documents in another
+ * shape: the invoker's rights are those that count, as for what is read here.
+ */
+static bool
+shaped_view(Relation view, DpView *v)
+{
+	static const struct
+	{
+		PGFunction	trigger;
+		const DpViewMethods *methods;
+	}			shapes[] = {
+		{dp_attribute_wide_trigger, &dp_wide_view},
+		{dp_schema_versioning_view_trigger, &dp_version_view}
+	};
+	TriggerDesc *triggers = dp_triggers(view);
+
+	if (!RelationHasSecurityInvoker(view))
+		return false;
+	for (int i = 0; i < triggers->numtriggers; i++)
+	{
+		Trigger    *trigger = &triggers->triggers[i];
+		FmgrInfo	function;
+
+		if (!TRIGGER_FOR_INSTEAD(trigger->tgtype) || get_func_namespace(trigger->tgfoid) != dp_types()->schema)
+			continue;
+		fmgr_info(trigger->tgfoid, &function);
+		for (int j = 0; j < lengthof(shapes); j++)
+			if (function.fn_addr == shapes[j].trigger)
+				return dp_view_read(view, shapes[j].methods, trigger->tgargs, AccessShareLock, v) &&
+					v->decls != NIL;
+	}
+	return false;
 }
 
 static char *
@@ -87,6 +188,19 @@ split_whole(const DpSplit *split)
 	dp_sql_own_schema(&sql);
 	appendStringInfo(&sql, "pattern_whole(t.%s, ", quote_identifier(decl->doc_column));
 	split_row(&sql, decl);
+	appendStringInfoChar(&sql, ')');
+	return sql.data;
+}
+
+static char *
+split_shown(const DpSplit *split)
+{
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	dp_sql_own_schema(&sql);
+	appendStringInfoString(&sql, "_pattern_shown(");
+	split_row(&sql, split->arg);
 	appendStringInfoChar(&sql, ')');
 	return sql.data;
 }
@@ -115,6 +229,51 @@ split_row(StringInfo sql, DpDecl *decl)
 }
 
 /*
+ * _pattern_shown(view regclass, key "any") -> bson
+ *
+ * What a view would show of a row's whole document; NULL if there is none.
+ */
+DP_FUNCTION(dp_pattern_shown);
+Datum
+dp_pattern_shown(PG_FUNCTION_ARGS)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	struct varlena *doc = NULL;
+	DpView		v;
+	DpKey		key;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+		PG_RETURN_NULL();
+	view_open(PG_GETARG_OID(0), &v);
+	dp_key_of_argument(v.decl, fcinfo, 1, &key);
+	SPI_connect();
+	if (dp_row_read(v.decl, &plan_shown, &key, "", DP_RUN_SNAPSHOT, &doc) && doc != NULL)
+	{
+		doc = dp_whole_view.show(NULL, v.decls, doc, &key, false);
+		doc = v.methods->show(v.args, v.decls, doc, &key, false);
+		MemoryContextSwitchTo(caller);
+		doc = dp_document_to_varlena(DP_DOC_DATA(doc), DP_DOC_SIZE(doc));
+	}
+	SPI_finish();
+	if (doc == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_POINTER(doc);
+}
+
+/* The view; raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is none that shows documents in another shape. */
+static void
+view_open(Oid relid, DpView *v)
+{
+	Relation	view = relation_open(relid, AccessShareLock);
+
+	if (view->rd_rel->relkind != RELKIND_VIEW || !shaped_view(view, v))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table %s has no pattern", dp_relation_name(relid))));
+	relation_close(view, NoLock);
+}
+
+/*
  * _pattern_change(rel regclass, key "any", near bson, far bson, filter bson,
  * update bson_value, array_filters bson_value) -> boolean
  *
@@ -122,7 +281,8 @@ split_row(StringInfo sql, DpDecl *decl)
  * row if update is NULL.  The row is locked first, and must then have a stored
  * document that near matches and a whole one that far matches, if they are
  * given; NULL if not, else whether it was changed.  filter is the one that
- * positional operators refer to.
+ * positional operators refer to.  Where rel is a view, all these are about what
+ * it shows.
  */
 DP_FUNCTION(dp_pattern_change);
 Datum
@@ -131,32 +291,33 @@ dp_pattern_change(PG_FUNCTION_ARGS)
 	ChangeCalls *calls = change_calls(fcinfo);
 	bool		deletes = PG_ARGISNULL(5);
 	MemoryContext caller = CurrentMemoryContext;
-	List	   *decls;
+	DpView		v = {.methods = NULL};
 	DpDecl	   *decl;
 	DpKey		key;
 	struct varlena *stored;
 	struct varlena *whole;
+	struct varlena *shown = NULL;
 	bool		matches;
 	bool		changed = true;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		PG_RETURN_NULL();
-	decls = dp_decls(PG_GETARG_OID(0));
-	if (decls == NIL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table %s has no pattern", dp_relation_name(PG_GETARG_OID(0)))));
-	decl = linitial(decls);
+	v.decls = dp_decls(PG_GETARG_OID(0));
+	if (v.decls == NIL)
+		view_open(PG_GETARG_OID(0), &v);
+	decl = linitial(v.decls);
 	dp_key_of_argument(decl, fcinfo, 1, &key);
 	SPI_connect();
 	matches = lock_row(decl, &key, deletes, &stored) && stored != NULL &&
 		(PG_ARGISNULL(2) ||
-		 DatumGetBool(FunctionCall2(&calls->near, PointerGetDatum(stored), PG_GETARG_DATUM(2))));
+		 DatumGetBool(FunctionCall2(&calls->near, PointerGetDatum(as_shown(&v, stored, &key)),
+									PG_GETARG_DATUM(2))));
 	if (matches)
 	{
-		whole = dp_whole_view.show(decls, stored, &key, true);
+		whole = dp_whole_view.show(NULL, v.decls, stored, &key, true);
+		shown = as_shown(&v, whole, &key);
 		matches = PG_ARGISNULL(3) ||
-			DatumGetBool(FunctionCall2(&calls->far, PointerGetDatum(whole), PG_GETARG_DATUM(3)));
+			DatumGetBool(FunctionCall2(&calls->far, PointerGetDatum(shown), PG_GETARG_DATUM(3)));
 	}
 	if (matches && deletes)
 		matches = delete_row(decl, &key);
@@ -166,7 +327,7 @@ dp_pattern_change(PG_FUNCTION_ARGS)
 		struct varlena *updated;
 
 		InitFunctionCallInfoData(*call, &calls->update, 5, InvalidOid, NULL, NULL);
-		call->args[0].value = PointerGetDatum(whole);
+		call->args[0].value = PointerGetDatum(shown);
 		call->args[0].isnull = false;
 		call->args[1] = fcinfo->args[5];
 		call->args[2] = fcinfo->args[4];
@@ -174,15 +335,24 @@ dp_pattern_change(PG_FUNCTION_ARGS)
 		call->args[4].value = BoolGetDatum(false);
 		call->args[4].isnull = false;
 		updated = (struct varlena *) DatumGetPointer(FunctionCallInvoke(call));
-		changed = (DP_DOC_SIZE(updated) != DP_DOC_SIZE(whole) ||
-				   memcmp(DP_DOC_DATA(updated), DP_DOC_DATA(whole), DP_DOC_SIZE(whole)) != 0) &&
-			write_whole(decls, &key, stored, whole, updated);
+		changed = DP_DOC_SIZE(updated) != DP_DOC_SIZE(shown) ||
+			memcmp(DP_DOC_DATA(updated), DP_DOC_DATA(shown), DP_DOC_SIZE(shown)) != 0;
+		if (changed && v.methods != NULL)
+			updated = v.methods->store(v.args, v.decls, whole, shown, updated, NULL, NULL);
+		changed = changed && write_whole(v.decls, &key, stored, whole, updated);
 	}
 	SPI_finish();
 	MemoryContextSwitchTo(caller);
 	if (!matches)
 		PG_RETURN_NULL();
 	PG_RETURN_BOOL(changed);
+}
+
+/* A document as the view shows it, if it is about a view. */
+static struct varlena *
+as_shown(const DpView *v, struct varlena *doc, const DpKey *key)
+{
+	return v->methods == NULL ? doc : v->methods->show(v->args, v->decls, doc, key, true);
 }
 
 /* The functions, in fn_extra. */
@@ -229,7 +399,7 @@ write_whole(List *decls, const DpKey *key, struct varlena *stored, struct varlen
 	DpDecl	   *decl = linitial(decls);
 	DpMark	   *marks = palloc(sizeof(DpMark) * list_length(decls));
 	int			nmarks = 0;
-	struct varlena *doc = dp_whole_view.store(decls, stored, old_whole, new_whole, marks, &nmarks);
+	struct varlena *doc = dp_whole_view.store(NULL, decls, stored, old_whole, new_whole, marks, &nmarks);
 	Datum		values[INDEX_MAX_KEYS + 1];
 	SPIPlanPtr	plan = dp_row_plan_write(decl, &plan_write, key, doc, values);
 	volatile uint64 rows = 0;
