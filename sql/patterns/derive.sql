@@ -238,9 +238,9 @@ $$;
 COMMENT ON FUNCTION _derive_create_queue(regclass, text, text, text, text) IS
   'makes the table <rel>_<name>_<suffix> of keys with what holds says of them, and returns its pair, which is to become an option of the declaration ("second_pair"); error 42P07 if the table exists';
 
-CREATE FUNCTION _pattern_forget_gone(rel regclass, name text, older interval) RETURNS void
+CREATE FUNCTION _pattern_forget_gone(rel regclass, name text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_pattern_forget_gone' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION _pattern_forget_gone(regclass, text, interval) IS 'deletes what the list of what has gone (<rel>_<name>_gone) has of long ago, if there is one; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION _pattern_forget_gone(regclass, text) IS 'deletes what the list of what has gone (<rel>_<name>_gone) has of 30 days ago, if there is one; error 42501 unless the caller owns the table';
 
 CREATE FUNCTION _derive_staleness(queue regclass, OUT keys bigint, OUT entries bigint, OUT oldest timestamptz)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$

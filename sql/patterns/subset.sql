@@ -361,8 +361,10 @@ DECLARE
   member @extschema@.bson;
   row @extschema@.bson;
   identity @extschema@.bson;
+  order_by @extschema@.bson;
   shows_id boolean;
-  known text;
+  shown text;
+  place bytea;
   is_known boolean;
   on_field text;
   wrong text;
@@ -376,22 +378,34 @@ BEGIN
     RAISE EXCEPTION 'field "%" of table % shows rows of table %', p.field, p.base, p.source
       USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = format('A value of type %s cannot become such rows.', @extschema@.bson_typeof(given)), HINT = format('Write to table %s.', p.source);
   END IF;
-  -- how a row is known by what a member shows
+  order_by := (p.options OPERATOR(@extschema@.->) 'order_by'::text)::@extschema@.bson;
   shows_id := EXISTS (SELECT FROM @extschema@._pattern_table(p.source, p.source_column) t WHERE t.keys = '{_id}' AND t.key_types = ARRAY['@extschema@.bson_value'::regtype::text]);
-  FOR member IN SELECT CASE WHEN @extschema@.bson_typeof(e) = 'object' THEN e::@extschema@.bson END FROM @extschema@.bson_elements(CASE WHEN @extschema@.bson_typeof(given) = 'array' THEN given END) e LOOP
+  shown := format('SELECT %s AS member FROM %s AS s WHERE %s OPERATOR(@extschema@.=) $1 AND %s ORDER BY %s, %s LIMIT %s',
+                  p.member, p.source, p.link, p.filter_sql, p.sort_key, p.source_keys, p.keep);
+  -- what is shown as it is needs no look at the rows
+  FOR member IN EXECUTE format($q$
+    SELECT v.member FROM @extschema@.bson_elements($2) WITH ORDINALITY AS e (element, n)
+      CROSS JOIN LATERAL (SELECT CASE WHEN @extschema@.bson_typeof(e.element) = 'object' THEN e.element::@extschema@.bson END AS member) AS v
+    WHERE (v.member::bytea IN (SELECT m.member::bytea FROM (%s) AS m)) IS NOT TRUE ORDER BY e.n$q$, shown)
+    USING key, CASE WHEN @extschema@.bson_typeof(given) = 'array' THEN given END LOOP
     IF member IS NULL THEN
       wrong := 'An element must be a document.';
       EXIT;
     END IF;
+    -- an index leads to the row: by _id, or by its place where the member shows all of the order
     identity := @extschema@._subset_identity(rel, name, member);
-    IF shows_id AND @extschema@.bson_exists(identity, '_id') THEN
-      known := format('SELECT EXISTS (SELECT FROM %s AS s WHERE s._id OPERATOR(@extschema@.=) ($1 OPERATOR(@extschema@.->) ''_id''::text)%s)', p.source,
-                      CASE WHEN inserted THEN format(' AND %s OPERATOR(@extschema@.=) $2', p.link) ELSE '' END);
-    ELSE
-      known := format('SELECT EXISTS (SELECT FROM %s AS s WHERE %s OPERATOR(@extschema@.=) $2 AND %s AND @extschema@._subset_identity($3, $4, %s)::bytea = $1::bytea)',
-                      p.source, p.link, p.filter_sql, p.member);
-    END IF;
-    EXECUTE known INTO is_known USING identity, key, rel, name;
+    SELECT @extschema@.bson_sort_key(@extschema@.bson_object_agg(k, v), order_by) INTO place
+    FROM @extschema@.bson_keys(order_by) WITH ORDINALITY AS o (k, n) FULL JOIN @extschema@.bson_elements(identity OPERATOR(@extschema@.->) 'order'::text) WITH ORDINALITY AS i (v, n) USING (n)
+    HAVING bool_and(k !~ '[.]' AND v IS NOT NULL AND @extschema@.bson_typeof(v) <> 'null');
+    EXECUTE format('SELECT EXISTS (SELECT FROM %s AS s WHERE %s)', p.source, CASE
+        WHEN shows_id AND @extschema@.bson_exists(identity, '_id') THEN
+          's._id OPERATOR(@extschema@.=) ($1 OPERATOR(@extschema@.->) ''_id''::text)' || CASE WHEN inserted THEN format(' AND %s OPERATOR(@extschema@.=) $2', p.link) ELSE '' END
+        ELSE format('%s OPERATOR(@extschema@.=) $2 AND %s AND ', p.link, p.filter_sql) ||
+          CASE WHEN @extschema@.bson_exists(identity, 'hash') THEN format('%s::bytea = $6::bytea', p.member)
+               ELSE CASE WHEN place IS NOT NULL THEN format('%s = $5 AND ', p.sort_key)
+                         WHEN @extschema@.bson_exists(identity, '_id') THEN format('%s OPERATOR(@extschema@.->) ''_id''::text OPERATOR(@extschema@.=) ($1 OPERATOR(@extschema@.->) ''_id''::text) AND ', p.source_doc)
+                         ELSE '' END || format('@extschema@._subset_identity($3, $4, %s)::bytea = $1::bytea', p.member) END END)
+      INTO is_known USING identity, key, rel, name, place, member;
     IF NOT is_known AND NOT inserted AND p.gone IS NOT NULL THEN
       EXECUTE format('SELECT EXISTS (SELECT FROM %s AS g WHERE g.key OPERATOR(@extschema@.=) $2 AND g.delta::bytea = $1::bytea)', p.gone) INTO is_known USING identity, key;
     END IF;
@@ -399,9 +413,8 @@ BEGIN
 
     -- what has no identity but its bytes may be a member that was edited, unless all others are as they are
     IF NOT inserted AND @extschema@.bson_exists(identity, 'hash') THEN
-      EXECUTE format('SELECT EXISTS (SELECT FROM (SELECT %s AS member FROM %s AS s WHERE %s OPERATOR(@extschema@.=) $1 AND %s ORDER BY %s, %s LIMIT %s) AS m
-                                     WHERE NOT EXISTS (SELECT FROM @extschema@.bson_elements($2) e WHERE e::@extschema@.bson::bytea = m.member::bytea))',
-                     p.member, p.source, p.link, p.filter_sql, p.sort_key, p.source_keys, p.keep) INTO is_known USING key, given;
+      EXECUTE format('SELECT EXISTS (SELECT FROM (%s) AS m WHERE NOT EXISTS (SELECT FROM @extschema@.bson_elements($2) e WHERE e::@extschema@.bson::bytea = m.member::bytea))', shown)
+        INTO is_known USING key, given;
       IF is_known THEN
         wrong := 'Members show nothing by which an element that was edited can be told from a new one.';
         EXIT;
@@ -422,7 +435,7 @@ BEGIN
     END IF;
     row := @extschema@.bson_set(row, on_field, key);
     wrong := coalesce(wrong,
-      (SELECT format('An element has no "%s", by which rows are ordered.', k) FROM @extschema@.bson_keys((p.options OPERATOR(@extschema@.->) 'order_by'::text)::@extschema@.bson) k
+      (SELECT format('An element has no "%s", by which rows are ordered.', k) FROM @extschema@.bson_keys(order_by) k
        WHERE NOT @extschema@.bson_exists(row, k) AND NOT (k = '_id' AND shows_id) LIMIT 1),
       (SELECT 'An element does not match the filter of those that are shown.' WHERE p.filter IS NOT NULL AND NOT row OPERATOR(@extschema@.@@) p.filter),
       (SELECT format('A row needs a value in column "%s".', a.attname) FROM pg_attribute a
@@ -463,7 +476,7 @@ BEGIN
     PERFORM @extschema@._subset_create_triggers(rel, @extschema@.bson_set(p.options, 'gone_pair', @extschema@._subset_create_gone(rel, name)));
   ELSE
     -- nothing is saved as long after it was read
-    PERFORM @extschema@._pattern_forget_gone(rel, name, '30 days');
+    PERFORM @extschema@._pattern_forget_gone(rel, name);
   END IF;
   PERFORM @extschema@._subset_create_index(rel, name) WHERE NOT @extschema@._subset_indexed(rel, name);
   done := @extschema@._subset_settle_all(rel, name);

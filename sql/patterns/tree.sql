@@ -423,7 +423,7 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM @extschema@._tree_create_triggers(_tree_repair.rel, @extschema@._tree_gone(_tree_repair.rel, d.options)) FROM @extschema@._pattern_declarations(_tree_repair.rel) d
     WHERE d.pattern = 'tree' AND d.name = _tree_repair.name AND @extschema@._pattern_side(@extschema@.bson_get_text(d.options, 'gone_pair'), _tree_repair.rel) IS NULL;
-  PERFORM @extschema@._pattern_forget_gone(rel, name, '30 days');
+  PERFORM @extschema@._pattern_forget_gone(rel, name);
   PERFORM @extschema@._tree_create_indexes(rel, 'tree', name);
   RETURN @extschema@._tree_settle_all(rel, 'tree', name);
 END

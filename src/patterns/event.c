@@ -316,9 +316,15 @@ remember_emptied(RangeVar *relation)
 {
 	Oid			relid = RangeVarGetRelid(relation, NoLock, true);
 	MemoryContext old;
+	ListCell   *lc;
 
 	if (!OidIsValid(relid))
 		return;
+	foreach(lc, emptied)
+	{
+		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(lfirst_oid(lc))))
+			emptied = foreach_delete_current(emptied, lc);
+	}
 	old = MemoryContextSwitchTo(TopMemoryContext);
 	emptied = list_append_unique_oid(emptied, relid);
 	MemoryContextSwitchTo(old);

@@ -8,10 +8,12 @@
 #include "postgres.h"
 
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_type.h"
 #include "commands/sequence.h"
 #include "executor/spi.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -44,12 +46,17 @@ typedef struct QueueTable
 
 #define TABLES_KNOWN 8
 
+/* Lists of what has gone: how often they are shortened, and by how much at most, but for those of the key */
+#define FORGET_EVERY 256
+#define FORGET_MOST	1024
+
 struct DpQueue
 {
 	DpDecl	   *decl;
 	int			option;			/* in dp_pair_options: tells plans of several queues apart */
 	QueueTable	table;
 	DpWriter   *writer;			/* NULL until something is added */
+	struct varlena *forget;		/* the key whose entries of long ago are to be deleted, or NULL */
 };
 
 /* The statements, for each option */
@@ -61,6 +68,7 @@ typedef struct QueuePlans
 	char		empty;
 	char		clear;
 	char		forget;
+	char		forget_key;
 } QueuePlans;
 
 static const QueuePlans plan_ids[DP_PAIR_OPTIONS] = {{0}};
@@ -109,6 +117,12 @@ dp_queue_close(DpQueue *queue)
 {
 	if (queue->writer != NULL)
 		dp_writer_close(queue->writer);
+	if (queue->forget != NULL)
+	{
+		DpValue		key = dp_value_of_varlena(queue->forget);
+
+		dp_queue_forget(queue, &key, FORGET_MOST);
+	}
 	pfree(queue);
 }
 
@@ -121,6 +135,7 @@ dp_queue_add(DpQueue *queue, const DpValue *key, struct varlena *delta)
 	const QueueTable *table = &queue->table;
 	Datum	   *values = palloc0(sizeof(Datum) * table->natts);
 	bool	   *nulls = palloc(sizeof(bool) * table->natts);
+	int64		id = nextval_internal(table->sequence, false);
 
 	if (queue->writer == NULL)
 	{
@@ -128,7 +143,7 @@ dp_queue_add(DpQueue *queue, const DpValue *key, struct varlena *delta)
 		dp_writer_skip(queue->writer, is_guard);
 	}
 	memset(nulls, true, sizeof(bool) * table->natts);
-	values[table->id - 1] = Int64GetDatum(nextval_internal(table->sequence, false));
+	values[table->id - 1] = Int64GetDatum(id);
 	nulls[table->id - 1] = false;
 	values[table->key - 1] = PointerGetDatum(dp_value_to_varlena(key));
 	nulls[table->key - 1] = false;
@@ -140,6 +155,8 @@ dp_queue_add(DpQueue *queue, const DpValue *key, struct varlena *delta)
 	values[table->queued_at - 1] = TimestampTzGetDatum(GetCurrentTimestamp());
 	nulls[table->queued_at - 1] = false;
 	dp_writer_insert_row(queue->writer, values, nulls);
+	if (id % FORGET_EVERY == 0 && strcmp(dp_pair_options[queue->option], "gone_pair") == 0)
+		queue->forget = (struct varlena *) DatumGetPointer(values[table->key - 1]);
 	pfree(values);
 	pfree(nulls);
 }
@@ -208,16 +225,31 @@ dp_queue_has(DpQueue *queue, const DpValue *key, struct varlena *delta)
 }
 
 void
-dp_queue_forget(DpQueue *queue, Interval *older)
+dp_queue_forget(DpQueue *queue, const DpValue *key, int64 most)
 {
 	SPIPlanPtr	plan;
-	Datum		value = IntervalPGetDatum(older);
+	Datum		values[2] = {Int64GetDatum(most)};
 
+	/* what another transaction has deleted meanwhile would be an error, and no transaction is to wait for this */
+	if (IsolationUsesXactSnapshot() || !ConditionalLockRelationOid(queue->table.table, ShareUpdateExclusiveLock))
+		return;
 	SPI_connect();
 	plan = plan_of(queue, &plan_ids[queue->option].forget,
-				   "DELETE FROM %s AS q WHERE q.queued_at OPERATOR(pg_catalog.<) (pg_catalog.now() OPERATOR(pg_catalog.-) $1)", 1, INTERVALOID);
-	(void) dp_run_marked(queue->decl, plan, &value, NULL, DP_RUN_AS_OWNER | DP_RUN_LOCK, SPI_OK_DELETE,
+				   "DELETE FROM %1$s AS q USING (SELECT t.id FROM %1$s AS t ORDER BY t.id LIMIT $1) AS first "
+				   "WHERE q.id OPERATOR(pg_catalog.=) first.id "
+				   "AND q.queued_at OPERATOR(pg_catalog.<) (pg_catalog.now() OPERATOR(pg_catalog.-) interval '30 days')", 1, INT8OID);
+	(void) dp_run_marked(queue->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE,
 						 queue->table.table, queue->decl->name, DP_MARK_INTERNAL);
+	if (key != NULL)
+	{
+		values[0] = Int64GetDatum(10000);
+		values[1] = PointerGetDatum(dp_value_to_varlena(key));
+		plan = plan_of(queue, &plan_ids[queue->option].forget_key,
+					   "DELETE FROM %1$s AS q WHERE q.key %2$s $2 AND q.id OPERATOR(pg_catalog.<=) "
+					   "(SELECT t.id FROM %1$s AS t WHERE t.key %2$s $2 ORDER BY t.key DESC, t.id DESC LIMIT 1 OFFSET $1)", 2, INT8OID);
+		(void) dp_run_marked(queue->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE,
+							 queue->table.table, queue->decl->name, DP_MARK_INTERNAL);
+	}
 	SPI_finish();
 }
 
@@ -441,7 +473,7 @@ is_guard(const Trigger *trigger)
 }
 
 /*
- * _pattern_forget_gone(rel, name, older)
+ * _pattern_forget_gone(rel, name)
  */
 DP_FUNCTION(dp_pattern_forget_gone);
 Datum
@@ -460,7 +492,7 @@ dp_pattern_forget_gone(PG_FUNCTION_ARGS)
 		{
 			DpQueue    *queue = dp_queue_open(decl, "gone_pair");
 
-			dp_queue_forget(queue, PG_GETARG_INTERVAL_P(2));
+			dp_queue_forget(queue, NULL, PG_INT64_MAX);
 			dp_queue_close(queue);
 		}
 	}

@@ -24,7 +24,6 @@
 #define DP_PATTERNS_QUEUE_H
 
 #include "nodes/pg_list.h"
-#include "utils/timestamp.h"
 
 #include "bson/layout.h"
 #include "patterns/declaration.h"
@@ -60,8 +59,12 @@ extern List *dp_queue_take(DpQueue *queue, const DpValue *key, int64 most);
 /* Whether there is an entry of that key with an equal delta. */
 extern bool dp_queue_has(DpQueue *queue, const DpValue *key, struct varlena *delta);
 
-/* Deletes entries that were added that long ago. */
-extern void dp_queue_forget(DpQueue *queue, Interval *older);
+/*
+ * Deletes entries of 30 days ago, at most as many as told, and all but the last 10,000 of a key, which
+ * may be NULL.  A list of what has gone ("gone_pair") does so itself, each 256th time that something is
+ * added.  Does nothing while another transaction does it, nor above READ COMMITTED.
+ */
+extern void dp_queue_forget(DpQueue *queue, const DpValue *key, int64 most);
 
 /* Deletes everything, without looking at what others have taken: for repair, build and disable, which do all the work. */
 extern void dp_queue_clear(DpQueue *queue);
