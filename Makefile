@@ -11,9 +11,9 @@ SQL_PARTS = $(wildcard \
 	sql/types.sql \
 	sql/selectivity.sql \
 	sql/text.sql \
+	sql/compare.sql \
 	sql/objectid.sql \
 	sql/cast.sql \
-	sql/compare.sql \
 	sql/access.sql \
 	sql/contain.sql \
 	sql/edit.sql \

@@ -1,47 +1,4 @@
--- Object ids: order, hashing, making them and reading their time. Input and output are in types.sql.
-
-CREATE FUNCTION objectid_lt(objectid, objectid) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_objectid_lt' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION objectid_le(objectid, objectid) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_objectid_le' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION objectid_eq(objectid, objectid) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_objectid_eq' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION objectid_ne(objectid, objectid) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_objectid_ne' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION objectid_ge(objectid, objectid) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_objectid_ge' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION objectid_gt(objectid, objectid) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_objectid_gt' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION objectid_cmp(objectid, objectid) RETURNS int4
-  AS 'MODULE_PATHNAME', 'dp_objectid_cmp' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION objectid_hash(objectid) RETURNS int4
-  AS 'MODULE_PATHNAME', 'dp_objectid_hash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION objectid_hash_extended(objectid, int8) RETURNS int8
-  AS 'MODULE_PATHNAME', 'dp_objectid_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION objectid_sortsupport(internal) RETURNS void
-  AS 'MODULE_PATHNAME', 'dp_objectid_sortsupport' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-
-CREATE OPERATOR < (LEFTARG = objectid, RIGHTARG = objectid, FUNCTION = objectid_lt,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
-CREATE OPERATOR <= (LEFTARG = objectid, RIGHTARG = objectid, FUNCTION = objectid_le,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
-CREATE OPERATOR = (LEFTARG = objectid, RIGHTARG = objectid, FUNCTION = objectid_eq,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES, MERGES);
-CREATE OPERATOR <> (LEFTARG = objectid, RIGHTARG = objectid, FUNCTION = objectid_ne,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
-CREATE OPERATOR >= (LEFTARG = objectid, RIGHTARG = objectid, FUNCTION = objectid_ge,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
-CREATE OPERATOR > (LEFTARG = objectid, RIGHTARG = objectid, FUNCTION = objectid_gt,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
-
-CREATE OPERATOR CLASS objectid_ops DEFAULT FOR TYPE objectid USING btree AS
-  OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
-  FUNCTION 1 objectid_cmp(objectid, objectid),
-  FUNCTION 2 objectid_sortsupport(internal);
-CREATE OPERATOR CLASS objectid_ops DEFAULT FOR TYPE objectid USING hash AS
-  OPERATOR 1 =,
-  FUNCTION 1 objectid_hash(objectid),
-  FUNCTION 2 objectid_hash_extended(objectid, int8);
+-- Object ids: making them and reading their time. Input and output are in types.sql, order and hashing in compare.sql.
 
 COMMENT ON FUNCTION objectid_cmp(objectid, objectid) IS 'compares two object ids in MongoDB''s order: less than, equal to or greater than 0';
 COMMENT ON FUNCTION objectid_hash(objectid) IS 'hash of 32 bits; equal object ids have equal hashes, which never change';

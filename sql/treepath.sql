@@ -75,62 +75,34 @@ COMMENT ON OPERATOR CLASS treepath_ops USING hash IS 'equality of paths';
 
 -- Casts. From an array of SQL values, or a BSON array, root first; and back.
 
-CREATE FUNCTION treepath(text[]) RETURNS treepath
-  AS 'MODULE_PATHNAME', 'dp_treepath_from_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE CAST (text[] AS treepath) WITH FUNCTION treepath(text[]) AS ASSIGNMENT;
-COMMENT ON FUNCTION treepath(text[]) IS 'the path of these ids, root first; error 22004 for a null, 2202E for an array of several dimensions';
-COMMENT ON CAST (text[] AS treepath) IS 'the path of these ids, root first';
-CREATE FUNCTION treepath(int4[]) RETURNS treepath
-  AS 'MODULE_PATHNAME', 'dp_treepath_from_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE CAST (int4[] AS treepath) WITH FUNCTION treepath(int4[]) AS ASSIGNMENT;
-COMMENT ON FUNCTION treepath(int4[]) IS 'the path of these ids, root first; error 22004 for a null, 2202E for an array of several dimensions';
-COMMENT ON CAST (int4[] AS treepath) IS 'the path of these ids, root first';
-CREATE FUNCTION treepath(int8[]) RETURNS treepath
-  AS 'MODULE_PATHNAME', 'dp_treepath_from_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE CAST (int8[] AS treepath) WITH FUNCTION treepath(int8[]) AS ASSIGNMENT;
-COMMENT ON FUNCTION treepath(int8[]) IS 'the path of these ids, root first; error 22004 for a null, 2202E for an array of several dimensions';
-COMMENT ON CAST (int8[] AS treepath) IS 'the path of these ids, root first';
-CREATE FUNCTION treepath(objectid[]) RETURNS treepath
-  AS 'MODULE_PATHNAME', 'dp_treepath_from_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE CAST (objectid[] AS treepath) WITH FUNCTION treepath(objectid[]) AS ASSIGNMENT;
-COMMENT ON FUNCTION treepath(objectid[]) IS 'the path of these ids, root first; error 22004 for a null, 2202E for an array of several dimensions';
-COMMENT ON CAST (objectid[] AS treepath) IS 'the path of these ids, root first';
-CREATE FUNCTION treepath(uuid[]) RETURNS treepath
-  AS 'MODULE_PATHNAME', 'dp_treepath_from_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE CAST (uuid[] AS treepath) WITH FUNCTION treepath(uuid[]) AS ASSIGNMENT;
-COMMENT ON FUNCTION treepath(uuid[]) IS 'the path of these ids, root first; error 22004 for a null, 2202E for an array of several dimensions';
-COMMENT ON CAST (uuid[] AS treepath) IS 'the path of these ids, root first';
-CREATE FUNCTION treepath(bson_value[]) RETURNS treepath
-  AS 'MODULE_PATHNAME', 'dp_treepath_from_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE CAST (bson_value[] AS treepath) WITH FUNCTION treepath(bson_value[]) AS ASSIGNMENT;
-COMMENT ON FUNCTION treepath(bson_value[]) IS 'the path of these ids, root first; error 22004 for a null, 2202E for an array of several dimensions';
-COMMENT ON CAST (bson_value[] AS treepath) IS 'the path of these ids, root first';
+DO $$
+DECLARE
+  p record;
+BEGIN
+  FOR p IN SELECT * FROM (VALUES ('text', 'text'), ('int4', NULL), ('int8', 'int8'), ('objectid', 'objectid'),
+                                 ('uuid', NULL), ('bson_value', 'value')) AS v (t, back) LOOP
+    EXECUTE pg_catalog.format($q$
+      CREATE FUNCTION treepath(%1$s[]) RETURNS treepath
+        AS 'MODULE_PATHNAME', 'dp_treepath_from_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+      CREATE CAST (%1$s[] AS treepath) WITH FUNCTION treepath(%1$s[]) AS ASSIGNMENT;
+      COMMENT ON FUNCTION treepath(%1$s[]) IS 'the path of these ids, root first; error 22004 for a null, 2202E for an array of several dimensions';
+      COMMENT ON CAST (%1$s[] AS treepath) IS 'the path of these ids, root first'$q$, p.t);
+    CONTINUE WHEN p.back IS NULL;
+    EXECUTE pg_catalog.format($q$
+      CREATE FUNCTION treepath_to_%2$s_array(treepath) RETURNS %1$s[]
+        AS 'MODULE_PATHNAME', 'dp_treepath_to_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+      CREATE CAST (treepath AS %1$s[]) WITH FUNCTION treepath_to_%2$s_array(treepath) AS ASSIGNMENT;
+      COMMENT ON FUNCTION treepath_to_%2$s_array(treepath) IS 'the ids of a path, root first; error 22023 for an id that is of another type, 22004 for one that is null';
+      COMMENT ON CAST (treepath AS %1$s[]) IS 'the ids of a path, root first'$q$, p.t, p.back);
+  END LOOP;
+END
+$$;
 CREATE FUNCTION treepath(bson_value) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_from_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE CAST (bson_value AS treepath) WITH FUNCTION treepath(bson_value);
 COMMENT ON FUNCTION treepath(bson_value) IS 'the path of the ids in a BSON array, root first; NULL for null; error 22023 for other values and for elements that cannot be ids';
 COMMENT ON CAST (bson_value AS treepath) IS 'the path of the ids in a BSON array, root first';
 
-CREATE FUNCTION treepath_to_text_array(treepath) RETURNS text[]
-  AS 'MODULE_PATHNAME', 'dp_treepath_to_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE CAST (treepath AS text[]) WITH FUNCTION treepath_to_text_array(treepath) AS ASSIGNMENT;
-COMMENT ON FUNCTION treepath_to_text_array(treepath) IS 'the ids of a path, root first; error 22023 for an id that is of another type, 22004 for one that is null';
-COMMENT ON CAST (treepath AS text[]) IS 'the ids of a path, root first';
-CREATE FUNCTION treepath_to_int8_array(treepath) RETURNS int8[]
-  AS 'MODULE_PATHNAME', 'dp_treepath_to_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE CAST (treepath AS int8[]) WITH FUNCTION treepath_to_int8_array(treepath) AS ASSIGNMENT;
-COMMENT ON FUNCTION treepath_to_int8_array(treepath) IS 'the ids of a path, root first; error 22023 for an id that is of another type, 22004 for one that is null';
-COMMENT ON CAST (treepath AS int8[]) IS 'the ids of a path, root first';
-CREATE FUNCTION treepath_to_objectid_array(treepath) RETURNS objectid[]
-  AS 'MODULE_PATHNAME', 'dp_treepath_to_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE CAST (treepath AS objectid[]) WITH FUNCTION treepath_to_objectid_array(treepath) AS ASSIGNMENT;
-COMMENT ON FUNCTION treepath_to_objectid_array(treepath) IS 'the ids of a path, root first; error 22023 for an id that is of another type, 22004 for one that is null';
-COMMENT ON CAST (treepath AS objectid[]) IS 'the ids of a path, root first';
-CREATE FUNCTION treepath_to_value_array(treepath) RETURNS bson_value[]
-  AS 'MODULE_PATHNAME', 'dp_treepath_to_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE CAST (treepath AS bson_value[]) WITH FUNCTION treepath_to_value_array(treepath) AS ASSIGNMENT;
-COMMENT ON FUNCTION treepath_to_value_array(treepath) IS 'the ids of a path, root first; error 22023 for an id that is of another type, 22004 for one that is null';
-COMMENT ON CAST (treepath AS bson_value[]) IS 'the ids of a path, root first';
 CREATE FUNCTION treepath_to_value(treepath) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_treepath_to_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE CAST (treepath AS bson_value) WITH FUNCTION treepath_to_value(treepath) AS ASSIGNMENT;
