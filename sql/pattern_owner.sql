@@ -29,6 +29,21 @@ $$;
 COMMENT ON FUNCTION _pattern_foreign_code(oid[], oid) IS
   'functions, operators, operator classes and domains that tables use and that belong neither to a role nor to a superuser, as text; NULL if there are none';
 
+-- For functions that a declaration names, of which the catalogue knows nothing.
+CREATE FUNCTION _pattern_require_trusted(rel regclass, function regprocedure) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF NOT EXISTS (SELECT FROM pg_proc p JOIN pg_roles r ON r.oid = p.proowner JOIN pg_class c ON c.oid = $1
+                 WHERE p.oid = $2 AND (r.rolsuper OR r.oid = c.relowner)) THEN
+    RAISE EXCEPTION 'function % of table % belongs to another role', $2, $1
+      USING ERRCODE = 'object_not_in_prerequisite_state',
+            HINT = 'Give it to the new owner if you trust it, and repeat the command.';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _pattern_require_trusted(regclass, regprocedure) IS
+  'error 55000 unless a function belongs to the owner of a table or to a superuser';
+
 CREATE FUNCTION _pattern_hand_over(side regclass, owner oid) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -239,6 +239,20 @@ END
 $$;
 COMMENT ON FUNCTION _payload_alter(regclass, text, bson) IS 'pattern_alter of a payload pattern: extracts the new fields of all documents';
 
+CREATE FUNCTION _payload_follow_owner(rel regclass, former oid) RETURNS void
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._pattern_require_trusted($1, f::regprocedure)
+  FROM @extschema@._pattern_declarations($1) d
+    CROSS JOIN LATERAL @extschema@.bson_each(@extschema@._payload_functions(
+      (d.options OPERATOR(@extschema@.->) 'extracts'::text)::@extschema@.bson)) e
+    CROSS JOIN LATERAL (SELECT CASE @extschema@.bson_typeof(e.value)
+      WHEN 'object' THEN @extschema@.bson_get_text(e.value::@extschema@.bson, 'function')
+      ELSE substring(e.value::text, '^function:(.*?)(?:::[^:]*)?$') END) AS x (f)
+  WHERE d.pattern = 'payload' AND f IS NOT NULL
+$$;
+COMMENT ON FUNCTION _payload_follow_owner(regclass, oid) IS
+  'error 55000 where fields are extracted by a function of others than the table''s new owner; 42883 where there is none';
+
 CREATE FUNCTION _payload_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -770,9 +770,8 @@ BEGIN
       IF f.proowner = former THEN
         PERFORM @extschema@._schema_versioning_create_function($1, d.options, ARRAY(SELECT r.function FROM @extschema@._schema_versioning_refers($1, d.name, true) r), f.version, f.function);
         EXECUTE format('ALTER FUNCTION %s OWNER TO %s', f.function, owner::regrole);
-      ELSIF NOT EXISTS (SELECT FROM pg_roles r WHERE r.oid = f.proowner AND (r.rolsuper OR r.oid = owner)) THEN
-        RAISE EXCEPTION 'function % of table % belongs to another role', f.function, $1
-          USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Give it to the new owner if you trust it, and repeat the command.';
+      ELSE
+        PERFORM @extschema@._pattern_require_trusted($1, f.function);
       END IF;
     END LOOP;
     FOREACH v IN ARRAY ARRAY['current'] || versions::text[] LOOP

@@ -25,6 +25,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_namespace.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
 #include "commands/event_trigger.h"
 #include "commands/extension.h"
@@ -618,6 +619,7 @@ static bool
 has_patterns(Oid relid)
 {
 	Relation	rel = table_open(relid, AccessShareLock);
+	Oid			extension = get_extension_oid("docpatterns", true);
 	bool		result = false;
 	int			i;
 
@@ -625,7 +627,9 @@ has_patterns(Oid relid)
 	{
 		const Trigger *trigger = &rel->trigdesc->triggers[i];
 
-		if (trigger->tgnargs > 0 && strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) == 0)
+		/* not by their names, which users can change */
+		if (trigger->tgnargs > 0 && OidIsValid(extension) &&
+			getExtensionOfObject(ProcedureRelationId, trigger->tgfoid) == extension)
 			result = true;
 	}
 	table_close(rel, NoLock);
@@ -707,7 +711,7 @@ owner_follow(Oid relid)
 	HeapTuple	tuple;
 	Oid			owner;
 	Oid			former;
-	bool		has_triggers;
+	bool		declared;
 
 	/* ALTER TABLE is heard for indexes and views too */
 	if (!OidIsValid(relid) ||
@@ -717,8 +721,14 @@ owner_follow(Oid relid)
 	CommandCounterIncrement();
 	rel = table_open(relid, AccessShareLock);
 	owner = rel->rd_rel->relowner;
-	has_triggers = rel->trigdesc != NULL;
 	table_close(rel, NoLock);
+	declared = has_patterns(relid);
+	if (declared && IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot change the owner of table %s in a transaction that is not READ COMMITTED",
+						dp_relation_name(relid)),
+				 errdetail("Its patterns look for code of the former owner. An older snapshot can miss it.")));
 
 	/* those that were recorded to depend on it, not any that claim to belong to it */
 	rel = table_open(DependRelationId, AccessShareLock);
@@ -750,7 +760,7 @@ owner_follow(Oid relid)
 		ATExecChangeOwner(lfirst_oid(lc), owner, false, AccessExclusiveLock);
 	}
 	CommandCounterIncrement();
-	if (has_triggers && OidIsValid(former))
+	if (declared && OidIsValid(former))
 		call_with("_pattern_follow_owner", relid, former);
 }
 

@@ -1,7 +1,7 @@
 -- A table with patterns gets another owner. The former one, who could have changed what patterns have made, gains nothing by it.
 BEGIN;
 SET client_min_messages = error;
-SELECT plan(71);
+SELECT plan(75);
 
 CREATE ROLE own_old; CREATE ROLE own_new; CREATE ROLE own_friend;
 CREATE SCHEMA own; GRANT ALL ON SCHEMA own TO own_old, own_new, own_friend; GRANT CREATE ON SCHEMA own TO PUBLIC;
@@ -179,6 +179,27 @@ SELECT outlier_enable('i', 'x', 2), versioning_enable('i'), computed_enable('i',
 SELECT lives_ok('ALTER TABLE i OWNER TO own_new; ALTER TABLE j OWNER TO own_new', 'a new owner');
 SELECT lives_ok(format('CALL pattern_build(''i'', %L, NULL)', name), 'a build of ' || name) FROM pattern_list('i') WHERE pattern IN ('versioning', 'change_feed') ORDER BY name;
 SELECT is((SELECT string_agg(taken::text, ' ') FROM taken), NULL, 'no function that was not the extension''s was called');
+
+-- A function that only the declaration names; and code on tables that have no patterns is nothing to us -----------------------
+
+SET ROLE own_old;
+CREATE FUNCTION fee(t text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS
+  $$ BEGIN PERFORM fee_note(); RETURN t; END $$;
+CREATE FUNCTION fee_note() RETURNS void LANGUAGE sql AS
+  $$ INSERT INTO own.taken VALUES (current_user, 'payload') $$;
+CREATE TABLE letters (id int PRIMARY KEY, doc bson);
+SELECT payload_enable('letters', 'body', '{fee: "function:fee(text)::text", n: "regex:^n(.)"}');
+INSERT INTO letters VALUES (1, '{body: "n1"}');
+CREATE TABLE bare (id int);
+CREATE TRIGGER gain BEFORE INSERT ON bare FOR EACH ROW EXECUTE FUNCTION gain();
+RESET ROLE;
+DELETE FROM taken;
+SELECT throws_ok('ALTER TABLE letters OWNER TO own_new', '55000', NULL, 'a function that extracts fields');
+ALTER FUNCTION fee(text) RENAME TO fie;
+SELECT throws_ok('ALTER TABLE letters OWNER TO own_new', '42883', NULL, 'also while it has another name');
+ALTER FUNCTION fie(text) RENAME TO fee; ALTER FUNCTION fee(text) OWNER TO own_new;
+SELECT lives_ok('ALTER TABLE letters OWNER TO own_new', 'unless it is the new owner''s');
+SELECT lives_ok('ALTER TABLE bare OWNER TO own_new', 'a table without patterns goes as it is');
 
 -- A table that a pattern keeps belongs to another role -----------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 . "$DP_TOP/test/env/tap.sh"
 set -u
 export PGOPTIONS='-c client_min_messages=warning' PGDATABASE=dp_rights
-plan 49
+plan 50
 
 as() { psql -XqAt -U "$1" -v VERBOSITY=verbose -c "$2" 2>&1 | grep -v '^LOCATION:\|^CONTEXT\|^SQL statement\|^SQL function\|^PL/pgSQL'; }  # as ROLE SQL
 root() { as postgres "$1"; }
@@ -34,6 +34,8 @@ is "$(as dp_writer "INSERT INTO s.users (doc) VALUES ('{_id: 1, o: [{_id: 1}]}')
   '{"_id": 1, "o": [{"_id": 1}], "n": 2, "has_extras": true}' 'and writes to a collection that holds extras'
 is "$(root 'SELECT * FROM s.books_x_extras' | wc -l)" 1 'what was deleted is gone'
 is "$(clean)" '' 'all is true'
+is "$(root "BEGIN ISOLATION LEVEL REPEATABLE READ; ALTER TABLE s.books OWNER TO dp_writer" | head -1)" \
+  'ERROR:  0A000: cannot change the owner of table s.books in a transaction that is not READ COMMITTED' 'a new owner needs the latest snapshot'
 is "$(as dp_writer 'SELECT count(*) FROM s.books_x_extras')" 'ERROR:  42501: permission denied for table books_x_extras' 'nobody reads the extras themselves'
 is "$(as dp_writer 'DELETE FROM s.books_x_extras')" 'ERROR:  42501: permission denied for table books_x_extras' 'or writes to them'
 is "$(as dp_owner 'DELETE FROM s.books_x_extras' | head -1)" 'ERROR:  55000: table s.books_x_extras is kept by a pattern and cannot be written to directly' 'the owner neither'
