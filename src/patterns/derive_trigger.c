@@ -40,6 +40,7 @@ static const char late_rows;
 
 /* Groups whose target row has gone, of declarations that make missing rows: [name, link] */
 static const char gone_groups;
+static const char made_again;
 
 /* Those in which something new was written to a derived field */
 static const char strange_rows;
@@ -48,6 +49,7 @@ static ReadGroup *read_groups = NULL;	/* in TopTransactionContext */
 static bool callbacks_registered = false;
 
 static void target_gone(DpDerivation *d, DpDecl *decl, HeapTuple before, TupleDesc desc, struct varlena *doc);
+static void target_truncated(Oid target);
 static void gone_make(Oid target, List *gone);
 static HeapTuple target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata);
 static struct varlena *strange_row(DpDecl *decl, struct varlena *key, bool inserted);
@@ -122,8 +124,8 @@ dp_derive_trigger(FunctionCallInfo fcinfo, const DpDeriveMethods *methods)
 	keys = dp_collected(decl->target, &gone_groups);
 	if (keys != NIL && dp_decl_maintained(decl))
 		gone_make(decl->target, keys);
-	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event) && dp_decl_maintained(decl) && dp_derivation(decl)->create_missing)
-		(void) dp_derive_whole(list_make1(dp_derivation(decl)), false, false);
+	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
+		target_truncated(decl->target);
 	return PointerGetDatum(NULL);
 }
 
@@ -353,6 +355,31 @@ target_gone(DpDerivation *d, DpDecl *decl, HeapTuple before, TupleDesc desc, str
 	dp_builder_append_value(&b, NULL, 0, &link);
 	dp_builder_end(&b);
 	dp_collect(decl->target, &gone_groups, dp_builder_finish_value(&b, DP_TYPE_ARRAY));
+}
+
+/*
+ * A target was truncated: what is made if it is missing is made again, once, by the first of the
+ * triggers that it and its partitions have.
+ */
+static void
+target_truncated(Oid target)
+{
+	bool		again = dp_collected(target, &made_again) != NIL;
+	DpValue		none = {NULL, 0, DP_TYPE_NULL};
+	List	   *making = NIL;
+	ListCell   *lc;
+
+	dp_collect(target, &made_again, dp_value_to_varlena(&none));
+	if (again)
+		return;
+	foreach(lc, dp_derivations_of_target(target))
+	{
+		DpDerivation *d = lfirst(lc);
+
+		if (d->create_missing && dp_decl_maintained(d->decl))
+			making = lappend(making, d);
+	}
+	(void) dp_derive_whole(making, false, false);
 }
 
 /* Makes the rows of such groups, as those of groups without a row are made. */

@@ -6,7 +6,7 @@ SET client_min_messages = warning;
 SET timezone = 'UTC';
 
 BEGIN;
-SELECT plan(93);
+SELECT plan(95);
 
 -- Signatures
 SELECT has_function('computed_enable', ARRAY['regclass', 'regclass', 'text', 'bson', 'text', 'bson', 'bson', 'boolean', 'text', 'text', 'text', 'text', 'text']);
@@ -223,6 +223,22 @@ WITH gone AS (DELETE FROM rows_of WHERE doc ->> 'a' = '0') DELETE FROM made;
 SELECT is(pg_temp.made(), '1 3 0, b1 0 3', 'not where the group goes with it');
 TRUNCATE made, rows_of;
 SELECT is(pg_temp.made(), '', 'nor where all of it goes');
+-- once for a table and all of its partitions
+CREATE TABLE parts (id int DEFAULT (random() * 1000000000)::int PRIMARY KEY, doc bson) PARTITION BY HASH (id);
+SELECT format('CREATE TABLE parts_%s PARTITION OF parts FOR VALUES WITH (MODULUS 6, REMAINDER %1$s)', i) FROM generate_series(0, 5) i \gexec
+SELECT computed_enable('parts', 'rows_of', 'c', '{n: {$count: {}}}', target_field => 'c', create_missing => true) \g /dev/null
+INSERT INTO rows_of (doc) SELECT bson_build('_id', i, 'a', 0, 'b', 'b', 'c', i % 10) FROM generate_series(1, 300) i;
+CREATE FUNCTION pg_temp.rows_read(command text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  before bigint := pg_stat_get_xact_tuples_returned('rows_of'::regclass) + pg_stat_get_xact_tuples_fetched('rows_of'::regclass);
+BEGIN
+  EXECUTE command;
+  RETURN pg_stat_get_xact_tuples_returned('rows_of'::regclass) + pg_stat_get_xact_tuples_fetched('rows_of'::regclass) - before;
+END $$;
+SELECT cmp_ok(pg_temp.rows_read('TRUNCATE parts'), '<', 1000::bigint, 'a source is read once when a table of partitions is truncated');
+SELECT results_eq('SELECT count(*), sum((doc ->> ''n'')::int) FROM parts', 'VALUES (10::bigint, 300::bigint)', 'and all is there again');
+DROP TABLE parts CASCADE;
+DELETE FROM rows_of; TRUNCATE made;
 INSERT INTO rows_of (doc) VALUES ('{_id: 1, a: 1, b: 1}');
 SELECT pattern_alter('made', 'n', '{create_missing: false}'), pattern_alter('made', 'm', '{mode: "deferred"}') \g /dev/null
 DELETE FROM made;
