@@ -289,12 +289,14 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT 'persistence', format('%s is logged, as %s is', t.tab, $1), 'it is not, and a crash would empty it'
       FROM tables t JOIN pg_class c ON c.oid = t.tab JOIN pg_class m ON m.oid = $1 WHERE c.relpersistence = 'u' AND m.relpersistence = 'p' AND m.relkind <> 'f'
     UNION ALL
+    SELECT 'owner of ' || q.object, (SELECT c.relowner::regrole::text FROM pg_class c WHERE c.oid = $1), q.owner::text FROM @extschema@._pattern_taken($1, $2, $3) q
+    UNION ALL
     SELECT 'inheritance', format('no table inherits from %s', t.tab), i.inhrelid::regclass::text
       FROM tables t JOIN pg_class c ON c.oid = t.tab JOIN pg_inherits i ON i.inhparent = t.tab WHERE c.relkind = 'r'
   ) AS v
 $$;
 COMMENT ON FUNCTION _pattern_check_declaration(regclass, text, text) IS
-  'what is wrong with the tables of a declaration: another primary key, triggers that are missing or disabled, tables that a crash would empty, tables that inherit; reads the catalogs';
+  'what is wrong with the tables of a declaration: another primary key, triggers that are missing or disabled, tables that a crash would empty, views of other owners, tables that inherit; reads the catalogs';
 
 -- Tables that were never analyzed look large to the planner, and compiling the query of a check would take longer than the check.
 CREATE FUNCTION pattern_check(rel regclass DEFAULT NULL, name text DEFAULT NULL) RETURNS SETOF pattern_violation
@@ -358,7 +360,7 @@ BEGIN
   LOOP
     EXECUTE format('ALTER TABLE %s ENABLE TRIGGER %I', g.on_table, g.trigger_name);
   END LOOP;
-  IF to_regprocedure(format('@extschema@.%I(regclass, @extschema@.bson)', '_' || pattern || '_create_triggers')) IS NOT NULL
+  IF @extschema@._pattern_hook(pattern, 'create_triggers', 'regclass, @extschema@.bson') IS NOT NULL
      AND EXISTS (SELECT FROM @extschema@._pattern_anchors(rel) a CROSS JOIN unnest(a.triggers) e
                  WHERE a.label = name AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = rel AND t.tgname = e)) THEN
     EXECUTE format('SELECT @extschema@.%I($1, $2)', '_' || pattern || '_create_triggers') USING rel, options;
@@ -376,6 +378,7 @@ DECLARE
 BEGIN
   SELECT f.* INTO d FROM @extschema@._pattern_find(pattern_repair.rel, pattern_repair.name) f;
   PERFORM @extschema@._pattern_require_owner(pattern_repair.rel);
+  PERFORM @extschema@._pattern_require_views(pattern_repair.rel, d.pattern, d.name);
   PERFORM @extschema@._pattern_mend_triggers(pattern_repair.rel, d.pattern, d.name, d.options);
   IF @extschema@.bson_exists(d.options, 'held') THEN
     IF accept_loss IS NOT TRUE THEN
@@ -398,7 +401,7 @@ END
 $$;
 COMMENT ON FUNCTION pattern_repair(regclass, text, boolean) IS
   'makes a pattern true again and returns the number of documents that had to be written. Where data are missing that nothing else tells, it leaves what shows that and says so: a warning with keys, '
-  'or error 55000 for a table that is missing; accept_loss => true goes on without them. Where fields hold values from before the declaration it does what pattern_build() does, and no more. Enables triggers that are disabled. Locks the rows that it writes; error 42501 unless the caller owns the table';
+  'or error 55000 for a table that is missing; accept_loss => true goes on without them. Where fields hold values from before the declaration it does what pattern_build() does, and no more. Enables triggers that are disabled. Error 55000 where a view that it would make has the name of a relation of another role. Locks the rows that it writes; error 42501 unless the caller owns the table';
 
 CREATE FUNCTION pattern_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

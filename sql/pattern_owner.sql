@@ -64,6 +64,72 @@ END
 $$;
 COMMENT ON FUNCTION _pattern_hand_over(regclass, oid) IS 'looks for code of others in a table that a pattern keeps, which is to belong to a role (error 55000), and takes grants on it away';
 
+-- The n-th of the views of a declaration, as _pattern_taken() counts them, whatever it is called now.
+CREATE FUNCTION _pattern_made_view(rel regclass, pattern text, name text, n int, label text, owner oid) RETURNS regclass
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE $2 WHEN 'attribute' THEN @extschema@._attribute_wide_view($1, $6)
+                 WHEN 'schema_versioning' THEN @extschema@._schema_versioning_view($1, $3, ltrim($5, 'v'), $6)
+                 WHEN 'polymorphic' THEN @extschema@._polymorphic_view($1, $2, $3, $6)
+                 WHEN 'polymorphic_variant' THEN @extschema@._polymorphic_view($1, $2, $3, $6)
+                 WHEN 'single_collection' THEN (SELECT v.view FROM @extschema@._pattern_views($1, $2, $3, $6) v WHERE v.part = $5 LIMIT 1)
+                 WHEN 'computed' THEN @extschema@._computed_view($1, $3, $6)
+                 WHEN 'bucket' THEN @extschema@._bucket_view($1, $6)
+                 WHEN 'versioning' THEN (SELECT CASE $4 WHEN 1 THEN m.history WHEN 2 THEN m.gone END
+                                         FROM @extschema@._versioning_parts($1, $3) p CROSS JOIN LATERAL @extschema@._versioning_made(p.revisions, $6) m)
+                 ELSE @extschema@._pattern_whole_view($1, $6) END
+$$;
+COMMENT ON FUNCTION _pattern_made_view(regclass, text, text, int, text, oid) IS 'a view of a declaration that belongs to a role, or NULL';
+
+CREATE FUNCTION _pattern_taken(rel regclass, pattern text, name text, OUT object text, OUT owner regrole, OUT intact boolean) RETURNS SETOF record
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  o @extschema@.bson := (SELECT d.options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = $2 AND d.name = $3);
+  first text;
+  labels text[];
+  t record;
+  r record;
+BEGIN
+  SELECT c.relname::text, c.relnamespace, c.relowner INTO t FROM pg_class c WHERE c.oid = rel;
+  labels := CASE
+    WHEN pattern = ANY ('{outlier,subset_fields,payload}') OR pattern = 'approximation' AND @extschema@.bson_exists(o, 'slots')
+      OR pattern = 'preallocated' AND @extschema@.bson_get_text(o, 'shape.kind') <> 'clock' THEN '{whole}'
+    WHEN pattern = 'attribute' THEN '{wide}' WHEN pattern = 'polymorphic' THEN '{common}' WHEN pattern = 'bucket' THEN '{buckets}'
+    WHEN pattern = 'versioning' THEN '{history,gone}' WHEN pattern = 'polymorphic_variant' THEN ARRAY[name]
+    WHEN pattern = 'single_collection' THEN @extschema@._reference_list(o, 'types')
+    WHEN pattern = 'schema_versioning' THEN ARRAY(SELECT 'current' UNION ALL SELECT concat('v', v) FROM unnest(@extschema@._schema_versioning_versions(o)) v)
+    WHEN pattern = 'computed' AND @extschema@.bson_exists(o, 'view') THEN ARRAY[@extschema@.bson_get_text(o, 'view')] END;
+  first := CASE pattern WHEN 'schema_versioning' THEN @extschema@.bson_get_text(o, 'stem') WHEN 'computed' THEN NULL ELSE t.relname END;
+  FOR r IN
+    SELECT c.oid, c.relowner, u.n, u.label FROM unnest(labels) WITH ORDINALITY AS u (label, n)
+      JOIN pg_class c ON c.relnamespace = t.relnamespace AND c.relname = CASE WHEN first IS NULL THEN u.label ELSE @extschema@._pattern_object_name(first, NULL, u.label) END
+    WHERE c.relowner <> t.relowner
+  LOOP
+    IF @extschema@._pattern_made_view(rel, pattern, name, r.n::int, r.label, t.relowner) IS NULL THEN
+      object := r.oid::regclass::text;
+      owner := r.relowner;
+      intact := @extschema@._pattern_made_view(rel, pattern, name, r.n::int, r.label, r.relowner) IS NOT DISTINCT FROM r.oid::regclass;
+      RETURN NEXT;
+    END IF;
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _pattern_taken(regclass, text, text) IS
+  'relations of other roles that have the names of views that a declaration lacks, and whether they are such views: when the table got another owner they did not';
+
+CREATE FUNCTION _pattern_require_views(rel regclass, pattern text, name text) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  r record;
+BEGIN
+  FOR r IN SELECT q.* FROM @extschema@._pattern_taken($1, $2, $3) q LOOP
+    RAISE EXCEPTION 'view % of pattern "%" has another owner than table %', r.object, name, rel
+      USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = format('It belongs to "%s".', r.owner),
+            HINT = CASE WHEN r.intact THEN 'Read its definition, and give it to the owner of the table or drop it.' ELSE 'It is not as the pattern made it: drop or rename it.' END;
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _pattern_require_views(regclass, text, text) IS 'error 55000 where views that a pattern has to make would have the names of relations of other roles';
+
 CREATE FUNCTION _pattern_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -71,6 +137,7 @@ DECLARE
   rels oid[] := ARRAY(SELECT t.relid FROM pg_partition_tree($1) t UNION SELECT $1);
   p text;
   code text;
+  taken record;
 BEGIN
   IF owner <> former THEN
     FOR p IN SELECT DISTINCT d.pattern FROM @extschema@._pattern_declarations($1) d
@@ -82,6 +149,11 @@ BEGIN
                 (SELECT @extschema@._pattern_doc_column($1, @extschema@.bson_get_text(d.options, 'doc_column')) FROM @extschema@._pattern_declarations($1) d
                  WHERE d.pattern = ANY ('{outlier,subset_fields,preallocated,payload,approximation}') ORDER BY d.trigger_oid LIMIT 1)),
               format('SELECT @extschema@._pattern_whole_view(%L)', $1));
+    FOR taken IN SELECT DISTINCT q.object, q.owner FROM @extschema@._pattern_declarations($1) d CROSS JOIN LATERAL @extschema@._pattern_taken($1, d.pattern, d.name) q
+             WHERE NOT q.intact ORDER BY 1 LOOP
+      RAISE WARNING 'view % is not as a pattern made it and stays with "%"', taken.object, taken.owner
+        USING HINT = format('Drop or rename it, and call pattern_repair(%L).', $1);
+    END LOOP;
   END IF;
   -- a partition is looked at with the table above it, which is written to
   IF (SELECT c.relispartition FROM pg_class c WHERE c.oid = $1) THEN
@@ -90,6 +162,10 @@ BEGIN
   -- a rule has no owner of its own, and what it reads and writes may have code, too
   code := concat_ws(', ', @extschema@._pattern_foreign_code(rels, owner),
     (SELECT string_agg(format('rule "%s" of %s', r.rulename, r.ev_class::regclass), ', ' ORDER BY r.ev_class, r.rulename) FROM pg_rewrite r WHERE r.ev_class = ANY (rels)),
+    -- and who may make a trigger could do so afterwards
+    (SELECT string_agg(DISTINCT format('the right TRIGGER of %s on %s', CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END, c.oid::regclass), ', ')
+     FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) a LEFT JOIN pg_roles g ON g.oid = a.grantee
+     WHERE c.oid = ANY (rels) AND a.privilege_type = 'TRIGGER' AND a.grantee <> owner AND g.rolsuper IS NOT TRUE),
     (SELECT string_agg(format('partition %s', c.oid::regclass), ', ') FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner WHERE c.oid = ANY (rels) AND c.relowner <> owner AND NOT r.rolsuper));
   IF code <> '' THEN
     RAISE EXCEPTION 'table % has code that would run with the rights of "%"', $1, owner::regrole

@@ -1,7 +1,7 @@
 -- A table with patterns gets another owner. The former one, who could have changed what patterns have made, gains nothing by it.
 BEGIN;
 SET client_min_messages = error;
-SELECT plan(75);
+SELECT plan(94);
 
 CREATE ROLE own_old; CREATE ROLE own_new; CREATE ROLE own_friend;
 CREATE SCHEMA own; GRANT ALL ON SCHEMA own TO own_old, own_new, own_friend; GRANT CREATE ON SCHEMA own TO PUBLIC;
@@ -111,7 +111,30 @@ SELECT is((SELECT count(*) FROM pg_trigger WHERE tgrelid = 'w_whole'::regclass),
 SET ROLE own_old; CREATE VIEW over_whole AS SELECT 1 AS one FROM w_whole; RESET ROLE;
 SELECT lives_ok('ALTER TABLE w OWNER TO own_friend', 'a view that others depend on');
 SELECT is((SELECT relowner::regrole::text FROM pg_class WHERE oid = 'w_whole'::regclass), 'own_new', 'stays with its owner');
+SELECT is((SELECT concat_ws(', ', what, expected, found) FROM pattern_check('w')), 'owner of own.w_whole, own_friend, own_new', 'and the check says whose it is');
+SELECT throws_ok($$SELECT pattern_repair('w')$$, '55000', 'view own.w_whole of pattern "x" has another owner than table own.w', 'so does a repair');
 DROP VIEW w_whole CASCADE; DROP TABLE w CASCADE;
+
+-- A view that is no longer as it was made, on which nothing depends, is named. pgTAP does not see warnings.
+SET ROLE own_old;
+SELECT collection_create('v'); SELECT outlier_enable('v', 'x', 2); SELECT attribute_enable('v', 'specs', prefix => 's_'); SELECT versioning_enable('v');
+SELECT polymorphic_enable('v', 'kind', common => '{required: ["n"]}'); SELECT polymorphic_variant('v', 'one', '{properties: {m: {bsonType: "int"}}}');
+SELECT schema_versioning_enable('v', current => 2); SELECT schema_versioning_step('v', 1, 2, up_update => '{$set: {b: 1}}');
+SELECT collection_create('s2'); SELECT computed_enable('v', 's2', 'of', '{n: {$sum: "$q"}}', mode => 'on_read', name => 'sum');
+SELECT single_collection_enable('v', related_field => 'r', type_field => 't', types => ARRAY['it''s']);
+CREATE TABLE expected_views AS SELECT u.view FROM unnest('{v_whole,v_wide,v_v1,v_current,v_one,v_common,v_gone,v_history,v_sum_view,"v_it''s"}'::text[]) AS u (view);
+DO $$ DECLARE r record; BEGIN
+  FOR r IN SELECT v.view FROM expected_views v LOOP EXECUTE format('DROP VIEW IF EXISTS %I CASCADE', r.view); EXECUTE format('CREATE VIEW %I AS SELECT 1 AS one', r.view); END LOOP; END $$;
+RESET ROLE;
+SELECT lives_ok('ALTER TABLE v OWNER TO own_new', 'views that were replaced');
+SELECT is((SELECT string_agg(substr(what, 10), ' ' ORDER BY what) FROM pattern_check('v') WHERE what LIKE 'owner of %' AND expected = 'own_new' AND found = 'own_old'),
+  (SELECT string_agg(format('own.%I', view), ' ' ORDER BY format('own.%I', view)) FROM expected_views), 'all of them have another owner');
+SELECT throws_ok(format('SELECT pattern_repair(%L, %L)', 'v', name), '55000', NULL, format('a repair of %s says so, too', name)) FROM pattern_list('v') ORDER BY pattern;
+DO $$ DECLARE r record; BEGIN FOR r IN SELECT v.view FROM expected_views v LOOP EXECUTE format('DROP VIEW %I', r.view); END LOOP; END $$;
+SELECT lives_ok(format('SELECT pattern_repair(%L, %L)', 'v', name), format('%s is repaired when they are gone', name)) FROM pattern_list('v') WHERE name IN ('x', 'schema_version') ORDER BY name;
+SELECT is(pg_get_viewdef('v_whole') ~ 'pattern_whole', true, 'and makes its view');
+DROP TABLE v CASCADE;
+
 
 -- Tables that patterns keep, and code beside the table -----------------------------------------------------------------------
 
@@ -151,6 +174,9 @@ ALTER FUNCTION gain() OWNER TO own_new;
 CREATE RULE gain AS ON UPDATE TO target DO ALSO INSERT INTO taken VALUES (current_user, 'rule');
 SELECT throws_ok('ALTER TABLE target OWNER TO own_new', '55000', 'table own.target has code that would run with the rights of "own_new"', 'a rule there');
 DROP RULE gain ON target;
+GRANT TRIGGER ON target TO own_friend;
+SELECT throws_ok('ALTER TABLE target OWNER TO own_new', '55000', 'table own.target has code that would run with the rights of "own_new"', 'a role that could make a trigger afterwards');
+REVOKE TRIGGER ON target FROM own_friend;
 SELECT lives_ok('ALTER TABLE target OWNER TO own_new; ALTER TABLE source OWNER TO own_new', 'may stay if its function is the new owner''s');
 SET ROLE own_old;
 CREATE TABLE parts (id int PRIMARY KEY, doc bson) PARTITION BY RANGE (id); CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (100);
@@ -173,7 +199,12 @@ CREATE FUNCTION public._outlier_follow_owner(regclass, oid) RETURNS void LANGUAG
 CREATE FUNCTION public._computed_kept_paths(public.bson) RETURNS SETOF text LANGUAGE sql AS $$ INSERT INTO own.taken VALUES (current_user, 'paths') RETURNING 'x' $$;
 CREATE FUNCTION public._change_feed_pending(regclass, text) RETURNS text LANGUAGE sql AS $$ INSERT INTO own.taken VALUES (current_user, 'pending') RETURNING 'SELECT 1' $$;
 CREATE FUNCTION public._versioning_build_end(regclass, text) RETURNS text LANGUAGE sql AS $$ INSERT INTO own.taken VALUES (current_user, 'end') RETURNING '1' $$;
+CREATE FUNCTION public._reference_create_triggers(regclass, public.bson) RETURNS void LANGUAGE sql AS $$ INSERT INTO own.taken VALUES (current_user, 'triggers') $$;
 RESET ROLE;
+SELECT collection_create('mend'); SELECT collection_create('mend_source'); SELECT reference_enable('mend', 'ref', 'mend_source', live => '{n}');
+DO $$ BEGIN EXECUTE format('DROP TRIGGER %I ON mend', (SELECT max(tgname) FROM pg_trigger WHERE tgrelid = 'mend'::regclass AND tgargs = _pattern_arguments('of', 'ref') AND tgname NOT LIKE '%anchor%')); END $$;
+SELECT is((SELECT count(*) FROM pattern_check('mend') WHERE what = 'trigger'), 1::bigint, 'a trigger that is missing');
+SELECT pattern_repair('mend');
 CREATE TABLE i (id int PRIMARY KEY, doc bson); CREATE TABLE j (id int PRIMARY KEY, doc bson);
 SELECT outlier_enable('i', 'x', 2), versioning_enable('i'), computed_enable('i', 'j', 'of', '{n: {$sum: 1}}', target_field => 'k'), change_feed_enable('i');
 SELECT lives_ok('ALTER TABLE i OWNER TO own_new; ALTER TABLE j OWNER TO own_new', 'a new owner');
@@ -233,6 +264,17 @@ SELECT is((SELECT string_agg(v::text, ' ') FROM pattern_check('g') v), NULL, 'in
 SELECT is((SELECT doc::text FROM f_whole), (SELECT doc::text FROM was), 'with all that they held');
 SELECT lives_ok(format('SELECT pattern_disable(%L, %L)', 'g', name), 'ended: ' || name) FROM unnest('{x,cold}'::text[]) name;
 SELECT is((SELECT doc - 'revision' FROM g), '{"x": [1, 2, 3, 4], "c": "cold"}', 'and the document is whole');
+
+-- REASSIGN OWNED hands everything over as it is, and no event trigger hears of it: nothing is told.
+SET ROLE own_old;
+CREATE TABLE re (id int PRIMARY KEY, doc bson); SELECT outlier_enable('re', 'x', 2); INSERT INTO re VALUES (1, '{x: [1, 2, 3]}');
+CREATE OR REPLACE VIEW re_whole WITH (security_invoker = true) AS SELECT id, bson_set(doc, 'y', 1) AS doc FROM re;
+RESET ROLE;
+CREATE ROLE own_last; GRANT USAGE ON SCHEMA own TO own_last;
+REASSIGN OWNED BY own_old TO own_last;
+SELECT is((SELECT string_agg(v::text, ' ') FROM pattern_check('re') v), NULL, 'after REASSIGN OWNED all belongs to one role');
+SELECT is((SELECT doc ->> 'y' FROM re_whole), '1', 'with views as they were made last');
+DROP TABLE re CASCADE;
 
 SELECT * FROM finish();
 ROLLBACK;
