@@ -82,6 +82,7 @@ struct DpChanges
 	/* all rows of a partition instead */
 	Relation	partition;
 	bool		attached;
+	bool		doubtful;
 	TableScanDesc scan;
 	Snapshot	snapshot;
 
@@ -437,11 +438,12 @@ dp_changed_wholly(Oid relid, bool emptied)
  * A partition has come or gone with all its rows.
  */
 void
-dp_changed_partition(Oid table, Oid partition, bool attached)
+dp_changed_partition(Oid table, Oid partition, bool attached, bool doubtful)
 {
 	DpChanges  *changes = changes_make(partition, topmost(table));
 
 	changes->attached = attached;
+	changes->doubtful = doubtful;
 	changes->partition = table_open(partition, AccessShareLock);
 	if (changes->partition->rd_rel->relkind != RELKIND_RELATION)
 	{
@@ -451,6 +453,13 @@ dp_changed_partition(Oid table, Oid partition, bool attached)
 		changes->wholly = true;
 	}
 	dp_changes_handle(changes);
+}
+
+/* Whether some of these rows may have been left out before. */
+bool
+dp_changes_doubtful(const DpChanges *changes)
+{
+	return changes->doubtful;
 }
 
 /* Gives changes to all who handle them, and ends them. */
@@ -634,16 +643,13 @@ changes_row(DpChanges *changes, Tuplestorestate *rows, int *pointer, bool first,
 	return tuplestore_gettupleslot(rows, true, false, slot);
 }
 
-/* The table above a partition that is none itself. */
+/* The table above a partition that is none itself.  A partition that is being detached still counts. */
 static Oid
 topmost(Oid relid)
 {
-	List	   *ancestors;
-
-	if (!get_rel_relispartition(relid))
-		return relid;
-	ancestors = get_partition_ancestors(relid);
-	return ancestors != NIL ? llast_oid(ancestors) : relid;
+	while (get_rel_relispartition(relid))
+		relid = get_partition_parent(relid, true);
+	return relid;
 }
 
 /* A row as a document: its columns by name, nulls as null. */
@@ -678,14 +684,10 @@ static List *
 feeds_read(Oid relid)
 {
 	List	   *feeds = NIL;
-	ListCell   *lc;
 
 	feeds_of(relid, &feeds);
-	if (get_rel_relispartition(relid))
-	{
-		foreach(lc, get_partition_ancestors(relid))
-			feeds_of(lfirst_oid(lc), &feeds);
-	}
+	while (get_rel_relispartition(relid))
+		feeds_of(relid = get_partition_parent(relid, true), &feeds);
 	return feeds;
 }
 

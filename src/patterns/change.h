@@ -78,6 +78,9 @@ extern bool dp_changes_wholly(const DpChanges *changes);
 /* Whether nothing at all is left in the table: a part of dp_changes_wholly(). */
 extern bool dp_changes_emptied(const DpChanges *changes);
 
+/* Whether groups of these changes have to be computed anew (dp_changed_partition()). */
+extern bool dp_changes_doubtful(const DpChanges *changes);
+
 /* The changes one after another; again from the beginning after dp_changes_rewind(). */
 extern bool dp_changes_next(DpChanges *changes, DpChange *change);
 extern void dp_changes_rewind(DpChanges *changes);
@@ -136,7 +139,10 @@ extern void dp_changes_handle(DpChanges *changes);
 /* All rows of the table are to be looked at again; emptied: there are none left. */
 extern void dp_changed_wholly(Oid relid, bool emptied);
 
-/* All rows of a partition have come to, or gone from, the table above it. */
-extern void dp_changed_partition(Oid table, Oid partition, bool attached);
+/*
+ * All rows of a partition have come to, or gone from, the table above it.
+ * doubtful: the table was read without them before they went.
+ */
+extern void dp_changed_partition(Oid table, Oid partition, bool attached, bool doubtful);
 
 #endif							/* DP_PATTERNS_CHANGE_H */

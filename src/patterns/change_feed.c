@@ -34,6 +34,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 #include "bson/catalog.h"
@@ -350,7 +351,9 @@ feed_rows(DpChangeFeed *f, Oid relid, const char *operation)
 	dp_sql_key_list(&sql, f->decl);
 	appendStringInfo(&sql, ", %s FROM ", quote_identifier(f->decl->doc_column));
 	dp_sql_table(&sql, relid);
+	PushActiveSnapshot(GetLatestSnapshot());
 	portal = SPI_cursor_open_with_args(NULL, sql.data, 0, NULL, NULL, NULL, true, CURSOR_OPT_NO_SCROLL);
+	PopActiveSnapshot();
 	for (;;)
 	{
 		SPITupleTable *rows;

@@ -68,7 +68,7 @@ static void column_renamed(RenameStmt *stmt);
 static void board_follow(Oid trigger, const char *space);
 static void columns_altered(Oid relid);
 static void partition_joined(Oid relid, bool attached);
-static void partition_left(Oid table, Oid partition);
+static void partition_left(Oid table, Oid partition, bool concurrent);
 static bool has_own(Oid relid);
 static bool has_patterns(Oid relid);
 static bool needs_statements(Oid relid);
@@ -356,7 +356,8 @@ table_altered(AlterTableStmt *stmt)
 			partition_joined(RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, true), true);
 		else if (cmd->subtype == AT_DetachPartition || cmd->subtype == AT_DetachPartitionFinalize)
 			partition_left(RangeVarGetRelid(stmt->relation, NoLock, true),
-						   RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, true));
+						   RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, true),
+						   cmd->subtype == AT_DetachPartitionFinalize || ((PartitionCmd *) cmd->def)->concurrent);
 		else if (cmd->subtype == AT_AddInherit)
 			inheritance_refused(list_make1(cmd->def));
 		else if ((cmd->subtype == AT_SetLogged || cmd->subtype == AT_SetUnLogged) && OidIsValid(relid) && has_patterns(relid))
@@ -569,14 +570,15 @@ partition_joined(Oid relid, bool attached)
 		dp_kv_leaderboard_partition(llast_oid(ancestors));
 	}
 	if (attached && dp_feeds(llast_oid(ancestors)) != NIL)
-		dp_changed_partition(llast_oid(ancestors), relid, true);
+		dp_changed_partition(llast_oid(ancestors), relid, true, false);
 }
 
 /*
  * A table is no partition any more, and its rows are not in the table above.
+ * concurrent: others could read that without them before.
  */
 static void
-partition_left(Oid table, Oid partition)
+partition_left(Oid table, Oid partition, bool concurrent)
 {
 	Oid			top;
 	ListCell   *lc;
@@ -594,7 +596,7 @@ partition_left(Oid table, Oid partition)
 		dp_change_feed_partition(lfirst_oid(lc), partition, false);
 	dp_kv_leaderboard_partition(top);
 	if (dp_feeds(table) != NIL)
-		dp_changed_partition(table, partition, false);
+		dp_changed_partition(table, partition, false, concurrent);
 }
 
 /* Whether a table has triggers of ours. */

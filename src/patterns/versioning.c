@@ -1167,6 +1167,24 @@ all_deleted(Versioning *v, Relation rel)
 	UnregisterSnapshot(snapshot);
 }
 
+/* Whether a document's deletion was recorded before: by a repair, while its partition was being detached. */
+static bool
+is_recorded_gone(Versioning *v, const DpKey *key, struct varlena *doc)
+{
+	DpRevisionStore store;
+	SnapshotData latest;
+	DpRevision	r;
+	int64		number;
+	bool		result;
+
+	InitDirtySnapshot(latest);
+	dp_revisions_open(&store, v, &latest);
+	result = dp_versioning_number(v, doc, &number) && dp_revisions_last(&store, key, &r) &&
+		r.operation == DP_VERSION_DELETE && r.revision > number;
+	dp_revisions_close(&store);
+	return result;
+}
+
 /*
  * Documents that come are recorded as if they were inserted, those that go as
  * if they were deleted.
@@ -1197,7 +1215,9 @@ dp_versioning_partition(Oid table, Oid partition, bool attached)
 		plan = SPI_prepare(sql.data, 0, NULL);
 		if (plan == NULL)
 			elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
-		portal = SPI_cursor_open(NULL, plan, NULL, NULL, false);
+		PushActiveSnapshot(GetLatestSnapshot());
+		portal = SPI_cursor_open(NULL, plan, NULL, NULL, true);
+		PopActiveSnapshot();
 		for (;;)
 		{
 			SPITupleTable *rows;
@@ -1223,7 +1243,7 @@ dp_versioning_partition(Oid table, Oid partition, bool attached)
 				SPI_connect();
 				if (attached)
 					dp_versioning_adopt(v, &key, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc));
-				else
+				else if (!is_recorded_gone(v, &key, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc)))
 					after_delete(v, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc), &key);
 				SPI_finish();
 			}
