@@ -564,9 +564,10 @@ partition_joined(Oid relid, bool attached)
 	call_with("_pattern_join_partition", relid, InvalidOid);
 	if (attached)
 	{
-		dp_versioning_partition(llast_oid(ancestors), relid, true);
+		/* rows have come before a history writes numbers into them */
 		foreach(lc, ancestors)
 			dp_change_feed_partition(lfirst_oid(lc), relid, true);
+		dp_versioning_partition(llast_oid(ancestors), relid, true);
 		dp_kv_leaderboard_partition(llast_oid(ancestors));
 	}
 	if (attached && dp_feeds(llast_oid(ancestors)) != NIL)

@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(18);
+SELECT plan(23);
 CREATE SCHEMA vc;
 SET search_path = vc, public;
 \o /dev/null
@@ -44,6 +44,25 @@ DELETE FROM people WHERE _id = 2;
 SELECT is((SELECT doc ->> 'name' FROM versioning_as_of('people', (SELECT since FROM people_history WHERE key = 2 AND revision = 2)) WHERE key = 2), 'Luke', 'what is gone was there');
 SELECT is((SELECT count(DISTINCT pattern) FROM pattern_list('people')), 5::bigint, 'four patterns and a variant');
 SELECT is_empty('SELECT * FROM pattern_check()', 'and all is true');
+
+-- A partition that goes, is written to, and comes back: history and feed tell the same, in the order in which it was.
+\o /dev/null
+CREATE TABLE p (id int PRIMARY KEY, doc bson) PARTITION BY RANGE (id);
+CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (100);
+SELECT versioning_enable('p'); SELECT change_feed_enable('p');
+INSERT INTO p VALUES (1, '{a: 1}'), (2, '{a: 2}'); UPDATE p SET doc = bson_set(doc, 'a', 3) WHERE id = 1;
+ALTER TABLE p DETACH PARTITION p1;
+\o
+SELECT is_empty('SELECT * FROM pattern_check()', 'a partition has gone');
+\o /dev/null
+UPDATE p1 SET doc = bson_set(doc, 'a', 4) WHERE id = 2; INSERT INTO p1 VALUES (3, '{a: 5}'); DELETE FROM p1 WHERE id = 1;
+ALTER TABLE p ATTACH PARTITION p1 FOR VALUES FROM (0) TO (100);
+\o
+SELECT is_empty('SELECT * FROM pattern_check()', 'and is back');
+SELECT is((SELECT string_agg(concat(operation, ' ', key, ' ', document), ', ' ORDER BY number) FROM (SELECT *, max(transaction) OVER () AS last FROM p_feed) f WHERE transaction = last),
+  'insert 2 {"a": 4}, insert 3 {"a": 5}, update 2 {"a": 4, "revision": 3}', 'a row comes before it gets its number');
+SELECT is((SELECT string_agg(concat(id, ' ', doc), ', ' ORDER BY id) FROM p), (SELECT string_agg(concat(key, ' ', document), ', ' ORDER BY key) FROM (SELECT DISTINCT ON (key) * FROM p_feed ORDER BY key, number DESC) f WHERE operation <> 'delete'), 'what the feed ends with is there');
+SELECT is((SELECT string_agg(concat(key, ' ', doc), ', ' ORDER BY key) FROM versioning_as_of('p', now() + interval '1 s')), '2 {"a": 4, "revision": 3}, 3 {"a": 5}', 'and what the history ends with');
 \o /dev/null
 DROP SCHEMA vc CASCADE;
 \o
