@@ -141,7 +141,6 @@ static Oid	topmost(Oid relid);
 static struct varlena *row_document(TupleTableSlot *row);
 static List *feeds_read(Oid relid);
 static void feeds_of(Oid source, List **feeds);
-static void check_owner(Oid source, const char *pair);
 static DpDecl *decl_of_pair(Oid relid, const char *pair);
 static void callbacks(void);
 static void change_xact(XactEvent event, void *arg);
@@ -722,7 +721,7 @@ feeds_of(Oid source, List **feeds)
 		pairs = lappend(pairs, trigger->tgargs[1]);
 		main = dp_pair_main(trigger->tgargs[1], source);
 		if (!OidIsValid(main))
-			check_owner(source, trigger->tgargs[1]);
+			dp_pair_require_owner(trigger->tgargs[1], true, source);
 		decl = OidIsValid(main) ? decl_of_pair(main, trigger->tgargs[1]) : NULL;
 		if (decl == NULL)
 			continue;
@@ -748,24 +747,6 @@ feeds_of(Oid source, List **feeds)
 		feed->source = source;
 		*feeds = lappend(*feeds, feed);
 	}
-}
-
-/*
- * A declaration that is not found may be that of a table that has another
- * owner by now: nothing may be written then that would not be told.  It is not
- * there at all only in the midst of a restore.
- */
-static void
-check_owner(Oid source, const char *pair)
-{
-	Oid			other = dp_pair_foreign(pair, true, source);
-
-	if (OidIsValid(other))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("tables %s and %s have different owners", dp_relation_name(source), dp_relation_name(other)),
-				 errdetail("A pattern derives data of one from the other."),
-				 errhint("ALTER TABLE .. OWNER TO gives them the same owner again.")));
 }
 
 /* The declaration of a table that names the pair, or NULL. */

@@ -48,6 +48,7 @@ typedef struct RelationDecls
 	Oid			relid;			/* hash key */
 	Oid			target;			/* the table that a partition's were declared on, or InvalidOid */
 	bool		valid;
+	bool		stranger;		/* with another owner it would be the side of a pair */
 	MemoryContext context;
 	List	   *decls;
 	List	   *others;			/* OIDs of tables that decls know something of; in context */
@@ -78,6 +79,7 @@ static char *pattern_of_function(Oid function);
 static Oid	declared_on(Oid relid, bool isclone);
 static DpDecl *decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern, bool missing_ok);
 static Oid	pair_scan(const char *pair, bool main, Oid relid, bool foreign);
+static void different_owners(Oid relid, Oid other) pg_attribute_noreturn();
 static Oid	relation_owner(Oid relid);
 
 #define FUNCTION_SUFFIX "_trigger"
@@ -144,6 +146,8 @@ dp_decls(Oid relid)
 	entry->others = NIL;
 	entry->target = InvalidOid;
 	entry->valid = generation == before;
+	if (!found)
+		entry->stranger = false;
 
 	/* names of columns come from other tables, too */
 	foreach(lc, decls)
@@ -174,6 +178,7 @@ relation_watch(Oid relid)
 	{
 		entry->target = InvalidOid;
 		entry->valid = false;
+		entry->stranger = false;
 		entry->context = NULL;
 		entry->decls = NIL;
 		entry->others = NIL;
@@ -355,7 +360,17 @@ dp_pair_main(const char *pair, Oid relid)
 Oid
 dp_pair_side(const char *pair, Oid relid)
 {
-	return dp_pair_find(pair, false, relid);
+	Oid			side = dp_pair_find(pair, false, relid);
+	Oid			stranger = OidIsValid(side) ? InvalidOid : pair_scan(pair, false, relid, true);
+
+	/* what is kept without the side must be read anew when it gets the same owner */
+	if (OidIsValid(stranger))
+	{
+		cache_init();
+		relation_watch(stranger);
+		((RelationDecls *) hash_search(relations, &stranger, HASH_FIND, NULL))->stranger = true;
+	}
+	return side;
 }
 
 /*
@@ -628,17 +643,21 @@ relation_invalidated(Datum arg, Oid relid)
 {
 	HASH_SEQ_STATUS seq;
 	RelationDecls *entry;
+	bool		all = !OidIsValid(relid);
 
 	if (OidIsValid(relid))
 	{
 		/* only relations that we know, or that our plans use, matter */
-		if (hash_search(relations, &relid, HASH_FIND, NULL) == NULL)
+		entry = hash_search(relations, &relid, HASH_FIND, NULL);
+		if (entry == NULL)
 			return;
+		all = entry->stranger;
+		entry->stranger = false;
 	}
 	hash_seq_init(&seq, relations);
 	while ((entry = hash_seq_search(&seq)) != NULL)
 	{
-		if (!OidIsValid(relid) || entry->relid == relid || entry->target == relid || list_member_oid(entry->others, relid))
+		if (all || entry->relid == relid || entry->target == relid || list_member_oid(entry->others, relid))
 			entry->valid = false;
 	}
 	generation++;
@@ -932,13 +951,23 @@ dp_pair_find(const char *pair, bool main, Oid relid)
 	return pair_scan(pair, main, relid, false);
 }
 
-/*
- * The same among the tables of other owners, to be named in an error only.
- */
-Oid
-dp_pair_foreign(const char *pair, bool main, Oid relid)
+void
+dp_pair_require_owner(const char *pair, bool main, Oid relid)
 {
-	return pair_scan(pair, main, relid, true);
+	Oid			other = pair_scan(pair, main, relid, true);
+
+	if (OidIsValid(other))
+		different_owners(relid, other);
+}
+
+static void
+different_owners(Oid relid, Oid other)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("tables %s and %s have different owners", dp_relation_name(relid), dp_relation_name(other)),
+			 errdetail("A pattern writes to one what is written to the other."),
+			 errhint("ALTER TABLE .. OWNER TO gives them the same owner again.")));
 }
 
 Oid
@@ -954,7 +983,7 @@ dp_foreign_side(DpDecl *decl)
 		if (pair == NULL || OidIsValid(dp_pair_find(pair, false, decl->target)))
 			continue;
 		/* the copy of a schema that belongs to another role is no matter of this table */
-		side = dp_pair_foreign(pair, false, decl->target);
+		side = pair_scan(pair, false, decl->target, true);
 		if (OidIsValid(side) && get_rel_namespace(side) == get_rel_namespace(decl->target))
 			return side;
 	}
@@ -967,11 +996,7 @@ dp_require_own_sides(DpDecl *decl)
 	Oid			side = dp_foreign_side(decl);
 
 	if (OidIsValid(side))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("tables %s and %s have different owners", dp_relation_name(decl->target), dp_relation_name(side)),
-				 errdetail("The pattern \"%s\" of the first one needs the second one.", decl->name),
-				 errhint("ALTER TABLE .. OWNER TO gives them the same owner again.")));
+		different_owners(decl->target, side);
 }
 
 /* Looks at all triggers, of tables of the same owner as relid or of others. */

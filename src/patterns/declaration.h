@@ -133,8 +133,12 @@ extern Oid	dp_pair_side(const char *pair, Oid relid);
 /* The same, neither kept nor read: the table may not be ready yet, in the midst of a restore. */
 extern Oid	dp_pair_find(const char *pair, bool main, Oid relid);
 
-/* A table of another owner that names the pair. */
-extern Oid	dp_pair_foreign(const char *pair, bool main, Oid relid);
+/*
+ * Raises OBJECT_NOT_IN_PREREQUISITE_STATE if that side of a pair, which was not
+ * found, is a table of another owner: nothing may be written then that it would
+ * not be told.  It is not there at all only in the midst of a restore.
+ */
+extern void dp_pair_require_owner(const char *pair, bool main, Oid relid);
 
 /*
  * The second table of a declaration where it belongs to another role than the

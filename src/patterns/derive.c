@@ -82,6 +82,8 @@ dp_derivations_of_source(Oid relid)
 		{
 			DpDerivation *d = dp_derivation(feed->decl);
 
+			if (m->main_on_source && !OidIsValid(d->target) && d->pair != NULL)
+				dp_pair_require_owner(d->pair, false, d->source);
 			if (OidIsValid(d->source) && OidIsValid(d->target))
 				list = list_append_unique_ptr(list, d);
 		}

@@ -69,6 +69,7 @@ dp_derive_trigger(FunctionCallInfo fcinfo, const DpDeriveMethods *methods)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
 	bool		row;
+	bool		begins;
 	DpDecl	   *decl;
 	List	   *keys;
 	List	   *strange;
@@ -89,11 +90,15 @@ dp_derive_trigger(FunctionCallInfo fcinfo, const DpDeriveMethods *methods)
 	}
 
 	row = TRIGGER_FIRED_FOR_ROW(trigdata->tg_event);
-	if (row && fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
+	begins = row && fcinfo->flinfo->fn_extra == NULL;
+	if (begins && dp_partition_restoring(trigdata->tg_relation))
 		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple);
 	decl = row ? dp_decl_of_trigger(fcinfo, methods->pattern) : dp_decl_of_trigger_if(fcinfo, methods->pattern);
 	if (decl == NULL)
 		return PointerGetDatum(NULL);	/* such a trigger stays behind when a partition is detached */
+	if (begins && dp_decl_maintained(decl) && !OidIsValid(dp_derivation(decl)->source) &&
+		dp_derivation(decl)->pair != NULL)
+		dp_pair_require_owner(dp_derivation(decl)->pair, false, decl->target);
 
 	if (row && TRIGGER_FIRED_AFTER(trigdata->tg_event) && TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
 	{

@@ -88,7 +88,7 @@ static void depend(Oid class, Oid object, Oid on_class, Oid on, DependencyType t
 static void pairs_lock(Oid relid, List *args);
 static void options_lock(const char *declared, const char *after);
 static void pair_lock(const char *pair);
-static bool has_guard(Oid relid);
+static bool has_guard(Oid relid, Oid main);
 static bool is_queue(Oid relid);
 static bool is_ours(Form_pg_trigger form);
 static bool is_board(Form_pg_trigger form);
@@ -753,7 +753,7 @@ owner_follow(Oid relid)
 	former = former_owner(relid);
 	foreach(lc, sides)
 	{
-		if (!has_guard(lfirst_oid(lc)))
+		if (!has_guard(lfirst_oid(lc), relid))
 			continue;
 		/* where the table was handed over in a way that no trigger heard of, what belongs to it tells its former owner */
 		if (former == owner)
@@ -850,7 +850,7 @@ depend_main(Oid relid)
 		 */
 		for (i = 0; i < DP_PAIR_OPTIONS; i++)
 			for (j = 0; j < DP_PAIR_OPTIONS; j++)
-				if (OidIsValid(sides[i]) && OidIsValid(sides[j]) && has_guard(sides[i]) && !has_guard(sides[j]))
+				if (OidIsValid(sides[i]) && OidIsValid(sides[j]) && has_guard(sides[i], InvalidOid) && !has_guard(sides[j], InvalidOid))
 					depend(RelationRelationId, sides[i], RelationRelationId, sides[j],
 						   is_queue(sides[i]) ? DEPENDENCY_AUTO : DEPENDENCY_NORMAL);
 	}
@@ -890,7 +890,7 @@ depend_pair(Form_pg_trigger form, Oid relid, const char *pair, bool aid)
 		return InvalidOid;
 	if (!beneath)
 		depend(TriggerRelationId, trigger, RelationRelationId, side, DEPENDENCY_NORMAL);
-	if (has_guard(side))
+	if (has_guard(side, InvalidOid))
 		depend(RelationRelationId, side, RelationRelationId, relid,
 			   beneath ? DEPENDENCY_INTERNAL : aid ? DEPENDENCY_AUTO : DEPENDENCY_NORMAL);
 	if (get_rel_relkind(side) != RELKIND_PARTITIONED_TABLE)
@@ -1076,9 +1076,12 @@ pair_lock(const char *pair)
 					   ExclusiveLock);
 }
 
-/* Whether the table belongs to a pattern: its writes are guarded. */
+/*
+ * Whether the table belongs to a pattern: its writes are guarded.  Not if it is
+ * known that it belongs to another table than main, unless that is InvalidOid.
+ */
 static bool
-has_guard(Oid relid)
+has_guard(Oid relid, Oid main)
 {
 	Relation	rel = table_open(relid, AccessShareLock);
 	bool		result = false;
@@ -1093,7 +1096,11 @@ has_guard(Oid relid)
 
 		if (function != NULL && trigger->tgnargs == 3 && strcmp(function, "pattern_guard_trigger") == 0 &&
 			get_func_namespace(trigger->tgfoid) == dp_types()->schema)
-			result = true;
+		{
+			Oid			found = OidIsValid(main) ? dp_pair_find(trigger->tgargs[1], true, relid) : InvalidOid;
+
+			result = !OidIsValid(found) || found == main;
+		}
 	}
 	table_close(rel, AccessShareLock);
 	return result;

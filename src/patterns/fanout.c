@@ -253,6 +253,8 @@ fanout_gather(DpDerivation *d, DpDerive *run)
 		if (group->derivation == d && dp_fanout_is_author(group) && !dp_fanout_author(group)->gathered)
 			authors[n++] = group;
 	}
+	if (n > 0 && f->followers == NULL && f->follow_pair != NULL)
+		dp_pair_require_owner(f->follow_pair, false, f->derivation->decl->target);
 	if (n == 0 || f->followers == NULL)
 		return;
 	dp_derive_lock_groups(authors, n, RowExclusiveLock);

@@ -193,13 +193,7 @@ dp_outlier_link_trigger(PG_FUNCTION_ARGS)
 	}
 	if (!OidIsValid(base))
 	{
-		base = dp_pair_foreign(trigdata->tg_trigger->tgargs[1], true, relid);
-		if (OidIsValid(base))
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("collection %s and table %s, whose extras it holds, have different owners",
-							dp_relation_name(relid), dp_relation_name(base)),
-					 errhint("Give both the same owner.")));
+		dp_pair_require_owner(trigdata->tg_trigger->tgargs[1], true, relid);
 		return PointerGetDatum(NULL);	/* the collection was restored alone */
 	}
 	o = dp_outlier(dp_decl_find(base, "outlier", name));

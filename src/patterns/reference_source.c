@@ -60,13 +60,7 @@ dp_ref_source(DpReference *ref)
 	relid = dp_pair_side(ref->pair, ref->decl->target);
 	if (!OidIsValid(relid))
 	{
-		relid = dp_pair_foreign(ref->pair, false, ref->decl->target);
-		if (OidIsValid(relid))
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("table %s and table %s, to which it refers, have different owners",
-							dp_relation_name(ref->decl->target), dp_relation_name(relid)),
-					 errhint("Give both the same owner.")));
+		dp_pair_require_owner(ref->pair, false, ref->decl->target);
 		return false;
 	}
 	ref->source_key = dp_lookup_primary(relid, context);
@@ -216,7 +210,10 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 		target = dp_pair_main(pair, relid);
 	}
 	if (!OidIsValid(target))
+	{
+		dp_pair_require_owner(pair, true, relid);
 		return result;	/* the source was restored alone */
+	}
 	ref = dp_reference(dp_decl_find(target, "reference", trigdata->tg_trigger->tgargs[2]));
 	if (strcmp(ref->pair, pair) != 0 || !dp_decl_maintained(ref->decl) || !dp_ref_source(ref))
 		return result;

@@ -100,8 +100,11 @@ dp_relation_trigger(PG_FUNCTION_ARGS)
 		check_row(r, side, trigdata);
 		return PointerGetDatum(tuple);
 	}
-	if (!OidIsValid(r->sides[0].relid) || !OidIsValid(r->sides[1].relid))
-		return PointerGetDatum(NULL);	/* one of the tables was restored alone */
+	if (!OidIsValid(r->sides[1].relid))
+	{
+		dp_pair_require_owner(r->pair, false, r->decl->target);
+		return PointerGetDatum(NULL);	/* the table was restored alone */
+	}
 	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 		note_row(r, side, trigdata);
 	else if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
@@ -179,7 +182,10 @@ relation_of_trigger(FunctionCallInfo fcinfo, int *side)
 	*side = 1;
 	main = dp_pair_main(trigger->tgargs[1], RelationGetRelid(trigdata->tg_relation));
 	if (!OidIsValid(main))
+	{
+		dp_pair_require_owner(trigger->tgargs[1], true, RelationGetRelid(trigdata->tg_relation));
 		return NULL;
+	}
 	if (main != RelationGetRelid(trigdata->tg_relation))
 	{
 		/* as by any writer to the table, so that the declaration stays as it is until we are done */

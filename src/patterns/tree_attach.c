@@ -47,7 +47,6 @@ typedef struct Probing
 } Probing;
 
 static HeapTuple attach_before(DpTree *attached, TriggerData *trigdata);
-static void check_owner(Oid relid, Oid other);
 static void attach_after_row(DpTree *attached, TriggerData *trigdata);
 static void attach_settle(DpTree *attached, DpTreeStatement *s);
 static void attach_truncate(TriggerData *trigdata);
@@ -335,28 +334,13 @@ dp_tree_of_attached(DpTree *attached)
 	Oid			relid = dp_pair_side(attached->pair, attached->decl->target);
 
 	if (!OidIsValid(relid))
-		check_owner(attached->decl->target, dp_pair_foreign(attached->pair, false, attached->decl->target));
+		dp_pair_require_owner(attached->pair, false, attached->decl->target);
 	if (!OidIsValid(relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("the tree that documents of table %s hang on does not exist", dp_relation_name(attached->decl->target)),
 				 errhint("End the pattern with pattern_disable().")));
 	return dp_tree_find(relid, dp_decl_text(attached->decl, "tree_name"));
-}
-
-/*
- * Raises OBJECT_NOT_IN_PREREQUISITE_STATE if the other table of a pair has
- * another owner by now: nothing may be written that the other does not follow.
- */
-static void
-check_owner(Oid relid, Oid other)
-{
-	if (OidIsValid(other))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("tables %s and %s have different owners", dp_relation_name(relid), dp_relation_name(other)),
-				 errdetail("Documents of one hang on a tree in the other."),
-				 errhint("ALTER TABLE .. OWNER TO gives them the same owner again.")));
 }
 
 /* The declaration that a trigger on the tree's table names, or NULL. */
@@ -368,8 +352,7 @@ attached_of_pair(const char *pair, Oid relid)
 
 	if (!OidIsValid(main))
 	{
-		/* it is not there at all only in the midst of a restore */
-		check_owner(relid, dp_pair_foreign(pair, true, relid));
+		dp_pair_require_owner(pair, true, relid);
 		return NULL;
 	}
 	foreach(lc, dp_decls(main))

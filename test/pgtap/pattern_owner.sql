@@ -1,7 +1,7 @@
 -- A table with patterns gets another owner. The former one, who could have changed what patterns have made, gains nothing by it.
 BEGIN;
 SET client_min_messages = error;
-SELECT plan(94);
+SELECT plan(133);
 
 CREATE ROLE own_old; CREATE ROLE own_new; CREATE ROLE own_friend;
 CREATE SCHEMA own; GRANT ALL ON SCHEMA own TO own_old, own_new, own_friend; GRANT CREATE ON SCHEMA own TO PUBLIC;
@@ -264,6 +264,46 @@ SELECT is((SELECT string_agg(v::text, ' ') FROM pattern_check('g') v), NULL, 'in
 SELECT is((SELECT doc::text FROM f_whole), (SELECT doc::text FROM was), 'with all that they held');
 SELECT lives_ok(format('SELECT pattern_disable(%L, %L)', 'g', name), 'ended: ' || name) FROM unnest('{x,cold}'::text[]) name;
 SELECT is((SELECT doc - 'revision' FROM g), '{"x": [1, 2, 3, 4], "c": "cold"}', 'and the document is whole');
+
+-- Two tables of a pattern get different owners: what one of them must be told is refused, and when they have the same one again all is true.
+CREATE FUNCTION pg_temp.try(sql text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN EXECUTE sql; RETURN ''; EXCEPTION WHEN OTHERS THEN RETURN SQLSTATE; END $$;
+CREATE SCHEMA apart; GRANT ALL ON SCHEMA apart TO own_old, own_new; SET search_path = apart, own, public, pg_temp;
+CREATE TABLE pairs (n int, declaration text, written_source text, written_target text);
+INSERT INTO pairs VALUES
+  (1, $$reference_enable('t1', 'ref', 's1', live => '{n}')$$, '{n: 2}', '{ref: {_id: 1}}'),
+  (2, $$relation_enable('t2', 'r', 's2', 'back')$$, '{n: 2}', '{r: [1]}'),
+  (3, $$computed_enable('t3', 's3', 'of', '{sum: {$sum: "$n"}}')$$, '{of: 2}', '{}'),
+  (4, $$subset_enable('t4', 'top', 's4', 'of', '{n: -1}', 3)$$, '{of: 2}', '{}'),
+  (5, $$outlier_enable('t5', 'x', 2, extras => 's5', on_field => 'of', keep => 0)$$, '{of: 2}', '{x: [{a: 1}, {a: 2}, {a: 3}]}'),
+  (6, $$polymorphic_merge('t6', 'k', '{s6}')$$, '{k: 2}', '{k: 2}'),
+  (7, $$tree_enable('s7', parent => 'p', ancestors => 'a', name => 'tr'), tree_attach('t7', 's7', 'cat', 'anc')$$, '{p: 9}', '{cat: 1}'),
+  (8, $$tree_enable('s8', parent => 'p', ancestors => 'a', name => 'tr'), rollup_enable('t8', 'ro', '{n: {$sum: 1}}', group_by => '{cat}', tree => 's8')$$, '{p: 9}', '{cat: 1}'),
+  (9, $$fanout_enable('t9', 'walls9', 'author', 's9', 'follower', 'followee')$$, '{follower: 1, followee: 2}', '{author: 1}');
+GRANT SELECT ON pairs TO own_old;
+SET ROLE own_old;
+SELECT collection_create(k || n) FROM pairs, unnest('{s,t}'::text[]) k;
+DO $$ DECLARE r record; BEGIN FOR r IN SELECT * FROM pairs ORDER BY n LOOP EXECUTE 'SELECT ' || r.declaration; END LOOP; END $$;
+SELECT collection_insert(('s' || n)::regclass, '{_id: 9, of: 1}'::bson, '{_id: 1, n: 1, of: 1, k: 1, follower: 2, followee: 1}') FROM pairs WHERE n <> 5;
+SELECT collection_insert(('t' || n)::regclass, bson_set(written_target::bson, '_id', 1)) FROM pairs WHERE n <> 6;
+SELECT collection_insert(('s' || n)::regclass, '{_id: 9, of: 1}'::bson, '{_id: 1, n: 1, of: 1, k: 1, follower: 2, followee: 1}') FROM pairs WHERE n = 5;
+RESET ROLE;
+SELECT is((SELECT string_agg(v::text, ' ') FROM pattern_check() v WHERE rel::text ~ '^[st][0-9]$'), NULL, 'declared');
+CREATE FUNCTION pg_temp.apart(k text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE r record; done text; BEGIN
+  FOR r IN SELECT * FROM pairs ORDER BY n LOOP
+    EXECUTE format('ALTER TABLE %I OWNER TO own_new', k || r.n);
+    RETURN NEXT cmp_ok((SELECT count(*) FROM unnest(ARRAY['s' || r.n, 't' || r.n]) t CROSS JOIN LATERAL pattern_check(t::regclass) v WHERE what LIKE 'owner of %'), '>', 0::bigint, format('the check says so: %s', r.declaration));
+    done := concat_ws(' ', CASE pg_temp.try(format('UPDATE %I SET doc = doc || %L WHERE doc -> %L = %L', 's' || r.n, r.written_source, '_id', '1')) WHEN '55000' THEN 'source' ELSE '-' END,
+      CASE pg_temp.try(format('INSERT INTO %I (doc) VALUES (bson_set(%L, %L, 2))', 't' || r.n, r.written_target, '_id')) WHEN '55000' THEN 'target' ELSE '-' END);
+    RETURN NEXT is(done, 'source target', format('%s, the other owner is that of %s', r.declaration, k));
+    EXECUTE format('ALTER TABLE %I OWNER TO own_old', k || r.n);
+    PERFORM collection_insert(('t' || r.n)::regclass, bson_set(r.written_target::bson, '_id', CASE k WHEN 's' THEN 3 ELSE 4 END)) WHERE r.n <> 6;
+  END LOOP; END $$;
+SELECT pg_temp.apart('s');
+SELECT is((SELECT string_agg(v::text, ' ') FROM pattern_check() v WHERE rel::text ~ '^[st][0-9]$'), NULL, 'and when they have one owner again, in the same session too, all is true');
+SELECT pg_temp.apart('t');
+SELECT is((SELECT string_agg(v::text, ' ') FROM pattern_check() v WHERE rel::text ~ '^[st][0-9]$'), NULL, 'so it is the other way round');
+DROP SCHEMA apart CASCADE; SET search_path = own, public, pg_temp;
 
 -- REASSIGN OWNED hands everything over as it is, and no event trigger hears of it: nothing is told.
 SET ROLE own_old;
