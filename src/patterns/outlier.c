@@ -52,6 +52,7 @@ static void outlier_changed(Outlier *o, struct varlena *before, struct varlena *
 static void outlier_replaced(Outlier *o, TriggerData *trigdata, TupleDesc desc);
 static void outlier_statement(Outlier *o, TriggerData *trigdata);
 static struct varlena *link_of_row(Outlier *o, HeapTuple tuple, TupleDesc desc);
+static int	twins_in(Outlier *o, const DpKey *key);
 static struct varlena *row_document(Outlier *o, HeapTuple tuple, TupleDesc desc);
 static bool row_unchanged(Outlier *o, TriggerData *trigdata, TupleDesc desc);
 static bool field_unchanged(const Outlier *o, struct varlena *before, struct varlena *after);
@@ -239,6 +240,7 @@ dp_outlier_link_trigger(PG_FUNCTION_ARGS)
 	{
 		DpValue		link = dp_value_of_varlena(lfirst(lc));
 		DpKey		key;
+		int			twins;
 
 		CHECK_FOR_INTERRUPTS();
 		if (!dp_key_of_value(o->decl, &link, &key) || dp_outlier_lock(o, &key, true, NULL) == NULL)
@@ -253,7 +255,15 @@ dp_outlier_link_trigger(PG_FUNCTION_ARGS)
 								   o->link, name, dp_relation_name(base))));
 			continue;
 		}
+		/* the collection's primary key does not see rows that have come into documents */
+		twins = twins_in(o, &key);
 		dp_outlier_settle(o, &key, false);
+		if (!TRIGGER_FIRED_BY_DELETE(trigdata->tg_event) && twins_in(o, &key) > twins)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNIQUE_VIOLATION),
+					 errmsg("a document of table %s has an element with this _id already", dp_relation_name(base)),
+					 errdetail("Key %s has it in field \"%s\".",
+							   dp_key_to_text(o->decl, &key), dp_decl_text(o->decl, "field"))));
 	}
 	SPI_finish();
 	return PointerGetDatum(NULL);
@@ -629,6 +639,26 @@ link_of_row(Outlier *o, HeapTuple tuple, TupleDesc desc)
 		return NULL;
 	}
 	return NULL;
+}
+
+/* How many elements in a document, which is locked, have the _id of one before them. */
+static int
+twins_in(Outlier *o, const DpKey *key)
+{
+	struct varlena *doc = dp_outlier_lock(o, key, true, NULL);
+	DpValueList elements = {0};
+	DpValueList ids = {0};
+	DpValue		value;
+
+	if (doc != NULL && dp_outlier_array(o, doc, &value))
+		dp_values_add_array(&elements, &value);
+	for (int i = 0; i < elements.n; i++)
+	{
+		if (elements.v[i].type == DP_TYPE_DOCUMENT &&
+			dp_document_find(elements.v[i].data, elements.v[i].len, "_id", 3, &value))
+			dp_values_add(&ids, &value);
+	}
+	return dp_values_distinct(&ids);
 }
 
 /* The document of a row, or NULL.  Not a copy unless it was toasted. */

@@ -1,7 +1,7 @@
 -- The contract of the outlier pattern: what is refused and how, what every option does, what every kind of write does.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(304);
+SELECT plan(307);
 
 -- Equal to what plain SQL says the whole array is, and nothing violated.
 CREATE FUNCTION pg_temp.whole(rel text, key text) RETURNS text LANGUAGE plpgsql AS $$
@@ -406,6 +406,13 @@ INSERT INTO lines (doc) VALUES ('{_id: 3, u: 1}'), ('{_id: 24, u: 2}'), ('{_id: 
 SELECT is(pg_temp.lies(1), '[{"_id": 1}, {"_id": 2}, {"_id": 3}] 0', 'a row of the collection goes where the others are');
 SELECT is(pg_temp.lies(2), 'true 4', 'one that is too many makes an outlier');
 SELECT is(pg_temp.lies(3), '[{"_id": 31}] 0', 'the first element');
+SELECT throws_ok(format($$INSERT INTO lines (doc) VALUES ('{_id: 31, u: 3, n: 2}') %s$$, conflict),
+    '23505', NULL, 'no second row with the _id of an element' || conflict)
+  FROM unnest(ARRAY['', ' ON CONFLICT (_id) DO UPDATE SET doc = EXCLUDED.doc']) conflict;
+UPDATE powers SET doc = bson_set(doc, 'p', '[{_id: 31}, {_id: 31}]'::bson_value) WHERE _id = 3;
+SELECT lives_ok($$INSERT INTO lines (doc) VALUES ('{_id: 32, u: 3}'); DELETE FROM lines WHERE _id = 32$$,
+  'twins that stood there before are not in the way');
+UPDATE powers SET doc = bson_set(doc, 'p', '[{_id: 31}]'::bson_value) WHERE _id = 3;
 SELECT pg_temp.true_everywhere('keep 0');
 DELETE FROM lines WHERE _id = 24;
 SELECT is(pg_temp.lies(2), '[{"_id": 21}, {"_id": 22}, {"_id": 23}] 0', 'taken away, it is as it was');
