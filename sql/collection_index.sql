@@ -38,6 +38,10 @@ DECLARE
 BEGIN
   FOR e IN SELECT k.key, k.value, @extschema@.bson_typeof(k.value) AS typ FROM @extschema@.bson_each(key_document) AS k LOOP
     n := n + 1;
+    IF n > current_setting('max_index_keys')::int THEN
+      RAISE EXCEPTION 'index must not have more than % fields', current_setting('max_index_keys')
+        USING ERRCODE = 'too_many_columns';
+    END IF;
     field := e.key;
     direction := 1;
     IF e.typ = 'string' THEN
@@ -253,7 +257,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION collection_create_index(regclass, bson, boolean, bson, name) IS
-  'makes the index that a key document of MongoDB asks for and returns the CREATE INDEX command: {"a": 1, "b.c": -1} a btree index on the fields, or a GIN index of them if documents have arrays there (of pairs if both are fields of one array''s documents); {"a": "hashed"} a hash index; {"$**": 1} and {"a.$**": 1} a GIN index of all fields or of those below a; with a partial filter only of the documents that match; an index that is there already is left as it is; 0A000 for kinds that there are not and for unique indexes that are not btree, 22023 for a bad key document or filter, 22004 for NULL, 42809 for what is no table, 42P07 for a name that is taken, 23505 if it is to be unique and the documents are not; needs ownership; reads documents to look for arrays and locks the table against writes as CREATE INDEX does';
+  'makes the index that a key document of MongoDB asks for and returns the CREATE INDEX command: {"a": 1, "b.c": -1} a btree index on the fields, or a GIN index of them if documents have arrays there (of pairs if both are fields of one array''s documents); {"a": "hashed"} a hash index; {"$**": 1} and {"a.$**": 1} a GIN index of all fields or of those below a; with a partial filter only of the documents that match; an index that is there already is left as it is; 0A000 for kinds that there are not and for unique indexes that are not btree, 22023 for a bad key document or filter, 22004 for NULL, 54011 for more fields than an index may have columns, 42809 for what is no table, 42P07 for a name that is taken, 23505 if it is to be unique and the documents are not; needs ownership; reads documents to look for arrays and locks the table against writes as CREATE INDEX does';
 
 CREATE FUNCTION collection_drop_index(rel regclass, key_document bson DEFAULT NULL, name name DEFAULT NULL) RETURNS name
 LANGUAGE plpgsql VOLATILE AS $$
@@ -269,8 +273,8 @@ BEGIN
   found := ARRAY(SELECT l.name FROM @extschema@.collection_list_indexes(rel) AS l
     WHERE (name IS NULL OR l.name OPERATOR(pg_catalog.=) name)
       AND (key_document IS NULL OR l.key OPERATOR(@extschema@.=) key_document
-        OR l.key OPERATOR(@extschema@.=) (SELECT @extschema@.bson_object_agg(k.key OPERATOR(pg_catalog.||) '.$**', 1 ORDER BY k.n)
-             FROM @extschema@.bson_each(key_document) WITH ORDINALITY AS k (key, value, n))));
+        OR ARRAY(SELECT @extschema@.bson_keys(l.key))
+          OPERATOR(pg_catalog.=) ARRAY(SELECT @extschema@.bson_keys(key_document) OPERATOR(pg_catalog.||) '.$**')));
   IF pg_catalog.cardinality(found) OPERATOR(pg_catalog.<>) 1 THEN
     RAISE EXCEPTION 'table % has % such indexes', rel, CASE WHEN pg_catalog.cardinality(found) OPERATOR(pg_catalog.=) 0 THEN 'no' ELSE 'several' END
       USING ERRCODE = CASE WHEN pg_catalog.cardinality(found) OPERATOR(pg_catalog.=) 0 THEN 'undefined_object' ELSE 'ambiguous_alias' END,

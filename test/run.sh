@@ -13,14 +13,14 @@
 #
 # Set FILTER to a shell pattern to run only the test files with such a stem. The last line is "N passed, N failed"; the exit
 # status is 0 when nothing failed. The cluster is stopped at the end, however the run ends. Nothing waits for ever: TIMEOUT
-# (seconds, default 120) bounds each test file.
+# (seconds, default 600) bounds each test file.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 export CLUSTER=${CLUSTER:-test}
 export LC_ALL=C.UTF-8
 cluster=$PWD/test/env/cluster.sh
 out=$PWD/build/$CLUSTER.out
-limit=${TIMEOUT:-120}
+limit=${TIMEOUT:-600}
 suites=(build regress pgtap isolation t docs fuzz)
 [ $# = 0 ] || suites=("$@")
 passed=0 failed=0 job=

@@ -129,7 +129,6 @@ wait_told(void (*wait) (void *arg), void *arg, bool must)
 {
 	MemoryContext caller = CurrentMemoryContext;
 	int			timeout = DeadlockTimeout;
-	int			again = Max(timeout / 10, 1);
 	bool		logs = log_lock_waits;
 	volatile bool circle = false;
 
@@ -143,6 +142,8 @@ wait_told(void (*wait) (void *arg), void *arg, bool must)
 		search_again = RegisterTimeout(USER_TIMEOUT, CheckDeadLockAlert);
 	PG_TRY();
 	{
+		int			again = Max(timeout / 10, 1);
+
 		DeadlockTimeout = 0;
 		log_lock_waits = false; /* it is bound to the same time */
 		enable_timeout_every(search_again, TimestampTzPlusMilliseconds(GetCurrentTimestamp(), again), again);

@@ -213,6 +213,26 @@ dp_outlier_mark(Outlier *o, struct varlena *doc, bool flag, int64 count)
 	return doc;
 }
 
+/* What is left of the document, with as many elements kept and stored. */
+static struct varlena *
+arrange_settled(Outlier *o, struct varlena *doc, DpValueList *kept, int64 stored, bool has_extras)
+{
+	struct varlena *arranged;
+
+	o->had_extras = has_extras;
+	PG_TRY();
+	{
+		arranged = dp_outlier_arrange(o, doc, kept, stored > 0,
+									  !has_extras && dp_outlier_count_is_held(o, doc) ? -1 : kept->n + stored);
+	}
+	PG_FINALLY();
+	{
+		o->had_extras = false;
+	}
+	PG_END_TRY();
+	return arranged;
+}
+
 /*
  * Bring one row in order from its stored state alone.
  */
@@ -299,17 +319,7 @@ dp_outlier_settle(Outlier *o, const DpKey *key, bool spill_deferred)
 		}
 		stored = dp_outlier_stored(o, key, true);
 	}
-	o->had_extras = has_extras;
-	PG_TRY();
-	{
-		arranged = dp_outlier_arrange(o, doc, &kept, stored > 0,
-									  !has_extras && dp_outlier_count_is_held(o, doc) ? -1 : kept.n + stored);
-	}
-	PG_FINALLY();
-	{
-		o->had_extras = false;
-	}
-	PG_END_TRY();
+	arranged = arrange_settled(o, doc, &kept, stored, has_extras);
 	dp_outlier_write(o, key, doc, arranged);
 	return moved || DP_DOC_SIZE(arranged) != DP_DOC_SIZE(doc) ||
 		memcmp(DP_DOC_DATA(arranged), DP_DOC_DATA(doc), DP_DOC_SIZE(doc)) != 0;

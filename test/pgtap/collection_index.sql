@@ -3,7 +3,7 @@
 \pset fieldsep '\n'
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(98);
+SELECT plan(100);
 
 -- ---------------------------------------------------------------- signatures
 
@@ -122,6 +122,9 @@ SELECT throws_ok($$SELECT collection_create_index('c', '{"$**": 1}', true)$$, '0
 SELECT throws_ok($$SELECT collection_create_index('c', '{a: "hashed"}', true)$$, '0A000', NULL, 'no unique hashed index');
 SELECT throws_ok($$SELECT collection_create_index('c', '{z: 1}', partial_filter => '{a: {$foo: 1}}')$$, '0A000', NULL, 'a bad filter');
 SELECT throws_ok($q$SELECT collection_create_index('c', '{z: 1}', partial_filter => '{$expr: {$gt: ["$a", "$$NOW"]}}')$q$, '0A000', NULL, 'a filter that looks at the clock');
+SELECT throws_ok(format('SELECT collection_create_index(%L, %L)', 'c', (SELECT bson_object_agg('n' || i, 1) FROM generate_series(1, 100000) i)),
+  '54011', NULL, 'more fields than an index may have columns are refused at once');
+SELECT lives_ok(format('SELECT collection_create_index(%L, %L)', 'c', (SELECT bson_object_agg('n' || i, 1) FROM generate_series(1, 32) i)), 'as many as it may have');
 SELECT throws_ok($$SELECT collection_create_index('c', NULL)$$, '22004', NULL, 'no key document');
 SELECT throws_ok($$SELECT collection_create_index(NULL, '{a: 1}')$$, '22004', NULL, 'no relation');
 SELECT throws_ok($$SELECT collection_create_index('c', '{a: 1}', NULL)$$, '22004', NULL, 'unique or not');
