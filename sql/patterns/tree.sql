@@ -9,10 +9,6 @@ CREATE FUNCTION tree_treepath(doc bson, ancestors text, nearest_first boolean, n
 COMMENT ON FUNCTION tree_treepath(bson, text, boolean, text) IS
   'the ids in the array at the path ancestors, root first, and the id at the path node_id: what an index of the tree pattern holds; NULL if the document has none, or if they take more than 2,600 bytes';
 
-CREATE FUNCTION tree_differs(before bson, after bson, VARIADIC paths text[]) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'dp_tree_differs' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 5;
-COMMENT ON FUNCTION tree_differs(bson, bson, text[]) IS 'whether a field differs in its bytes; the condition of triggers; true if one document is NULL and the other is not';
-
 CREATE FUNCTION _tree_expressions(rel regclass, pattern text, name text, alias text) RETURNS text[]
   AS 'MODULE_PATHNAME', 'dp_tree_expressions' LANGUAGE C STABLE;
 COMMENT ON FUNCTION _tree_expressions(regclass, text, text, text) IS
@@ -180,7 +176,7 @@ BEGIN
                  @extschema@._pattern_own_trigger(rel, 45, 'tree', name, 'row', 13), rel, 'of', name);
   -- a document that stays where it is passes the condition and costs no entry in the queue of triggers
   SELECT t.doc INTO doc FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) t;
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (@extschema@.tree_differs(OLD.%I, NEW.%3$I, VARIADIC %L::text[])) '
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (@extschema@.reference_differs(OLD.%I, NEW.%3$I, %L::text[])) '
                  'EXECUTE FUNCTION @extschema@.tree_trigger(%L, %L)',
                  @extschema@._pattern_own_trigger(rel, 45, 'tree', name, 'update', 17), rel, doc,
                  array_remove(ARRAY[@extschema@.bson_get_text(options, 'node_id'), @extschema@.bson_get_text(options, @extschema@.bson_get_text(options, 'truth')),

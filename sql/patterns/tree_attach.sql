@@ -80,7 +80,7 @@ BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.tree_attach_trigger(%L, %L)',
                  @extschema@._pattern_own_trigger(rel, 45, 'tree_attach', name, 'row', 5), rel, 'of', name);
   SELECT t.doc INTO doc FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) t;
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (@extschema@.tree_differs(OLD.%I, NEW.%3$I, VARIADIC %L::text[])) '
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (@extschema@.reference_differs(OLD.%I, NEW.%3$I, %L::text[])) '
                  'EXECUTE FUNCTION @extschema@.tree_attach_trigger(%L, %L)',
                  @extschema@._pattern_own_trigger(rel, 45, 'tree_attach', name, 'update', 17), rel, doc, ARRAY[@extschema@.bson_get_text(options, 'parent')]::text, 'of', name);
   -- statement triggers are not inherited by partitions

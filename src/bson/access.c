@@ -30,15 +30,6 @@ static text *text_of_length(const char *s, Size len);
 static text *text_of_int(int32 n);
 static bool exists_any(FunctionCallInfo fcinfo, bool all);
 
-/* Paths that were parsed from a text[] of paths, for ?| and ?& */
-typedef struct PathSetCache
-{
-	MemoryContext mcxt;			/* holds what is below */
-	struct varlena *source;
-	int			npaths;
-	DpPath	  **paths;
-} PathSetCache;
-
 /* ---------------------------------------------------------------- -> and ->> */
 
 /*
@@ -400,74 +391,65 @@ dp_bson_exists_all(PG_FUNCTION_ARGS)
 
 /*
  * Whether all or any of the paths in the second argument lead to something.
- * The parsed paths are kept as long as the argument has the same bytes.
  */
 static bool
 exists_any(FunctionCallInfo fcinfo, bool all)
 {
-	PathSetCache *cache = fcinfo->flinfo->fn_extra;
-	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(1);
+	const DpPathSet *set = dp_path_set(fcinfo, 1);
+	DpFinder	finder;
 
-	if (cache == NULL || VARSIZE(cache->source) != VARSIZE(array) ||
-		memcmp(cache->source, array, VARSIZE(array)) != 0)
-	{
-		MemoryContext mcxt;
-		MemoryContext old;
-		Datum	   *texts;
-		bool	   *nulls;
-		int			n;
-
-		if (cache != NULL)
-		{
-			fcinfo->flinfo->fn_extra = NULL;
-			MemoryContextDelete(cache->mcxt);
-		}
-		mcxt = AllocSetContextCreate(fcinfo->flinfo->fn_mcxt, "paths",
-									 ALLOCSET_SMALL_SIZES);
-		old = MemoryContextSwitchTo(mcxt);
-		cache = palloc(sizeof(PathSetCache));
-		cache->mcxt = mcxt;
-		cache->source = palloc(VARSIZE(array));
-		memcpy(cache->source, array, VARSIZE(array));
-		deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &texts, &nulls, &n);
-		cache->paths = palloc(sizeof(DpPath *) * Max(n, 1));
-		cache->npaths = 0;
-		for (int i = 0; i < n; i++)
-			if (!nulls[i])
-				cache->paths[cache->npaths++] =
-					dp_path_parse(VARDATA_ANY(DatumGetPointer(texts[i])),
-								  VARSIZE_ANY_EXHDR(DatumGetPointer(texts[i])));
-		MemoryContextSwitchTo(old);
-		fcinfo->flinfo->fn_extra = cache;
-	}
-
-	if (cache->npaths > DP_NAMES_FEW)
+	if (set->n > DP_NAMES_FEW)
 	{
 		DpValue		doc = dp_value_of_document(DP_GETARG_VARLENA(0));
-		DpFinder	finder;
 
 		dp_finder_init(&finder, &doc);
-		for (int i = 0; i < cache->npaths; i++)
-		{
-			const DpPath *path = cache->paths[i];
-			DpValue		value;
-
-			CHECK_FOR_INTERRUPTS();
-			if (all != (path->nsteps == 1 ?
-						dp_finder_find(&finder, path->steps[0].name, path->steps[0].namelen, &value) :
-						dp_path_find(doc.data, doc.len, path, &value)))
-				return !all;
-		}
-		return all;
 	}
-	for (int i = 0; i < cache->npaths; i++)
+	for (int i = 0; i < set->n; i++)
 	{
 		DpValue		value;
 
-		if (dp_fetch_path(PG_GETARG_DATUM(0), cache->paths[i], false, &value) != all)
+		if (all != (set->n > DP_NAMES_FEW ? dp_finder_path(&finder, set->paths[i], &value) :
+					dp_fetch_path(PG_GETARG_DATUM(0), set->paths[i], false, &value)))
 			return !all;
 	}
 	return all;
+}
+
+const DpPathSet *
+dp_path_set(FunctionCallInfo fcinfo, int argument)
+{
+	DpPathSet  *set = fcinfo->flinfo->fn_extra;
+	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(argument);
+	MemoryContext mcxt;
+	MemoryContext old;
+	Datum	   *texts;
+	bool	   *nulls;
+	int			n;
+
+	if (set != NULL && VARSIZE(set->source) == VARSIZE(array) &&
+		memcmp(set->source, array, VARSIZE(array)) == 0)
+		return set;
+	if (set != NULL)
+	{
+		fcinfo->flinfo->fn_extra = NULL;
+		MemoryContextDelete(set->mcxt);
+	}
+	mcxt = AllocSetContextCreate(fcinfo->flinfo->fn_mcxt, "paths", ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(mcxt);
+	set = palloc(sizeof(DpPathSet));
+	set->mcxt = mcxt;
+	set->source = palloc(VARSIZE(array));
+	memcpy(set->source, array, VARSIZE(array));
+	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &texts, &nulls, &n);
+	set->paths = palloc(sizeof(DpPath *) * Max(n, 1));
+	set->n = 0;
+	for (int i = 0; i < n; i++)
+		if (!nulls[i])
+			set->paths[set->n++] = dp_path_parse(VARDATA_ANY(DatumGetPointer(texts[i])),
+												 VARSIZE_ANY_EXHDR(DatumGetPointer(texts[i])));
+	MemoryContextSwitchTo(old);
+	fcinfo->flinfo->fn_extra = set;
+	return set;
 }
 
 /* ---------------------------------------------------------------- what it is */

@@ -1,11 +1,13 @@
 /*
  * access.h
- *		What the operator ->> shows of a value.
+ *		What the operator ->> shows of a value, and lists of paths that are arguments.
  */
 #ifndef DP_BSON_ACCESS_H
 #define DP_BSON_ACCESS_H
 
-#include "bson/layout.h"
+#include "fmgr.h"
+
+#include "bson/path.h"
 
 /*
  * The text of a value as ->> gives it, palloc'd, or NULL for null and
@@ -14,5 +16,16 @@
  * Raises UNTRANSLATABLE_CHARACTER for a string that holds a NUL.
  */
 extern text *dp_value_as_text(const DpValue *value);
+
+/* The paths of an argument of type text[] but for nulls, kept as long as the argument has the same bytes. */
+typedef struct DpPathSet
+{
+	MemoryContext mcxt;
+	struct varlena *source;
+	int			n;
+	DpPath	  **paths;
+} DpPathSet;
+
+extern const DpPathSet *dp_path_set(FunctionCallInfo fcinfo, int argument);
 
 #endif							/* DP_BSON_ACCESS_H */

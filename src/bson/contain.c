@@ -208,8 +208,7 @@ array_contains(const DpValue *a, const DpValue *b)
 }
 
 /*
- * The same for two long arrays: those elements of a that are no containers are
- * sorted.
+ * The same for two long arrays: the elements of a are sorted, and one that is equal contains.
  */
 static bool
 array_contains_sorted(const DpValue *a, const DpValue *b)
@@ -223,13 +222,12 @@ array_contains_sorted(const DpValue *a, const DpValue *b)
 
 	dp_iter_init_value(&iter, a);
 	while (dp_iter_next_value(&iter, &value))
-		if (!dp_type_is_container(value.type))
-			values[n++] = value;
+		values[n++] = value;
 	dp_values_sort(values, n);
 	dp_iter_init_value(&iter, b);
 	while (result && dp_iter_next_value(&iter, &value))
-		result = dp_type_is_container(value.type) ? array_contains_element(a, &value) :
-			dp_values_find(values, n, &value) >= 0;
+		result = dp_values_find(values, n, &value) >= 0 ||
+			(dp_type_is_container(value.type) && array_contains_element(a, &value));
 	pfree(values);
 	return result;
 }

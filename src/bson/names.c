@@ -132,6 +132,7 @@ dp_finder_init(DpFinder *finder, const DpValue *document)
 	finder->doc = document->data;
 	finder->size = document->len;
 	finder->walked = 0;
+	finder->context = CurrentMemoryContext;
 	finder->fields = NULL;
 }
 
@@ -163,6 +164,23 @@ dp_finder_find(DpFinder *finder, const char *name, uint32 len, DpValue *value)
 	return at >= 0;
 }
 
+bool
+dp_finder_path(DpFinder *finder, const DpPath *path, DpValue *value)
+{
+	const uint8 *at;
+
+	if (path->nsteps == 0)
+		return dp_path_find(finder->doc, finder->size, path, value);
+	if (!dp_finder_find(finder, path->steps[0].name, path->steps[0].namelen, value))
+		return false;
+	for (int i = 1; i < path->nsteps; i++)
+	{
+		if (!dp_type_is_container(value->type) || !dp_step_find(value, &path->steps[i], &at, value))
+			return false;
+	}
+	return true;
+}
+
 /* Notes where the fields of the document are. */
 static void
 finder_hash(DpFinder *finder)
@@ -170,6 +188,7 @@ finder_hash(DpFinder *finder)
 	DpIter		iter;
 	DpElement	element;
 	uint32		room = dp_array_count(finder->doc, finder->size);
+	MemoryContext old = MemoryContextSwitchTo(finder->context);
 	const uint8 *start;
 
 	memset(&finder->names, 0, sizeof(DpNames));
@@ -183,6 +202,7 @@ finder_hash(DpFinder *finder)
 		if (!found)
 			finder->fields[at] = start;
 	}
+	MemoryContextSwitchTo(old);
 }
 
 void

@@ -10,7 +10,7 @@
 #ifndef DP_BSON_NAMES_H
 #define DP_BSON_NAMES_H
 
-#include "bson/reader.h"
+#include "bson/path.h"
 
 /* So many names are compared one by one. */
 #define DP_NAMES_FEW	8
@@ -61,14 +61,16 @@ typedef struct DpFinder
 	const uint8 *doc;
 	uint32		size;
 	Size		walked;			/* bytes, for nothing */
+	MemoryContext context;		/* current when it was initialised */
 	DpNames		names;			/* of its fields, once that is too much, */
 	const uint8 **fields;		/* and where the first of each name begins */
 } DpFinder;
 
 extern void dp_finder_init(DpFinder *finder, const DpValue *document);
 
-/* The first field of that name. */
+/* The first field of that name, and what a path leads to. */
 extern bool dp_finder_find(DpFinder *finder, const char *name, uint32 len, DpValue *value);
+extern bool dp_finder_path(DpFinder *finder, const DpPath *path, DpValue *value);
 
 extern void dp_finder_free(DpFinder *finder);
 

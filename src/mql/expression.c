@@ -17,6 +17,7 @@ struct DpExpr
 {
 	DpNode	   *root;
 	int			nvariables;
+	bool		many_paths;		/* from the root: looked up by a finder */
 };
 
 /* A field path: the steps after the variable that it begins at. */
@@ -71,7 +72,7 @@ DpExpr *
 dp_expr_compile(const DpValue *spec, int flags, const char *where)
 {
 	DpExpr	   *e = palloc(sizeof(DpExpr));
-	DpCompiler	c = {flags, NULL, NULL, 0};
+	DpCompiler	c = {.flags = flags};
 
 	if (where != NULL)
 	{
@@ -83,6 +84,7 @@ dp_expr_compile(const DpValue *spec, int flags, const char *where)
 	}
 	e->root = dp_compile(&c, spec);
 	e->nvariables = c.nvariables;
+	e->many_paths = c.npaths > DP_NAMES_FEW;
 	return e;
 }
 
@@ -93,21 +95,31 @@ dp_expr_state_init(DpExprState *state, const DpValue *root)
 	state->variables = NULL;
 	state->nvariables = 0;
 	state->now_known = false;
+	state->shared = NULL;
 }
 
 bool
 dp_expr_eval(const DpExpr *e, DpExprState *state, DpValue *result)
 {
 	DpValue		fixed[8];
+	DpFinder	finder;
 	bool		found;
 
-	/* the variables of this evaluation live as long as it takes */
-	if (e->nvariables == 0)
+	/* what this evaluation has lives as long as it takes */
+	state->finder = state->shared;
+	if (e->nvariables == 0 && !e->many_paths)
 		return e->root->eval(e->root, state, result);
+	if (e->many_paths && state->finder == NULL && state->root.type == DP_TYPE_DOCUMENT)
+	{
+		dp_finder_init(&finder, &state->root);
+		state->finder = &finder;
+	}
 	state->variables = e->nvariables <= (int) lengthof(fixed) ? fixed :
 		palloc(sizeof(DpValue) * e->nvariables);
 	state->nvariables = e->nvariables;
 	found = e->root->eval(e->root, state, result);
+	if (state->finder != NULL && state->finder != state->shared)
+		dp_finder_free(state->finder);
 	state->variables = NULL;
 	state->nvariables = 0;
 	return found;
@@ -364,16 +376,12 @@ compile_string(DpCompiler *c, const DpValue *spec)
 static bool
 scope_find(DpCompiler *c, const char *name, uint32 len, int *slot)
 {
-	CHECK_FOR_INTERRUPTS();
-	for (const DpScope *scope = c->scope; scope != NULL; scope = scope->parent)
-	{
-		if (scope->namelen == len && memcmp(scope->name, name, len) == 0)
-		{
-			*slot = scope->slot;
-			return true;
-		}
-	}
-	return false;
+	int			at = dp_names_find(&c->names, name, len);
+
+	if (at < 0 || c->slots[at] < 0)
+		return false;
+	*slot = c->slots[at];
+	return true;
 }
 
 /*
@@ -450,6 +458,7 @@ parse_field_path(DpCompiler *c, const char *s, uint32 len)
 		dp_compile_error(c, "a field path has more than 200 parts");
 	path = palloc0(offsetof(FieldPath, steps) + sizeof(DpPathStep) * nsteps);
 	path->nsteps = nsteps;
+	c->npaths++;
 	for (int i = 0; i < nsteps; i++)
 	{
 		DpPathStep *step = &path->steps[i];
@@ -471,6 +480,7 @@ parse_field_path(DpCompiler *c, const char *s, uint32 len)
 void
 dp_scope_open(DpCompiler *c, DpScope *scope, const char *name, uint32 namelen)
 {
+	bool		found;
 	bool		ok = namelen > 0 &&
 		((name[0] >= 'a' && name[0] <= 'z') || (name[0] & 0x80) != 0);
 
@@ -481,10 +491,23 @@ dp_scope_open(DpCompiler *c, DpScope *scope, const char *name, uint32 namelen)
 		dp_compile_error(c, "\"%.*s\" cannot be the name of a variable",
 						 (int) Min(namelen, 200), name);
 	scope->parent = c->scope;
-	scope->name = name;
-	scope->namelen = namelen;
-	scope->slot = c->nvariables++;
+	scope->name = dp_names_add(&c->names, name, namelen, &found);
+	if (!found)
+	{
+		c->slots = c->slots == NULL ? palloc(sizeof(int) * c->names.room) :
+			repalloc_huge(c->slots, sizeof(int) * (Size) c->names.room);
+		c->slots[scope->name] = -1;
+	}
+	scope->hidden = c->slots[scope->name];
+	scope->slot = c->slots[scope->name] = c->nvariables++;
 	c->scope = scope;
+}
+
+void
+dp_scopes_close(DpCompiler *c, const DpScope *saved)
+{
+	for (; c->scope != saved; c->scope = c->scope->parent)
+		c->slots[c->scope->name] = c->scope->hidden;
 }
 
 /*
@@ -834,7 +857,9 @@ path_eval(const DpNode *node, DpExprState *state, DpValue *result)
 			dp_builder_end(&b);
 			return dp_result_built(result, &b, DP_TYPE_ARRAY);
 		}
-		if (result->type != DP_TYPE_DOCUMENT || !dp_step_find(result, &path->steps[i], &at, result))
+		if (i == 0 && node->slot == SLOT_ROOT && state->finder != NULL ?
+			!dp_finder_find(state->finder, path->steps[0].name, path->steps[0].namelen, result) :
+			result->type != DP_TYPE_DOCUMENT || !dp_step_find(result, &path->steps[i], &at, result))
 		{
 			result->type = DP_TYPE_EOD;
 			return false;

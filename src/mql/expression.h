@@ -17,7 +17,7 @@
 #ifndef DP_MQL_EXPRESSION_H
 #define DP_MQL_EXPRESSION_H
 
-#include "bson/reader.h"
+#include "bson/names.h"
 
 typedef struct DpExpr DpExpr;
 
@@ -35,6 +35,8 @@ typedef struct DpExprState
 	int			nvariables;
 	int64		now;			/* $$NOW, in milliseconds since 1970 */
 	bool		now_known;
+	DpFinder   *shared;			/* of the root's fields, where many expressions are evaluated; or NULL */
+	DpFinder   *finder;			/* that, or one for an expression with many paths, or NULL */
 } DpExprState;
 
 /*

@@ -359,7 +359,7 @@ foreach_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 	open_variable(c, scope, &elements[1], "this");
 	node->slot = scope->slot;
 	node->args[1] = dp_compile_field(c, &elements[2]);
-	c->scope = saved;
+	dp_scopes_close(c, saved);
 	return node;
 }
 
@@ -460,7 +460,7 @@ reduce_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 	dp_scope_open(c, &scopes[1], "value", 5);
 	node->slot = scopes[0].slot;
 	node->args[2] = dp_compile_field(c, &elements[2]);
-	c->scope = saved;
+	dp_scopes_close(c, saved);
 	return node;
 }
 

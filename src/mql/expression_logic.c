@@ -298,7 +298,7 @@ let_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 	for (int i = 0; dp_iter_next(&iter, &element); i++)
 		dp_scope_open(c, &scopes[i], element.name, element.namelen);
 	node->args[n] = dp_compile_field(c, &in);
-	c->scope = saved;
+	dp_scopes_close(c, saved);
 	return node;
 }
 

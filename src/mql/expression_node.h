@@ -34,9 +34,9 @@ typedef struct DpWhere
 typedef struct DpScope
 {
 	const struct DpScope *parent;
-	const char *name;
-	uint32		namelen;
+	uint32		name;			/* its position among the compiler's names */
 	int			slot;
+	int			hidden;			/* the slot of a variable of that name further out, or -1 */
 } DpScope;
 
 typedef struct DpCompiler
@@ -44,7 +44,10 @@ typedef struct DpCompiler
 	int			flags;
 	const DpWhere *where;
 	const DpScope *scope;
+	DpNames		names;			/* of variables */
+	int		   *slots;			/* that each of them stands for here, or -1 */
 	int			nvariables;		/* slots given out */
+	int			npaths;
 } DpCompiler;
 
 struct DpNode
@@ -113,6 +116,9 @@ extern DpNode *dp_node_path(DpCompiler *c, const char *path, uint32 len);
 
 /* A variable that is seen while c->scope points to it: its slot is new.  Checks the name. */
 extern void dp_scope_open(DpCompiler *c, DpScope *scope, const char *name, uint32 namelen);
+
+/* Those that were opened since c->scope was saved are seen no more. */
+extern void dp_scopes_close(DpCompiler *c, const DpScope *saved);
 
 /* Raise an error about the specification; the detail is c->where. */
 extern void dp_compile_error(DpCompiler *c, const char *fmt,...) pg_attribute_printf(2, 3) pg_attribute_noreturn();

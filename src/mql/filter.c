@@ -16,7 +16,9 @@
 #include "utils/memutils.h"
 
 #include "bson/builder.h"
+#include "bson/compare.h"
 #include "bson/fetch.h"
+#include "bson/names.h"
 #include "mql/filter_node.h"
 
 /* What is asked for beside the answer: the position that $ stands for. */
@@ -50,7 +52,12 @@ typedef struct ArrayWalk
 	const uint8 *end;
 } ArrayWalk;
 
+/* Arrays of so many bytes are sorted where many values are looked for. */
+#define SORTED_BYTES	1024
+
+static DpValue *array_sorted(const DpValue *array, int *n);
 static bool tree_match(const FilterNode *node, const DpValue *doc, FilterWatch *watch);
+static bool group_match(const FilterNode *node, const DpValue *doc, FilterWatch *watch, DpFinder *finder);
 static bool expr_match(const FilterNode *node, const DpValue *doc);
 static bool condition_match(const FilterNode *node, FilterEnd end, const DpValue *value,
 							int step, FilterWatch *watch);
@@ -142,6 +149,89 @@ watch_note(FilterWatch *watch, const FilterPath *path, int steps, int32 index)
 }
 
 /*
+ * Whether all, one or none of the children match; with a finder they find their fields by it.
+ */
+static bool
+group_match(const FilterNode *node, const DpValue *doc, FilterWatch *watch, DpFinder *finder)
+{
+	bool		all = node->op == FILTER_AND;
+	DpValue    *sorted = NULL;	/* the elements of the array at the path, once many are looked for */
+	int			nsorted = 0;
+	int			nlooked = 0;
+	bool		result = node->op != FILTER_OR;
+	const FilterPath *path = NULL;
+	FilterEnd	end = END_MISSING;
+	DpValue		at;
+	int			step = 0;
+
+	for (int i = 0; i < node->u.children.n; i++)
+	{
+		const FilterNode *child = node->u.children.nodes[i];
+		FilterWatch *noted = node->op == FILTER_NOR ? NULL : watch;
+		bool		met;
+
+		if (child->op < FILTER_FIRST_CONDITION)
+			met = tree_match(child, doc, noted);
+		else
+		{
+			/* conditions on one field follow each other */
+			if (child->path != path)
+			{
+				path = child->path;
+				at = *doc;
+				step = 0;
+				if (finder == NULL || path->path->nsteps == 0)
+					end = path_follow(path->path, &at, &step);
+				else if (dp_finder_find(finder, path->path->steps[0].name, path->path->steps[0].namelen, &at))
+				{
+					step = 1;
+					end = path_follow(path->path, &at, &step);
+				}
+				else
+					end = END_MISSING;
+				nlooked = 0;
+				if (sorted != NULL)
+					pfree(sorted);
+				sorted = NULL;
+			}
+			if (all && noted == NULL && end == END_VALUE && at.type == DP_TYPE_ARRAY && child->op == FILTER_EQ &&
+				child->value.type != DP_TYPE_NULL && ++nlooked > DP_NAMES_FEW && at.len > SORTED_BYTES)
+			{
+				if (sorted == NULL)
+					sorted = array_sorted(&at, &nsorted);
+				if (dp_values_find(sorted, nsorted, &child->value) >= 0)
+					continue;
+			}
+			met = condition_match(child, end, &at, step, noted);
+		}
+		if (met == all)
+			continue;
+		if (all && watch != NULL)
+			watch->index = -1;
+		result = !result;
+		break;
+	}
+	if (sorted != NULL)
+		pfree(sorted);
+	return result;
+}
+
+/* The elements of an array, sorted. */
+static DpValue *
+array_sorted(const DpValue *array, int *n)
+{
+	int			room = dp_array_count(array->data, array->len);
+	DpValue    *values = palloc_extended(sizeof(DpValue) * (Size) room, MCXT_ALLOC_HUGE);
+	DpIter		iter;
+
+	dp_iter_init_value(&iter, array);
+	for (*n = 0; *n < room && dp_iter_next_value(&iter, &values[*n]);)
+		(*n)++;
+	dp_values_sort(values, *n);
+	return values;
+}
+
+/*
  * Whether a document matches.
  */
 static bool
@@ -160,56 +250,22 @@ tree_match(const FilterNode *node, const DpValue *doc, FilterWatch *watch)
 			return false;
 
 		case FILTER_AND:
+		case FILTER_OR:
+		case FILTER_NOR:
 			{
-				const FilterPath *path = NULL;
+				DpFinder	finder;
+				bool		many = node->u.children.n > DP_NAMES_FEW && doc->type == DP_TYPE_DOCUMENT;
+				bool		met;
 
 				check_stack_depth();
 				CHECK_FOR_INTERRUPTS();
-				end = END_MISSING;
-				for (int i = 0; i < node->u.children.n; i++)
-				{
-					const FilterNode *child = node->u.children.nodes[i];
-					bool		met;
-
-					if (child->op < FILTER_FIRST_CONDITION)
-						met = tree_match(child, doc, watch);
-					else
-					{
-						/* conditions on one field follow each other */
-						if (child->path != path)
-						{
-							path = child->path;
-							at = *doc;
-							step = 0;
-							end = path_follow(path->path, &at, &step);
-						}
-						met = condition_match(child, end, &at, step, watch);
-					}
-					if (!met)
-					{
-						if (watch != NULL)
-							watch->index = -1;
-						return false;
-					}
-				}
-				return true;
+				if (many)
+					dp_finder_init(&finder, doc);
+				met = group_match(node, doc, watch, many ? &finder : NULL);
+				if (many)
+					dp_finder_free(&finder);
+				return met;
 			}
-
-		case FILTER_OR:
-			check_stack_depth();
-			CHECK_FOR_INTERRUPTS();
-			for (int i = 0; i < node->u.children.n; i++)
-				if (tree_match(node->u.children.nodes[i], doc, watch))
-					return true;
-			return false;
-
-		case FILTER_NOR:
-			check_stack_depth();
-			CHECK_FOR_INTERRUPTS();
-			for (int i = 0; i < node->u.children.n; i++)
-				if (tree_match(node->u.children.nodes[i], doc, NULL))
-					return false;
-			return true;
 
 		case FILTER_SCHEMA:
 			return dp_schema_match(node->u.schema, doc);

@@ -456,8 +456,15 @@ check_array(const SchemaArray *rules, const DpValue *value, const SchemaSpot *sp
 		}
 	}
 	if (rules->unique)
-		CHECK(dp_array_is_unique(value) ||
-			  fail(walk, spot, "uniqueItems", "no element twice", NULL, "an element twice"));
+	{
+		SchemaValues set;
+		bool		unique;
+
+		dp_schema_values(&set, value);
+		unique = dp_schema_values_unique(&set);
+		pfree(set.values);
+		CHECK(unique || fail(walk, spot, "uniqueItems", "no element twice", NULL, "an element twice"));
+	}
 	return result;
 }
 
@@ -473,31 +480,13 @@ count_fits(DpSchema **schemas, int n, int limit, const DpValue *value)
 }
 
 static bool
-is_among(const DpValue *values, const DpValue *value)
-{
-	DpIter		iter;
-	DpValue		one;
-
-	dp_iter_init_value(&iter, values);
-	while (dp_iter_next_value(&iter, &one))
-	{
-		CHECK_FOR_INTERRUPTS();
-		/* strings are equal if their bytes are */
-		if (one.type == DP_TYPE_STRING && value->type == DP_TYPE_STRING ?
-			dp_value_identical(&one, value) : dp_value_equal_unordered(&one, value))
-			return true;
-	}
-	return false;
-}
-
-static bool
 check_logic(const SchemaLogic *rules, const DpValue *value, const SchemaSpot *spot, SchemaWalk *walk)
 {
 	bool		result = true;
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
-	if (rules->values.type != DP_TYPE_EOD && !is_among(&rules->values, value))
+	if (rules->values.type != DP_TYPE_EOD && !dp_schema_values_find(&rules->set, value))
 		CHECK(walk != NULL && fail(walk, spot, "enum", "one of ", &rules->values, shown(value)));
 	for (int i = 0; i < rules->nall; i++)
 		CHECK(check(rules->all[i], value, spot, walk));

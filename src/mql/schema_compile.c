@@ -622,10 +622,13 @@ parse_unique(DpSchema *schema, const SchemaKeyword *k)
 static void
 parse_enum(DpSchema *schema, const SchemaKeyword *k)
 {
+	SchemaLogic *logic = logic_of(schema);
+
 	argument_array(k);
-	if (!dp_array_is_unique(&k->field->value))
+	logic->values = k->field->value;
+	dp_schema_values(&logic->set, &logic->values);
+	if (!dp_schema_values_unique(&logic->set))
 		dp_bad_spec(k->place, "\"enum\" has a value twice");
-	logic_of(schema)->values = k->field->value;
 }
 
 /*

@@ -106,6 +106,19 @@ typedef struct SchemaString
 	DpValue		pattern;		/* how it was written */
 } SchemaString;
 
+/* The elements of an array, to find those that are equal when the order of fields does not count */
+typedef struct SchemaValue
+{
+	uint64		hash;			/* 0 where they are few */
+	DpValue		value;
+} SchemaValue;
+
+typedef struct SchemaValues
+{
+	uint32		n;
+	SchemaValue *values;		/* in the order of their hashes; palloc'd */
+} SchemaValues;
+
 typedef struct SchemaLogic
 {
 	int			nall;
@@ -116,6 +129,7 @@ typedef struct SchemaLogic
 	DpSchema  **one;
 	DpSchema   *not;
 	DpValue		values;			/* enum: an array; type DP_TYPE_EOD: none */
+	SchemaValues set;			/* its elements */
 } SchemaLogic;
 
 struct DpSchema
@@ -194,8 +208,10 @@ dp_schema_find_name(const SchemaObject *object, const char *name, uint32 len)
 extern bool dp_value_equal_unordered(const DpValue *a, const DpValue *b);
 extern uint64 dp_value_hash_unordered(const DpValue *value);
 
-/* Whether no two elements of an array are equal in that way. */
-extern bool dp_array_is_unique(const DpValue *array);
+/* The elements of an array, and whether one, or no two of them, are equal in that way. */
+extern void dp_schema_values(SchemaValues *set, const DpValue *array);
+extern bool dp_schema_values_find(const SchemaValues *set, const DpValue *value);
+extern bool dp_schema_values_unique(const SchemaValues *set);
 
 /* Whether a number is a whole multiple of another one. */
 extern bool dp_number_is_multiple(const DpValue *value, const DpValue *of);

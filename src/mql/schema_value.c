@@ -18,13 +18,6 @@
 /* Arrays up to this length are compared pair by pair */
 #define FEW_ELEMENTS	8
 
-/* Where elements of an array are sorted by their hashes */
-typedef struct HashedValue
-{
-	uint64		hash;
-	DpValue		value;
-} HashedValue;
-
 static bool documents_equal(const DpValue *a, const DpValue *b);
 static Numeric number_to_numeric(const DpValue *value);
 
@@ -113,34 +106,64 @@ dp_value_hash_unordered(const DpValue *value)
 static int
 hashed_compare(const void *a, const void *b)
 {
-	uint64		x = ((const HashedValue *) a)->hash;
-	uint64		y = ((const HashedValue *) b)->hash;
+	uint64		x = ((const SchemaValue *) a)->hash;
+	uint64		y = ((const SchemaValue *) b)->hash;
 
 	return (x > y) - (x < y);
 }
 
-bool
-dp_array_is_unique(const DpValue *array)
+void
+dp_schema_values(SchemaValues *set, const DpValue *array)
 {
-	uint32		n = dp_array_count(array->data, array->len);
-	HashedValue few[FEW_ELEMENTS];
-	HashedValue *values = n <= FEW_ELEMENTS ? few : palloc_extended(n * sizeof(HashedValue), MCXT_ALLOC_HUGE);
 	DpIter		iter;
-	bool		unique = true;
 
+	set->n = dp_array_count(array->data, array->len);
+	set->values = palloc_extended(Max(set->n, 1) * sizeof(SchemaValue), MCXT_ALLOC_HUGE);
 	dp_iter_init_value(&iter, array);
-	for (uint32 i = 0; i < n && dp_iter_next_value(&iter, &values[i].value); i++)
-		values[i].hash = n <= FEW_ELEMENTS ? 0 : dp_value_hash_unordered(&values[i].value);
-	if (n > FEW_ELEMENTS)
-		qsort(values, n, sizeof(HashedValue), hashed_compare);
+	for (uint32 i = 0; i < set->n && dp_iter_next_value(&iter, &set->values[i].value); i++)
+		set->values[i].hash = set->n <= FEW_ELEMENTS ? 0 : dp_value_hash_unordered(&set->values[i].value);
+	if (set->n > FEW_ELEMENTS)
+		qsort(set->values, set->n, sizeof(SchemaValue), hashed_compare);
+}
 
+bool
+dp_schema_values_find(const SchemaValues *set, const DpValue *value)
+{
+	uint64		hash = set->n <= FEW_ELEMENTS ? 0 : dp_value_hash_unordered(value);
+	uint32		low = 0;
+	uint32		high = set->n;
+
+	/* the first of that hash */
+	while (low < high)
+	{
+		uint32		middle = low + (high - low) / 2;
+
+		if (set->values[middle].hash < hash)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < set->n && set->values[low].hash == hash; low++)
+	{
+		const DpValue *one = &set->values[low].value;
+
+		/* strings are equal if their bytes are */
+		if (one->type == DP_TYPE_STRING && value->type == DP_TYPE_STRING ?
+			dp_value_identical(one, value) : dp_value_equal_unordered(one, value))
+			return true;
+	}
+	return false;
+}
+
+bool
+dp_schema_values_unique(const SchemaValues *set)
+{
 	/* within a run of the same hash each with each */
-	for (uint32 i = 0; unique && i < n; i++)
-		for (uint32 j = i + 1; unique && j < n && values[j].hash == values[i].hash; j++)
-			unique = !dp_value_equal_unordered(&values[i].value, &values[j].value);
-	if (values != few)
-		pfree(values);
-	return unique;
+	for (uint32 i = 0; i < set->n; i++)
+		for (uint32 j = i + 1; j < set->n && set->values[j].hash == set->values[i].hash; j++)
+			if (dp_value_equal_unordered(&set->values[i].value, &set->values[j].value))
+				return false;
+	return true;
 }
 
 /* A finite number as a numeric, a double by its 15 digits, as people mean it. */

@@ -110,6 +110,7 @@ typedef struct Row
 {
 	const DpAccumulators *acc;
 	DpExprState state;
+	DpFinder	finder;			/* for many expressions */
 	const char *key;
 	uint32		keylen;
 } Row;
@@ -122,6 +123,11 @@ row_begin(Row *row, const DpAccumulators *acc, const DpValue *doc, const char *k
 	row->key = key;
 	row->keylen = key != NULL ? keylen : 0;
 	dp_expr_state_init(&row->state, doc);
+	if (acc->nexprs > DP_NAMES_FEW && doc->type == DP_TYPE_DOCUMENT)
+	{
+		dp_finder_init(&row->finder, doc);
+		row->state.shared = &row->finder;
+	}
 	memset(acc->known, 0, sizeof(bool) * acc->nexprs);
 	memset(acc->keys_known, 0, sizeof(bool) * acc->norders);
 }
@@ -282,6 +288,8 @@ dp_accumulation_row(DpAccumulation *g, const DpValue *doc, const char *key, uint
 				break;
 		}
 	}
+	if (row.state.shared != NULL)
+		dp_finder_free(&row.finder);
 }
 
 bool

@@ -17,6 +17,8 @@
 #include "utils/memutils.h"
 #include "utils/tuplestore.h"
 
+#include "bson/access.h"
+#include "bson/names.h"
 #include "bson/compare.h"
 #include "patterns/note.h"
 #include "patterns/pattern.h"
@@ -31,16 +33,7 @@ typedef struct FieldCache
 	DpPathCache id_field;
 } FieldCache;
 
-/* A list of paths that is an argument, kept in fn_extra */
-typedef struct PathsCache
-{
-	struct varlena *source;		/* the argument that it was made of */
-	DpPath	  **paths;
-	int			n;
-} PathsCache;
-
 static void field_arguments(FunctionCallInfo fcinfo, DpPath **field, DpPath **id_field);
-static PathsCache *paths_argument(FunctionCallInfo fcinfo, int argno);
 static bool reference_is_split(DpDecl *decl, struct varlena *stored);
 static struct varlena *reference_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
 static struct varlena *reference_keep(DpDecl *decl, struct varlena *stored,
@@ -112,67 +105,31 @@ DP_FUNCTION(dp_reference_differs);
 Datum
 dp_reference_differs(PG_FUNCTION_ARGS)
 {
-	PathsCache *cache;
-	struct varlena *a;
-	struct varlena *b;
-	int			i;
+	const DpPathSet *set;
+	DpValue		docs[2];
+	DpFinder	finders[2];
 
 	if (PG_ARGISNULL(2))
 		PG_RETURN_BOOL(false);
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		PG_RETURN_BOOL(PG_ARGISNULL(0) != PG_ARGISNULL(1));
-	cache = paths_argument(fcinfo, 2);
-	a = PG_GETARG_VARLENA_PP(0);
-	b = PG_GETARG_VARLENA_PP(1);
-	for (i = 0; i < cache->n; i++)
+	set = dp_path_set(fcinfo, 2);
+	for (int i = 0; i < 2; i++)
+	{
+		docs[i] = dp_value_of_document(PG_GETARG_VARLENA_PP(i));
+		dp_finder_init(&finders[i], &docs[i]);
+	}
+	for (int i = 0; i < set->n; i++)
 	{
 		DpValue		left;
 		DpValue		right;
-		bool		in_a = dp_path_find(DP_DOC_DATA(a), DP_DOC_SIZE(a), cache->paths[i], &left);
-		bool		in_b = dp_path_find(DP_DOC_DATA(b), DP_DOC_SIZE(b), cache->paths[i], &right);
+		bool		in_a = dp_finder_path(&finders[0], set->paths[i], &left);
+		bool		in_b = dp_finder_path(&finders[1], set->paths[i], &right);
 
 		if (in_a != in_b || (in_a && !dp_value_identical(&left, &right)))
 			PG_RETURN_BOOL(true);
 	}
 	PG_RETURN_BOOL(false);
-}
-
-/* An argument of type text[] as paths. */
-static PathsCache *
-paths_argument(FunctionCallInfo fcinfo, int argno)
-{
-	PathsCache *cache = fcinfo->flinfo->fn_extra;
-	struct varlena *array = PG_GETARG_VARLENA_P(argno);
-	Datum	   *elements;
-	bool	   *nulls;
-	int			n;
-	int			i;
-	MemoryContext old;
-
-	if (cache != NULL && VARSIZE(cache->source) == VARSIZE(array) &&
-		memcmp(cache->source, array, VARSIZE(array)) == 0)
-		return cache;
-	deconstruct_array((ArrayType *) array, TEXTOID, -1, false, TYPALIGN_INT, &elements, &nulls, &n);
-	old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
-	cache = palloc(sizeof(PathsCache));
-	cache->paths = palloc(sizeof(DpPath *) * (n + 1));
-	cache->n = n;
-	for (i = 0; i < n; i++)
-	{
-		text	   *path;
-
-		if (nulls[i])
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("a path must not be null")));
-		path = DatumGetTextPP(elements[i]);
-		cache->paths[i] = dp_path_parse(VARDATA_ANY(path), VARSIZE_ANY_EXHDR(path));
-	}
-	cache->source = palloc(VARSIZE(array));
-	memcpy(cache->source, array, VARSIZE(array));
-	MemoryContextSwitchTo(old);
-	fcinfo->flinfo->fn_extra = cache;
-	return cache;
 }
 
 /*
@@ -215,7 +172,7 @@ dp_reference_wrong(PG_FUNCTION_ARGS)
 {
 	DpValue		copy = dp_value_of_varlena(PG_GETARG_VARLENA_PP(0));
 	struct varlena *source = PG_GETARG_VARLENA_PP(1);
-	PathsCache *cache = paths_argument(fcinfo, 2);
+	const DpPathSet *set = dp_path_set(fcinfo, 2);
 	DpReference ref = {0};
 	DpRefSite	site = {0};
 	struct varlena *extract;
@@ -223,8 +180,8 @@ dp_reference_wrong(PG_FUNCTION_ARGS)
 	const DpPath *wrong;
 	StringInfoData path;
 
-	ref.live = cache->paths;
-	ref.nlive = cache->n;
+	ref.live = set->paths;
+	ref.nlive = set->n;
 	site.value = copy;
 	site.bare = copy.type != DP_TYPE_DOCUMENT;
 	extract = dp_ref_extract(&ref, DP_DOC_DATA(source), DP_DOC_SIZE(source));

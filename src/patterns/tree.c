@@ -424,54 +424,6 @@ sql_literal(StringInfo sql, const char *text)
 }
 
 /*
- * tree_differs(before, after, VARIADIC paths) -> bool
- *
- * Whether one of the fields is not the same, byte for byte.
- */
-DP_FUNCTION(dp_tree_differs);
-Datum
-dp_tree_differs(PG_FUNCTION_ARGS)
-{
-	List	   *paths = fcinfo->flinfo->fn_extra;
-	struct varlena *before;
-	struct varlena *after;
-	ListCell   *lc;
-
-	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
-		PG_RETURN_BOOL(!PG_ARGISNULL(0) || !PG_ARGISNULL(1));
-	if (paths == NIL)
-	{
-		bool		constant = get_fn_expr_arg_stable(fcinfo->flinfo, 2);
-		MemoryContext old = MemoryContextSwitchTo(constant ? fcinfo->flinfo->fn_mcxt : CurrentMemoryContext);
-		Datum	   *texts;
-		int			n;
-		int			i;
-
-		deconstruct_array(PG_GETARG_ARRAYTYPE_P(2), TEXTOID, -1, false, TYPALIGN_INT, &texts, NULL, &n);
-		for (i = 0; i < n; i++)
-			paths = lappend(paths, dp_path_parse(VARDATA_ANY(DatumGetPointer(texts[i])), VARSIZE_ANY_EXHDR(DatumGetPointer(texts[i]))));
-		if (constant)
-			fcinfo->flinfo->fn_extra = paths;
-		MemoryContextSwitchTo(old);
-	}
-
-	before = PG_GETARG_VARLENA_PP(0);
-	after = PG_GETARG_VARLENA_PP(1);
-	foreach(lc, paths)
-	{
-		const DpPath *path = lfirst(lc);
-		DpValue		was;
-		DpValue		is;
-		bool		had = dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), path, &was);
-		bool		has = dp_path_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), path, &is);
-
-		if (had != has || (had && !dp_value_identical(&was, &is)))
-			PG_RETURN_BOOL(true);
-	}
-	PG_RETURN_BOOL(false);
-}
-
-/*
  * _tree_expressions(rel, pattern, name, alias) -> {id, parent, treepath, order}
  *
  * The expressions of the indexes as SQL text, for statements that are

@@ -350,5 +350,34 @@ judge "$early" "$DP_WORK/early"
 judge "$late" "$DP_WORK/late"
 is "$(awk -F'|' '$2 ~ /^(XX|58|08|57P)/' "$DP_WORK/early" "$DP_WORK/late")" '' 'no call failed inside'
 is "$(awk -F'|' 'NR == FNR { own[$1]; next } $1 in own && $2 == "42601"' <(more_calls | sed 's/;.*//') "$DP_WORK/early")" '' 'the calls above are well written'
+# What names, paths and elements are looked up in grows no faster than they do: four times as many take less than eight times as long.
+grown=$(psql -XqAt <<'SQL'
+CREATE FUNCTION used(call text, n int) RETURNS int8 LANGUAGE plpgsql AS $$
+DECLARE
+  least int8;
+  was int8;
+BEGIN
+  EXECUTE 'CREATE TEMP TABLE input AS SELECT bson_object_agg(''n'' || i, i) AS fields, bson_object_agg(''n'' || $1 - i, i) AS reversed, array_agg(''n'' || i) AS names,
+    bson_agg(i) AS numbers, bson_agg($1 - i) AS backward, bson_agg(bson_build(''k'', i)) AS documents, bson_agg(bson_build(''n'' || i, -1)) AS conditions,
+    bson_agg(''$n'' || i) AS paths, bson_object_agg(''n'' || i, bson_build(''$sum'', ''$n'' || i)) AS sums, bson_object_agg(''v'' || i, i) AS vars, bson_agg(''$$v1''::text) AS used
+    FROM generate_series(0, $1 - 1) i' USING n;
+  FOR i IN 1 .. 3 LOOP
+    was := split_part(pg_read_file('/proc/self/schedstat'), ' ', 1)::int8 / 1000;
+    EXECUTE format('SELECT %s FROM input', call);
+    least := least(least, split_part(pg_read_file('/proc/self/schedstat'), ' ', 1)::int8 / 1000 - was);
+  END LOOP;
+  DROP TABLE input;
+  RETURN least;
+END $$;
+SELECT string_agg(call || format(' took %s and %s us', few, many), E'\n') FROM unnest('{
+  "bson_match(fields, bson_build(''$or'', conditions))", "bson_match(fields, reversed)", "bson_match(fields, bson_build(''$expr'', bson_build(''$lt'', bson_array(bson_build(''$add'', paths), 0))))",
+  "bson_match(bson_build(''a'', numbers), bson_build(''a'', bson_build(''$all'', backward)))", "bson_eval(fields, bson_build(''$add'', paths)::bson_value)",
+  "bson_eval(fields, bson_build(''$let'', bson_build(''vars'', vars, ''in'', used))::bson_value)", "(SELECT bson_accumulate(reversed, sums))",
+  "bson_build(''a'', documents) @> bson_build(''a'', documents)", "reference_differs(fields, fields, names)",
+  "bson_validate(bson_build(''a'', numbers), bson_build(''properties'', bson_build(''a'', bson_build(''items'', bson_build(''enum'', backward)))))"}'::text[]) call,
+  LATERAL (SELECT used(call, 4000) AS few, used(call, 16000) AS many) q WHERE many > 8 * few + 30000;
+SQL
+)
+is "$grown" '' 'look-ups do not grow with the square of what is looked up'
 psql -Xq -d postgres -c 'DROP DATABASE dp_large WITH (FORCE)'
 echo "1..$tap_count"
