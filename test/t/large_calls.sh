@@ -369,15 +369,15 @@ BEGIN
   DROP TABLE input;
   RETURN least;
 END $$;
-SELECT string_agg(call || format(' took %s and %s us', few, many), E'\n') FROM unnest('{
+SELECT concat(count(*), ' calls', string_agg(format(E'\n%s took %s and %s us', call, few, many), '') FILTER (WHERE many > 8 * few + 30000)) FROM unnest('{
   "bson_match(fields, bson_build(''$or'', conditions))", "bson_match(fields, reversed)", "bson_match(fields, bson_build(''$expr'', bson_build(''$lt'', bson_array(bson_build(''$add'', paths), 0))))",
   "bson_match(bson_build(''a'', numbers), bson_build(''a'', bson_build(''$all'', backward)))", "bson_eval(fields, bson_build(''$add'', paths)::bson_value)",
   "bson_eval(fields, bson_build(''$let'', bson_build(''vars'', vars, ''in'', used))::bson_value)", "(SELECT bson_accumulate(reversed, sums))",
   "bson_build(''a'', documents) @> bson_build(''a'', documents)", "reference_differs(fields, fields, names)",
   "bson_validate(bson_build(''a'', numbers), bson_build(''properties'', bson_build(''a'', bson_build(''items'', bson_build(''enum'', backward)))))"}'::text[]) call,
-  LATERAL (SELECT used(call, 4000) AS few, used(call, 16000) AS many) q WHERE many > 8 * few + 30000;
+  LATERAL (SELECT used(call, 4000) AS few, used(call, 16000) AS many) q;
 SQL
 )
-is "$grown" '' 'look-ups do not grow with the square of what is looked up'
+is "$grown" '10 calls' 'look-ups do not grow with the square of what is looked up'
 psql -Xq -d postgres -c 'DROP DATABASE dp_large WITH (FORCE)'
 echo "1..$tap_count"
