@@ -352,7 +352,7 @@ is "$(awk -F'|' '$2 ~ /^(XX|58|08|57P)/' "$DP_WORK/early" "$DP_WORK/late")" '' '
 is "$(awk -F'|' 'NR == FNR { own[$1]; next } $1 in own && $2 == "42601"' <(more_calls | sed 's/;.*//') "$DP_WORK/early")" '' 'the calls above are well written'
 # What names, paths and elements are looked up in grows no faster than they do: four times as many take less than eight times as long.
 grown=$(psql -XqAt <<'SQL'
-CREATE FUNCTION used(call text, n int) RETURNS int8 LANGUAGE plpgsql AS $$
+CREATE FUNCTION used(call text, n int) RETURNS int8 LANGUAGE plpgsql AS $f$
 DECLARE
   least int8;
   was int8;
@@ -368,7 +368,7 @@ BEGIN
   END LOOP;
   DROP TABLE input;
   RETURN least;
-END $$;
+END $f$;
 SELECT concat(count(*), ' calls', string_agg(format(E'\n%s took %s and %s us', call, few, many), '') FILTER (WHERE many > 8 * few + 30000)) FROM unnest('{
   "bson_match(fields, bson_build(''$or'', conditions))", "bson_match(fields, reversed)", "bson_match(fields, bson_build(''$expr'', bson_build(''$lt'', bson_array(bson_build(''$add'', paths), 0))))",
   "bson_match(bson_build(''a'', numbers), bson_build(''a'', bson_build(''$all'', backward)))", "bson_eval(fields, bson_build(''$add'', paths)::bson_value)",
