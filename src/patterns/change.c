@@ -17,6 +17,7 @@
 #include "access/xact.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_trigger.h"
 #include "executor/executor.h"
 #include "executor/tuptable.h"
@@ -439,14 +440,23 @@ dp_changed_wholly(Oid relid, bool emptied)
 void
 dp_changed_partition(Oid table, Oid partition, bool attached, bool doubtful)
 {
-	DpChanges  *changes = changes_make(partition, topmost(table));
+	DpChanges  *changes;
 
+	if (get_rel_relkind(partition) == RELKIND_PARTITIONED_TABLE)
+	{
+		ListCell   *lc;
+
+		foreach(lc, find_inheritance_children(partition, AccessShareLock))
+			dp_changed_partition(table, lfirst_oid(lc), attached, doubtful);
+		return;
+	}
+	changes = changes_make(partition, topmost(table));
 	changes->attached = attached;
 	changes->doubtful = doubtful;
 	changes->partition = table_open(partition, AccessShareLock);
 	if (changes->partition->rd_rel->relkind != RELKIND_RELATION)
 	{
-		/* it has partitions itself, or is elsewhere */
+		/* it is elsewhere */
 		table_close(changes->partition, NoLock);
 		changes->partition = NULL;
 		changes->wholly = true;

@@ -2,7 +2,7 @@
 -- statements, who may write and read, and a seeded random run against plain SQL.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(104);
+SELECT plan(107);
 CREATE FUNCTION pg_temp.all_true(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 
 -- Signatures
@@ -124,6 +124,16 @@ SELECT pg_temp.all_true('partitions');
 TRUNCATE parts_2;
 SELECT is((SELECT string_agg(x::text, ' ' ORDER BY u, x) FROM pq), '1 0', 'one of them is truncated');
 SELECT is((SELECT string_agg(x::text, ' ' ORDER BY u, x) FROM pt), '1 0', 'and what showed it, too');
+CREATE TABLE parts_4 (doc bson, id int NOT NULL, at int NOT NULL) PARTITION BY LIST (id);
+CREATE TABLE parts_4_20 PARTITION OF parts_4 FOR VALUES IN (20);
+CREATE TABLE parts_4_21 PARTITION OF parts_4 FOR VALUES IN (21);
+INSERT INTO parts_4 VALUES ('{u: 4, x: 7}', 20, 30), ('{u: 4, x: 8}', 21, 31);
+ALTER TABLE parts ATTACH PARTITION parts_4 FOR VALUES FROM (30) TO (40);
+SELECT is((SELECT string_agg(x::text, ' ' ORDER BY x) FROM pq WHERE u = 4), '7 8', 'partitions of a partition come with it');
+SELECT pg_temp.all_true('partitions of partitions');
+ALTER TABLE parts DETACH PARTITION parts_4;
+SELECT is((SELECT string_agg(x::text, ' ' ORDER BY x) FROM pq WHERE u = 4), NULL, 'and go');
+DROP TABLE parts_4;
 SELECT throws_ok($$SELECT query_table_create('p1', 'parts_1', '{u}')$$, '42809', NULL, 'a partition is no source');
 DROP TABLE parts CASCADE;
 DROP TABLE parts_3;
