@@ -78,7 +78,7 @@ extern bool dp_changes_wholly(const DpChanges *changes);
 /* Whether nothing at all is left in the table: a part of dp_changes_wholly(). */
 extern bool dp_changes_emptied(const DpChanges *changes);
 
-/* Whether groups of these changes have to be computed anew (dp_changed_partition()). */
+/* Whether groups of these changes have to be computed again (dp_changed_partition()). */
 extern bool dp_changes_doubtful(const DpChanges *changes);
 
 /* The changes one after another; again from the beginning after dp_changes_rewind(). */

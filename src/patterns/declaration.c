@@ -363,7 +363,7 @@ dp_pair_side(const char *pair, Oid relid)
 	Oid			side = dp_pair_find(pair, false, relid);
 	Oid			stranger = OidIsValid(side) ? InvalidOid : pair_scan(pair, false, relid, true);
 
-	/* what is kept without the side must be read anew when it gets the same owner */
+	/* what is kept without the side must be read again when it gets the same owner */
 	if (OidIsValid(stranger))
 	{
 		cache_init();

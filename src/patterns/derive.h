@@ -43,7 +43,7 @@
  *
  * A row that is inserted into a target, or whose link changes, gets the
  * fields of an empty group (protect()), and after the statement its groups are
- * computed anew under the group's lock.  So is a row in which somebody has written
+ * computed again under the group's lock.  So is a row in which a user has written
  * something new to a derived field (strange()): it is left there until then, so that
  * EXCLUDED has it, and take_over() first puts it where it belongs, or refuses it.
  * In apply() and create() everything
@@ -293,7 +293,7 @@ extern DpGroup *dp_derive_find(DpDerive *run, DpDerivation *d, const DpValue *ke
  */
 extern bool dp_derive_settle(Oid target, DpDerivation *d, const DpKey *key);
 
-/* Computes a group's rows anew, because of a note (note.h). */
+/* Computes a group's rows again, because of a note (note.h). */
 extern void dp_derive_settle_group(DpDerivation *d, const DpValue *key);
 
 /*

@@ -56,7 +56,7 @@
 #include "patterns/sqlgen.h"
 #include "patterns/versioning.h"
 
-/* Temporary tables of this session that each commit empties: PostgreSQL tells nobody else */
+/* Temporary tables of this session that each commit empties: no catalogue has them */
 static List *emptied = NIL;
 
 static void trigger_created(CreateTrigStmt *stmt);

@@ -205,7 +205,7 @@ require_seen(Oid rel)
 
 /*
  * Raises OBJECT_NOT_IN_PREREQUISITE_STATE where a repair would make a table
- * anew that held what nothing else tells, so that nobody would see that it is lost.
+ * again that held what nothing else tells, and so hide that it is lost.
  */
 static void
 require_sides(DpDecl *decl)

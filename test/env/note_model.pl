@@ -43,7 +43,7 @@ sub take {
   return 'free';
 }
 
-# The row as the transaction computes it anew: all that have committed, and itself.
+# The row as the transaction computes it again: all that have committed, and itself.
 sub compute {
   my ($s, $i, $row) = @_;
   my $set = 0;

@@ -171,7 +171,7 @@ INSERT INTO split VALUES ('o_first', $$outlier_enable('o_first', 'a', 2)$$), ('o
   ('o_deferred', $$outlier_enable('o_deferred', 'a', 2, mode => 'deferred')$$), ('cold', $$subset_fields_enable('cold', '{a,"s.x"}')$$), ('pay', $$payload_enable('pay', 'a')$$), ('slots', $$approximation_enable('slots', 'n', slots => 4)$$),
   ('both', $$outlier_enable('both', 'a', 2), subset_fields_enable('both', '{s}'), approximation_enable('both', 'n', slots => 2)$$);
 UPDATE split SET base = name;
--- views that show another shape; steps that touch what is split off, that do not, and that nobody can tell
+-- views that show another shape; steps that touch what is split off, that do not, and that cannot be told
 INSERT INTO split VALUES ('w_wide', $$attribute_enable('w', into_field => 'attributes', paths => '{t}'), outlier_enable('w', 'a', 2)$$, 'w'), ('p_wide', $$payload_enable('p', 'a'), attribute_enable('p', into_field => 'at', paths => '{t,u}')$$, 'p'),
   ('f_v1', $$schema_versioning_enable('f', current => 2), schema_versioning_step('f', 1, 2, up_update => '{$rename: {n: "m", a: "b"}}', down_update => '{$rename: {m: "n", b: "a"}}'), outlier_enable('f', 'b', 2), approximation_enable('f', 'm', slots => 2)$$, 'f'),
   ('c_v1', $$schema_versioning_enable('c', current => 2, write => 'accept'), schema_versioning_step('c', 1, 2, up_update => '{$rename: {t: "u"}}', down_update => '{$rename: {u: "t"}}'), subset_fields_enable('c', '{a,"s.x"}')$$, 'c'),

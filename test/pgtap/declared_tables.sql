@@ -78,7 +78,7 @@ SELECT is((SELECT DISTINCT concat_ws(' ', what, expected, found) FROM pattern_ch
 SELECT throws_ok(c, '55000', NULL, c) FROM unnest(ARRAY['SELECT * FROM b_whole', 'DELETE FROM b WHERE id = 1', 'UPDATE b SET third = ''{a: [1, 2, 3, 4, 5]}''', 'SELECT pattern_repair(''b'', ''a'')',
   'SELECT pattern_disable(''b'', ''a'')', 'INSERT INTO b VALUES (9, 9, ''{a: [1, 2, 3, 4, 5]}'')']) c;
 ROLLBACK TO moved;
-SELECT is((SELECT count(*) FROM b_a_extras) + (SELECT count(*) FROM b_cold_cold), (SELECT count(*) FROM b_a_extras) + 3, 'and nobody''s data are gone');
+SELECT is((SELECT count(*) FROM b_a_extras) + (SELECT count(*) FROM b_cold_cold), (SELECT count(*) FROM b_a_extras) + 3, 'and no data are gone');
 
 -- Keys by whose equality documents would differ, and keys that cannot hold every value
 CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);

@@ -89,7 +89,7 @@ DELETE FROM blind_rows WHERE doc ->> 't' = 'b';
 UPDATE blind SET doc = old.doc FROM old;
 SELECT is(pg_temp.doc('blind'), '{"_id": 1, "r": [{"t": "a"}, {"t": "c"}]}', 'subset, array: an old copy of these');
 SELECT pg_temp.refused($$UPDATE blind SET doc = bson_set(doc, 'r.0.t', 'edited'::text)$$, '55000', 'blind_rows', 'subset, array: an element that may be new or edited');
--- rows are inserted by whoever writes the document
+-- rows are inserted by the role that writes the document
 CREATE ROLE kept_writer;
 GRANT SELECT, INSERT, UPDATE ON products TO kept_writer;
 SET ROLE kept_writer;

@@ -281,7 +281,7 @@ SELECT is(preallocated_find('{x: 1, d: [1, "a", 3, 4]}'::bson, 2), '{3,4}'::text
 SELECT is(preallocated_find('{d: [1], s: [["a", 0], [0, 0]]}'::bson, 2), '{B1,B2}'::text[], 'or the first grid');
 SELECT is(preallocated_find('{s: [["a", "-"], ["-", "-"]]}'::bson, 2, fill => '-'::text), '{B1,B2}'::text[], 'with another fill');
 SELECT throws_ok($$SELECT preallocated_find('{x: 1}'::bson, 1)$$, '22023', NULL, 'no array at all');
--- By default the state is in the document, whoever reads it.
+-- By default the state is in the document, for every reader.
 SELECT preallocated_enable(collection_create('plainly'), 'days', preallocated_calendar(), available_field => 'free') \g /dev/null
 INSERT INTO plainly (doc) VALUES ('{_id: 1, month: 2, year: 2023}');
 SELECT ok(preallocated_claim('plainly', 1, '{2}', holder => 'ada') AND preallocated_claim('plainly', 1, '{3}', holder => 'bob', hold_for => '1 h'), 'claimed');

@@ -149,7 +149,7 @@ said() {
 name() {
   case $1 in
     text) echo 'pg_dump | psql, in one transaction' ;; directory) echo 'a directory, with two jobs' ;; order) echo 'in an unfriendly order' ;; parts) echo 'structure, then data without maintenance' ;;
-    untriggered) echo 'structure, then data without triggers' ;; inserts) echo 'with INSERTs' ;; root) echo 'through the roots of partitions' ;; clean) echo 'over what is there' ;; other) echo 'by somebody else, who is no superuser' ;;
+    untriggered) echo 'structure, then data without triggers' ;; inserts) echo 'with INSERTs' ;; root) echo 'through the roots of partitions' ;; clean) echo 'over what is there' ;; other) echo 'by another role, which is no superuser' ;;
   esac
 }
 for form in $forms; do
