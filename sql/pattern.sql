@@ -387,6 +387,9 @@ BEGIN
     FOR r IN SELECT k.key FROM @extschema@._pattern_pending_keys(pattern_repair.rel, d.pattern, d.name) AS k (key record) LOOP
       done := done + @extschema@._pattern_settle(pattern_repair.rel, d.name, r.key, accept_loss IS NOT TRUE)::int;
     END LOOP;
+    IF @extschema@._pattern_hook(d.pattern, 'build_end', 'regclass, text') IS NOT NULL THEN
+      done := done + @extschema@._pattern_call('build_end', pattern_repair.rel, d.pattern, d.name, NULL)::bigint;
+    END IF;
     PERFORM @extschema@._pattern_note_built(pattern_repair.rel, d.name, accept_loss IS TRUE);
     -- what is wrong apart from that may be such a value, too
     IF accept_loss IS NOT TRUE THEN

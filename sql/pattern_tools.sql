@@ -47,6 +47,27 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION _pattern_near_tables(text, text) IS 'the beginning of a hint: tables with documents whose name is like one that does not exist, or an empty text';
 
+-- A table that is named and does not exist is more often misspelt than wanted.
+CREATE FUNCTION _pattern_create_collection(wanted text, schema_name text, owner oid, allowed boolean, argument text) RETURNS regclass
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  parts text[] := parse_ident(wanted);
+  made regclass;
+BEGIN
+  IF cardinality(parts) > 1 THEN
+    schema_name := parts[1];
+  END IF;
+  IF allowed IS NOT TRUE THEN
+    RAISE EXCEPTION 'relation "%" does not exist', wanted USING ERRCODE = 'undefined_table',
+      HINT = @extschema@._pattern_near_tables(schema_name, parts[cardinality(parts)]) || format('With %s => true it is made.', argument);
+  END IF;
+  made := @extschema@.collection_create(format('%I.%I', schema_name, parts[cardinality(parts)]));
+  EXECUTE format('ALTER TABLE %s OWNER TO %s', made, owner::regrole);
+  RETURN made;
+END
+$$;
+COMMENT ON FUNCTION _pattern_create_collection(text, text, oid, boolean, text) IS 'makes a collection that does not exist, if that is allowed; else error 42P01 with names that are like it and the argument that allows it';
+
 -- For what is asked with the table locked, by the verbs.
 CREATE FUNCTION _pattern_latest(query text) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_pattern_latest' LANGUAGE C VOLATILE STRICT;
@@ -65,7 +86,7 @@ BEGIN
     WHEN 'outlier' THEN
       RETURN QUERY SELECT p FROM unnest(ARRAY[@extschema@.bson_get_text(options, 'flag'), @extschema@.bson_get_text(options, 'count_field')]) p WHERE p IS NOT NULL;
     WHEN 'preallocated' THEN
-      RETURN QUERY SELECT p FROM unnest(ARRAY[@extschema@.bson_get_text(options, 'available_field')]) p WHERE p IS NOT NULL;
+      RETURN QUERY SELECT k FROM @extschema@._preallocated_kept_paths(options) k WHERE k <> field;
     WHEN 'payload' THEN
       RETURN QUERY SELECT k FROM @extschema@._payload_kept_paths(options) k WHERE k <> field;
     WHEN 'computed' THEN
@@ -76,7 +97,7 @@ BEGIN
       RETURN NEXT @extschema@.bson_get_text(options, 'into_field');
     WHEN 'reference' THEN
       -- copies may lie in arrays
-      RETURN NEXT CASE WHEN field ~ '^[^."]+\.' THEN split_part(field, '.', 1) ELSE field END;
+      RETURN NEXT CASE WHEN field ~ '^[^."]+[.]' THEN split_part(field, '.', 1) ELSE field END;
     WHEN 'subset', 'tree', 'tree_attach', 'versioning', 'relation', 'single_collection', 'polymorphic_merge' THEN
       RETURN QUERY SELECT k FROM @extschema@._derive_kept_paths(pattern, options) k WHERE k IS NOT NULL;
     ELSE
@@ -96,33 +117,43 @@ CREATE FUNCTION _pattern_set_options(rel regclass, trigger_oid oid, options text
 COMMENT ON FUNCTION _pattern_set_options(regclass, oid, text) IS
   'writes options into the trigger that carries a declaration, and lets writers go on; error 42704 for another trigger, 42501 unless the caller owns the table';
 
--- Which of the fields that a declaration keeps have values already: read once, with the table locked by the caller.
-CREATE FUNCTION _pattern_note_held(rel regclass, name text) RETURNS text[]
+-- Which of the fields that a declaration keeps have values already: read once, with the table locked by the caller; of a partition
+-- that has come, if documents of it are not in line.
+CREATE FUNCTION _pattern_note_held(rel regclass, name text, part regclass DEFAULT NULL) RETURNS text[]
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   d record;
-  t record;
-  paths text[];
-  held text[];
+  s record;
+  found text[];
+  held text[] := '{}';
+  wrong boolean;
 BEGIN
   SELECT q.pattern, q.options, q.trigger_oid INTO d FROM @extschema@._pattern_declarations(rel) q WHERE q.name = _pattern_note_held.name;
-  paths := ARRAY(SELECT g FROM @extschema@._pattern_guarded_paths(d.pattern, d.options) g);
-  IF paths = '{}' THEN
-    RETURN '{}';
-  END IF;
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@.bson_get_text(d.options, 'doc_column')) p;
-  EXECUTE format('SELECT ARRAY[%s] FROM %s AS b',
-                 (SELECT string_agg(format('CASE WHEN bool_or(@extschema@._pattern_holds(b.%I, %L, %L)) THEN %2$L END', t.doc, p, p IS NOT DISTINCT FROM @extschema@.bson_get_text(d.options, 'flag')), ', ' ORDER BY n)
-                  FROM unnest(paths) WITH ORDINALITY AS u (p, n)), t.base) INTO held;
-  held := array_remove(held, NULL);
+  FOR s IN SELECT t.base, t.doc, t.key_value, ARRAY(SELECT g FROM @extschema@._pattern_guarded_paths(d.pattern, d.options) g) AS paths
+             FROM @extschema@._pattern_table(coalesce(part, rel), @extschema@.bson_get_text(d.options, 'doc_column')) t
+           UNION ALL
+           SELECT r.base, r.doc, r.key, ARRAY[r.field] FROM (SELECT WHERE d.pattern = 'relation') AS w CROSS JOIN LATERAL @extschema@._relation_parts(rel, name) r WHERE r.side = 1 LOOP
+    CONTINUE WHEN s.paths = '{}';
+    EXECUTE format('SELECT ARRAY[%s] FROM %s AS b',
+                   (SELECT string_agg(format('CASE WHEN bool_or(@extschema@._pattern_holds(b.%I, %L, %L)) THEN %2$L END', s.doc, p, p IS NOT DISTINCT FROM @extschema@.bson_get_text(d.options, 'flag')), ', ' ORDER BY n)
+                    FROM unnest(s.paths) WITH ORDINALITY AS u (p, n)), s.base) INTO found;
+    found := array_remove(found, NULL);
+    IF part IS NOT NULL AND found <> '{}' THEN
+      -- one that was here before may be in line
+      EXECUTE format('SELECT EXISTS (SELECT FROM %s AS b JOIN @extschema@.pattern_check($1, $2) c ON %s OPERATOR(@extschema@.=) c.key)', s.base, s.key_value) INTO wrong USING rel, name;
+      CONTINUE WHEN NOT wrong;
+    END IF;
+    held := held || found;
+  END LOOP;
   IF held <> '{}' THEN
-    PERFORM @extschema@._pattern_set_options(rel, d.trigger_oid, @extschema@.bson_set(d.options, 'held', held)::text);
+    PERFORM @extschema@._pattern_set_options(rel, d.trigger_oid, @extschema@.bson_set(d.options, 'held',
+      ARRAY(SELECT p FROM unnest(ARRAY(SELECT e::text FROM @extschema@.bson_elements(d.options OPERATOR(@extschema@.->) 'held'::text) e) || held) WITH ORDINALITY AS u (p, n) GROUP BY p ORDER BY min(n)))::text);
   END IF;
   RETURN held;
 END
 $$;
-COMMENT ON FUNCTION _pattern_note_held(regclass, text) IS
-  'notes in a new declaration which of its fields hold values in the documents of the table, and returns their paths; reads the table once';
+COMMENT ON FUNCTION _pattern_note_held(regclass, text, regclass) IS
+  'notes in a declaration which of its fields hold values in the documents of the table, or in those of a partition that is not in line, and returns their paths; reads the table, or checks it, once';
 
 -- How values are adopted that only the documents have.
 CREATE FUNCTION _pattern_adopt_hint(rel regclass, pattern text, options bson) RETURNS text
@@ -139,25 +170,35 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION _pattern_adopt_hint(regclass, text, bson) IS 'what can be done about values that would be lost by a declaration with these options';
 
-CREATE FUNCTION _pattern_notice_held(rel regclass, name text) RETURNS boolean
+CREATE FUNCTION _pattern_notice_held(rel regclass, name text, part regclass DEFAULT NULL) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   d record;
-  held text[] := @extschema@._pattern_note_held(rel, name);
+  held text[] := @extschema@._pattern_note_held(rel, name, part);
   base text := (SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel);
 BEGIN
   IF held = '{}' THEN
     RETURN false;
   END IF;
   SELECT q.pattern, q.options INTO d FROM @extschema@._pattern_declarations(rel) q WHERE q.name = _pattern_notice_held.name;
-  RAISE NOTICE 'table % has rows already that hold values in fields of the pattern: %', base, array_to_string(held, ', ')
+  RAISE NOTICE '% has rows that hold values in fields of the pattern "%": %', CASE WHEN part IS NULL THEN 'table ' || base ELSE 'partition ' || part END, name, array_to_string(held, ', ')
     USING HINT = format('CALL pattern_build(%L, %L) brings them in line, %sand writes nothing if a value would be lost.', base, name,
-                        CASE d.pattern WHEN 'subset' THEN 'makes rows of elements whose document has none, ' WHEN 'tree' THEN 'takes missing parents from what it finds, '
+                        CASE d.pattern WHEN 'subset' THEN CASE WHEN @extschema@._subset_adopts(d.options) THEN 'makes rows of elements whose document has none, ' ELSE '' END WHEN 'tree' THEN 'takes missing parents from what it finds, '
                           WHEN 'tree_attach' THEN 'takes missing parents from what it finds, ' ELSE '' END);
   RETURN true;
 END
 $$;
-COMMENT ON FUNCTION _pattern_notice_held(regclass, text) IS 'notes which fields of a new declaration hold values and says so in a notice; whether there are any';
+COMMENT ON FUNCTION _pattern_notice_held(regclass, text, regclass) IS 'notes which fields of a new declaration hold values and says so in a notice; whether there are any';
+
+-- The rows of a partition that has come may hold such values, too.
+CREATE FUNCTION _pattern_notice_partition(part regclass) RETURNS void
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._pattern_notice_held(a.relid, d.name, $1)
+  FROM pg_partition_ancestors($1) a JOIN pg_class c ON c.oid = a.relid AND pg_has_role(c.relowner, 'USAGE')
+    CROSS JOIN LATERAL @extschema@._pattern_declarations(a.relid) d
+  WHERE a.relid <> $1
+$$;
+COMMENT ON FUNCTION _pattern_notice_partition(regclass) IS '_pattern_notice_held for all declarations of the tables above a partition';
 
 -- What a declaration says of the rows that it finds: it leaves them to pattern_build().
 CREATE FUNCTION _pattern_notice_rows(rel regclass, name text) RETURNS void
@@ -188,6 +229,9 @@ DECLARE
   keys text[] := '{}';
   n bigint := 0;
 BEGIN
+  IF pattern = 'relation' THEN
+    PERFORM @extschema@._relation_require_arrays(rel, name);
+  END IF;
   FOR r IN SELECT k.key FROM @extschema@._pattern_pending_keys(rel, pattern, name) AS k (key record) LOOP
     field := @extschema@._pattern_lost(rel, name, r.key);
     IF field IS NOT NULL THEN
@@ -196,7 +240,7 @@ BEGIN
         fields := fields || field;
       END IF;
       IF n <= 5 THEN
-        keys := keys || left(regexp_replace(r.key::text, '^\((.*)\)$', '\1'), 100);
+        keys := keys || left(substring(r.key::text FROM '^[(](.*)[)]$'), 100);
       END IF;
     END IF;
   END LOOP;
@@ -211,22 +255,22 @@ END
 $$;
 COMMENT ON FUNCTION _pattern_require_kept(regclass, text, text) IS 'error 55000, with their number and some keys, if documents hold values that bringing them in line would destroy';
 
--- All rows are in line: what their fields held is adopted, or discarded.
-CREATE FUNCTION _pattern_note_built(rel regclass, name text, discarded boolean) RETURNS void
-LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._pattern_set_options($1, d.trigger_oid,
-           CASE WHEN $3 THEN @extschema@.bson_unset(d.options, 'held')
-                ELSE @extschema@.bson_set(@extschema@.bson_unset(d.options, 'held'), 'own', d.options OPERATOR(@extschema@.->) 'held'::text) END::text)
-  FROM @extschema@._pattern_declarations($1) d WHERE d.name = $2 AND @extschema@.bson_exists(d.options, 'held')
-$$;
-COMMENT ON FUNCTION _pattern_note_built(regclass, text, boolean) IS 'ends the guard on values from before the declaration';
-
 -- Fields that documents had before a declaration: they stay when it ends.
 CREATE FUNCTION _pattern_own_paths(options bson) RETURNS text[]
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT ARRAY(SELECT e::text FROM unnest(ARRAY['held', 'own']) o CROSS JOIN LATERAL @extschema@.bson_elements($1 OPERATOR(@extschema@.->) o) e)
 $$;
 COMMENT ON FUNCTION _pattern_own_paths(bson) IS 'paths of fields of a declaration that documents had before it';
+
+-- All rows are in line: what their fields held is adopted, or discarded.
+CREATE FUNCTION _pattern_note_built(rel regclass, name text, discarded boolean) RETURNS void
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@._pattern_set_options($1, d.trigger_oid,
+           CASE WHEN $3 THEN @extschema@.bson_unset(d.options, 'held')
+                ELSE @extschema@.bson_set(@extschema@.bson_unset(d.options, 'held'), 'own', ARRAY(SELECT DISTINCT p FROM unnest(@extschema@._pattern_own_paths(d.options)) p ORDER BY p)) END::text)
+  FROM @extschema@._pattern_declarations($1) d WHERE d.name = $2 AND @extschema@.bson_exists(d.options, 'held')
+$$;
+COMMENT ON FUNCTION _pattern_note_built(regclass, text, boolean) IS 'ends the guard on values from before the declaration';
 
 -- A declaration, as the verbs need it ------------------------------------------------------------------------------------
 

@@ -29,18 +29,19 @@ CREATE FUNCTION outlier_enable(
   rel regclass, field text, threshold int, flag text DEFAULT 'has_extras', count_field text DEFAULT NULL, chunk int DEFAULT 1000,
   keep int DEFAULT NULL, stay text DEFAULT 'first', is_set boolean DEFAULT false, mode text DEFAULT 'immediate',
   extras text DEFAULT NULL, on_field text DEFAULT NULL, index_elements boolean DEFAULT false, name text DEFAULT NULL,
-  doc_column text DEFAULT NULL) RETURNS text
+  doc_column text DEFAULT NULL, create_extras boolean DEFAULT false) RETURNS text
 LANGUAGE sql VOLATILE AS $$
   SELECT @extschema@._outlier_enable(rel, field, threshold, flag, count_field, chunk, keep, stay, is_set, mode,
-                                     extras, pg_catalog.to_regclass(extras), on_field, index_elements, name, doc_column)
+                                     extras, pg_catalog.to_regclass(extras), on_field, index_elements, name, doc_column, create_extras)
 $$;
-COMMENT ON FUNCTION outlier_enable(regclass, text, int, text, text, int, int, text, boolean, text, text, text, boolean, text, text) IS
+COMMENT ON FUNCTION outlier_enable(regclass, text, int, text, text, int, int, text, boolean, text, text, text, boolean, text, text, boolean) IS
   'declares the outlier pattern: arrays of field with more than threshold elements keep some in the document and the others aside. Returns the name of the declaration. '
-  'Locks the table against writers; errors 22023 for options that do not fit, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
+  'Locks the table against writers, and with create_extras makes a collection for the extras that does not exist; errors 22023 for options that do not fit, 42P01 for a collection that does not exist, '
+  '42710 for a second declaration of the name, 42501 unless the caller owns the table';
 
 CREATE FUNCTION _outlier_enable(
   rel regclass, field text, threshold int, flag text, count_field text, chunk int, keep int, stay text, is_set boolean, mode text,
-  extras text, extras_rel regclass, on_field text, index_elements boolean, name text, doc_column text) RETURNS text
+  extras text, extras_rel regclass, on_field text, index_elements boolean, name text, doc_column text, create_extras boolean) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -115,11 +116,7 @@ BEGIN
     IF extras IS NULL THEN
       RAISE EXCEPTION 'on_field needs the name of a collection in "extras"' USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    IF extras_rel IS NULL THEN
-      parts := parse_ident(extras);
-      extras_rel := @extschema@.collection_create(format('%I.%I', CASE WHEN cardinality(parts) > 1 THEN parts[1] ELSE t.schema_name END, parts[cardinality(parts)]));
-      EXECUTE format('ALTER TABLE %s OWNER TO %s', extras_rel, t.owner::regrole);
-    END IF;
+    extras_rel := coalesce(extras_rel, @extschema@._pattern_create_collection(extras, t.schema_name, t.owner, create_extras, 'create_extras'));
     PERFORM @extschema@._pattern_require_owner(extras_rel);
     IF (SELECT c.relowner <> t.owner FROM pg_class c WHERE c.oid = extras_rel) THEN
       RAISE EXCEPTION 'tables % and % have different owners', t.base, extras_rel USING ERRCODE = 'insufficient_privilege';
@@ -148,7 +145,7 @@ BEGIN
   RETURN name;
 END
 $$;
-COMMENT ON FUNCTION _outlier_enable(regclass, text, int, text, text, int, int, text, boolean, text, text, regclass, text, boolean, text, text) IS 'outlier_enable with the extras resolved';
+COMMENT ON FUNCTION _outlier_enable(regclass, text, int, text, text, int, int, text, boolean, text, text, regclass, text, boolean, text, text, boolean) IS 'outlier_enable with the extras resolved';
 
 -- The triggers on the table, made anew when options change. The main one carries the declaration.
 CREATE FUNCTION _outlier_create_triggers(rel regclass, options bson) RETURNS void
@@ -384,7 +381,7 @@ CREATE FUNCTION _outlier_rechunk(rel regclass, name text, key record) RETURNS bo
   AS 'MODULE_PATHNAME', 'dp_outlier_rechunk' LANGUAGE C STRICT;
 COMMENT ON FUNCTION _outlier_rechunk(regclass, text, record) IS 'arranges the extras of a key in chunks anew, or forgets them when there is no document; returns whether anything had to be written';
 
--- Rows whose documents say that they have extras, and hold as many elements as stay with these, but have none.
+-- Rows whose documents say that they have extras, and hold no more elements than stay with these, but have none.
 CREATE FUNCTION _outlier_lost(rel regclass, name text) RETURNS text[]
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -393,7 +390,7 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
   EXECUTE format('SELECT array_agg((%1$s)::text) FROM %2$s AS b LEFT JOIN (%3$s) AS s ON %4$s WHERE s.stored IS NULL AND @extschema@.bson_typeof(%5$s, %6$L) = ''bool'' '
-                 'AND @extschema@.bson_get_text(%5$s, %6$L) = ''true'' AND coalesce(CASE WHEN @extschema@.bson_typeof(%5$s, %7$L) = ''array'' THEN @extschema@.bson_array_length(%5$s, %7$L) END, 0) = %8$s',
+                 'AND @extschema@.bson_get_text(%5$s, %6$L) = ''true'' AND coalesce(CASE WHEN @extschema@.bson_typeof(%5$s, %7$L) = ''array'' THEN @extschema@.bson_array_length(%5$s, %7$L) END, 0) <= %8$s',
                  p.key_row, p.base, p.stored, p.matches, p.doc, @extschema@.bson_get_text(p.options, 'flag'), @extschema@.bson_get_text(p.options, 'field'), @extschema@.bson_get_text(p.options, 'keep'))
     INTO result;
   RETURN result;

@@ -209,7 +209,7 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM @extschema@._polymorphic_merge_parts(rel, name) q;
   IF p.source IS NULL THEN
-    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'source'::text, 'present'::text, 'missing'::text;
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'source'::text, 'a table with the triggers of the pattern'::text, 'none'::text;
     RETURN;
   END IF;
   RETURN QUERY EXECUTE format(

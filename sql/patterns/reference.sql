@@ -310,7 +310,7 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM @extschema@._reference_parts(rel, name) q;
   IF p.source IS NULL THEN
-    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'source'::text, 'present'::text, 'missing'::text;
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'source'::text, 'a table with the triggers of the pattern'::text, 'none'::text;
   END IF;
   IF NOT EXISTS (SELECT FROM @extschema@._reference_find_index(rel, p.by_id, 'btree')) OR NOT EXISTS (SELECT FROM @extschema@._reference_find_index(rel, p.by_hash, 'gin')) THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'indexes on references'::text, 'present'::text, 'missing'::text;

@@ -228,7 +228,7 @@ DECLARE
 BEGIN
   FOR p IN SELECT q.* FROM @extschema@._relation_parts(rel, name) q LOOP
     IF p.other IS NULL THEN
-      RETURN QUERY SELECT NULL::@extschema@.bson_value, 'other side'::text, 'present'::text, 'missing'::text;
+      RETURN QUERY SELECT NULL::@extschema@.bson_value, 'other side'::text, 'a table with the triggers of the pattern'::text, 'none'::text;
       RETURN;
     END IF;
     IF @extschema@.bson_get_text(p.options, 'missing') = 'allow' AND @extschema@._single_collection_filter_index(p.base::regclass, p.doc, p.field) IS NULL THEN
@@ -243,6 +243,25 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION _relation_check(regclass, text) IS 'violated invariants of a relation';
+
+CREATE FUNCTION _relation_require_arrays(rel regclass, name text) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  r record;
+BEGIN
+  FOR p IN SELECT q.* FROM @extschema@._relation_parts(rel, name) q LOOP
+    EXECUTE format('SELECT count(*) AS n, (array_agg(left((%s)::text, 100)))[1:5] AS keys FROM %s AS b WHERE @extschema@.bson_typeof(b.%I, %L) NOT IN (''array'', ''null'', ''undefined'')',
+                   p.key, p.base, p.doc, p.field) INTO r;
+    IF r.n > 0 THEN
+      RAISE EXCEPTION 'field "%" of table % must be an array of ids, and is not in % of its documents', p.field, p.base, r.n
+        USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = format('Keys: %s%s.', array_to_string(r.keys, ', '), CASE WHEN r.n > 5 THEN ', ...' ELSE '' END),
+              HINT = 'Make it an array there, or give the relation another field.';
+    END IF;
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _relation_require_arrays(regclass, text) IS 'error 55000, with their number and some keys, for documents of either side whose field is not an array';
 
 CREATE FUNCTION _relation_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$

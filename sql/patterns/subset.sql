@@ -38,7 +38,6 @@ DECLARE
   t record;
   pair text := replace(gen_random_uuid()::text, '-', '');
   options @extschema@.bson;
-  parts text[];
 BEGIN
   SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
   PERFORM @extschema@._pattern_require_owner(rel);
@@ -60,16 +59,7 @@ BEGIN
   PERFORM @extschema@._subset_verify(rel, options);
   PERFORM @extschema@._pattern_require_unused(rel, name);
 
-  IF source_rel IS NULL THEN
-    parts := parse_ident(source);
-    IF create_source IS NOT TRUE THEN
-      RAISE EXCEPTION 'relation "%" does not exist', source USING ERRCODE = 'undefined_table',
-        HINT = @extschema@._pattern_near_tables(CASE WHEN cardinality(parts) > 1 THEN parts[1] ELSE t.schema_name END, parts[cardinality(parts)])
-               || 'With create_source => true it is made.';
-    END IF;
-    source_rel := @extschema@.collection_create(format('%I.%I', CASE WHEN cardinality(parts) > 1 THEN parts[1] ELSE t.schema_name END, parts[cardinality(parts)]));
-    EXECUTE format('ALTER TABLE %s OWNER TO %s', source_rel, t.owner::regrole);
-  END IF;
+  source_rel := coalesce(source_rel, @extschema@._pattern_create_collection(source, t.schema_name, t.owner, create_source, 'create_source'));
   source_column := @extschema@._derive_source(rel, source_rel, source_column);
   IF source_column IS NULL THEN
     RAISE EXCEPTION '% is a relation of measurements', source_rel USING ERRCODE = 'wrong_object_type', HINT = 'A subset shows documents of a table.';
@@ -243,7 +233,7 @@ DECLARE
 BEGIN
   IF EXISTS (SELECT FROM @extschema@._pattern_declarations(_subset_check.rel) d WHERE d.pattern = 'subset' AND d.name = _subset_check.name
              AND @extschema@._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), _subset_check.rel) IS NULL) THEN
-    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'source'::text, 'present'::text, 'missing'::text;
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'source'::text, 'a table with the triggers of the pattern'::text, 'none'::text;
     RETURN;
   END IF;
   SELECT q.* INTO p FROM @extschema@._subset_parts(rel, name) q;
@@ -293,6 +283,14 @@ END
 $$;
 COMMENT ON FUNCTION _subset_pending(regclass, text) IS 'SQL text: keys of all documents, each of which may show others than it should';
 
+-- Elements are rows as they stand, unless members show fields by other names.
+CREATE FUNCTION _subset_adopts(options bson) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT NOT EXISTS (SELECT FROM @extschema@.bson_each(($1 OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson) e
+                     WHERE @extschema@.bson_exists($1, 'fields') AND @extschema@.bson_typeof(e.value) IN ('string', 'object', 'array'))
+$$;
+COMMENT ON FUNCTION _subset_adopts(bson) IS 'whether pattern_build() makes rows of elements that a document embeds';
+
 -- A document that embeds elements and has no row in the source: they become rows, if all of them can.
 CREATE FUNCTION _subset_take_over(rel regclass, name text, key bson_value) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -305,7 +303,7 @@ BEGIN
   SELECT q.* INTO p FROM @extschema@._subset_parts(rel, name) q;
   on_field := @extschema@.bson_get_text(p.options, 'on_field');
   EXECUTE format('SELECT EXISTS (SELECT FROM %s AS s WHERE %s OPERATOR(@extschema@.=) $1)', p.source, p.link) INTO found USING key;
-  IF found THEN
+  IF found OR NOT @extschema@._subset_adopts(p.options) THEN
     RETURN;
   END IF;
   EXECUTE format('SELECT %s OPERATOR(@extschema@.->) %L::text FROM %s AS b WHERE %s OPERATOR(@extschema@.=) $1', p.doc, p.field, p.base, p.key_value) INTO elements USING key;

@@ -15,7 +15,8 @@ DECLARE
   options @extschema@.bson;
   pair text := replace(gen_random_uuid()::text, '-', '');
   second_pair text := replace(gen_random_uuid()::text, '-', '');
-  filled boolean;
+  strange bigint;
+  held boolean;
 BEGIN
   SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
   PERFORM @extschema@._pattern_require_owner(rel);
@@ -29,6 +30,14 @@ BEGIN
     RAISE EXCEPTION 'column % of table % has a history already', t.doc, t.base USING ERRCODE = 'invalid_parameter_value';
   END IF;
   PERFORM @extschema@._derive_refuse_kept(rel, t.base, t.doc, ARRAY[revision_field]);
+  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', t.base);
+  EXECUTE format('SELECT count(*) FROM %s AS b WHERE @extschema@.bson_exists(b.%I, $1) AND @extschema@.bson_typeof(b.%2$I, $1) <> ''null'' AND CASE WHEN @extschema@.bson_typeof(b.%2$I, $1) '
+                 'IN (''int'', ''long'', ''double'', ''decimal'') THEN @extschema@.bson_get_text(b.%2$I, $1)::numeric NOT BETWEEN 1 AND 9223372036854775806 OR @extschema@.bson_get_text(b.%2$I, $1)::numeric %% 1 <> 0 ELSE true END', t.base, t.doc)
+    INTO strange USING revision_field;
+  IF strange > 0 THEN
+    RAISE EXCEPTION 'field "%" of % documents of table % holds something else than a revision', revision_field, strange, t.base
+      USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'Revisions are whole numbers from 1.', HINT = 'Name another field with revision_field, or move the values.';
+  END IF;
 
   options := @extschema@.bson_build('name', name, 'revision_field', revision_field, 'storage', storage, 'optimistic', optimistic, 'kept', kept, 'doc_column', t.doc,
                                     'pair', pair, 'second_pair', second_pair);
@@ -38,9 +47,9 @@ BEGIN
   PERFORM @extschema@._versioning_create_tables(rel, options);
   PERFORM @extschema@._versioning_create_triggers(rel, options);
   PERFORM @extschema@._versioning_create_reading(rel, name);
-  EXECUTE format('SELECT EXISTS (SELECT FROM %s)', t.base) INTO filled;
-  IF filled THEN
-    RAISE NOTICE 'the documents of table % that are there have no history yet', t.base
+  IF @extschema@._pattern_nonempty(rel) THEN
+    held := @extschema@._pattern_note_held(rel, name) <> '{}';
+    RAISE NOTICE 'the documents of table % that are there have no history yet%', t.base, CASE WHEN held THEN format('; those with a number in field "%s" go on from it', revision_field) ELSE '' END
       USING HINT = format('CALL pattern_build(%L, %L) records them; each is recorded when it is changed, too.', t.base, name);
   END IF;
   RETURN name;
@@ -50,7 +59,8 @@ COMMENT ON FUNCTION versioning_enable(regclass, text, text, bigint, boolean, boo
   'declares the document versioning pattern: each change of a document adds a revision to a history, with the time from which on it was valid, who and which transaction; revision_field holds its number. '
   'storage: delta (reverse differences) or full (whole documents); keep: how many revisions of a document stay, NULL: all; optimistic: an update with a document of an old number is refused (40001); one without a number counts as 1, but not in ON CONFLICT and MERGE; kept: fields that other patterns of the table derive are part of revisions, too. '
   'Makes the tables <table>_revisions and _changes, the views _history and _gone and the function _as_of. Returns the name of the declaration. '
-  'Locks the table against writers; errors 22023 for options that do not fit, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
+  'Numbers that documents have in that field already are continued. '
+  'Locks the table against writers; errors 22023 for options that do not fit, 55000 where the field holds something else, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
 
 CREATE FUNCTION _versioning_kept_paths(options bson) RETURNS SETOF text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$

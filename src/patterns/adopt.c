@@ -69,12 +69,42 @@ dp_held(const DpDecl *decl, const DpPath *path)
 {
 	ListCell   *lc;
 
-	if (likely(decl->held == NIL) || path == NULL || is_adopting(decl))
+	if (likely(!dp_holding(decl)) || path == NULL)
 		return false;
 	foreach(lc, decl->held)
 	{
 		if (path_equal(lfirst(lc), path))
 			return true;
+	}
+	return false;
+}
+
+bool
+dp_holding(const DpDecl *decl)
+{
+	return decl->held != NIL && !is_adopting(decl);
+}
+
+bool
+dp_had_field(const DpDecl *decl, const DpPath *path)
+{
+	static const char *const options[] = {"held", "own"};
+	DpValue		paths;
+	DpValue		one;
+	DpIter		iter;
+	int			i;
+
+	for (i = 0; i < lengthof(options); i++)
+	{
+		if (!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), options[i], strlen(options[i]), &paths) ||
+			paths.type != DP_TYPE_ARRAY)
+			continue;
+		dp_iter_init_value(&iter, &paths);
+		while (dp_iter_next_value(&iter, &one))
+		{
+			if (one.type == DP_TYPE_STRING && path_equal(dp_path_parse(DP_STRING_DATA(&one), DP_STRING_LEN(&one)), path))
+				return true;
+		}
 	}
 	return false;
 }
@@ -506,7 +536,8 @@ settled_lost(DpDecl *decl, const DpPatternMethods *m, DpDerivation *d, const DpK
 	*written = settle(decl, m, d, key);
 	CommandCounterIncrement();
 	is = read_document(decl, key, CurrentMemoryContext);
-	if (is != NULL && m != NULL && m->is_split != NULL && m->is_split(decl, is))
+	lost = dp_held_lost(decl, was, is, NIL);
+	if (lost != NULL && is != NULL && m != NULL && m->is_split != NULL && m->is_split(decl, is))
 	{
 		MemoryContext old = CurrentMemoryContext;
 		struct varlena *whole;
@@ -516,8 +547,8 @@ settled_lost(DpDecl *decl, const DpPatternMethods *m, DpDerivation *d, const DpK
 		MemoryContextSwitchTo(old);
 		is = dp_document_to_varlena(DP_DOC_DATA(whole), DP_DOC_SIZE(whole));
 		SPI_finish();
+		lost = dp_held_lost(decl, was, is, NIL);
 	}
-	lost = dp_held_lost(decl, was, is, NIL);
 	if (lost != NULL && d != NULL && d->methods->elsewhere != NULL && OidIsValid(d->source))
 	{
 		DpValue		id = dp_value_of_varlena(dp_key_to_value(decl, key));

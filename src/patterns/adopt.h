@@ -18,6 +18,12 @@
 /* Whether a field of the declaration is guarded now: false while the row is being adopted. */
 extern bool dp_held(const DpDecl *decl, const DpPath *path);
 
+/* Whether any field is. */
+extern bool dp_holding(const DpDecl *decl);
+
+/* Whether documents had the field before the declaration, adopted or not. */
+extern bool dp_had_field(const DpDecl *decl, const DpPath *path);
+
 /*
  * Whether a value is worth keeping and cannot be found again: null, false, zero and what is
  * empty are not; is (NULL: none) is what takes its place, and elsewhere

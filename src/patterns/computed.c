@@ -277,9 +277,30 @@ computed_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 	result = dp_accumulation_write(g, &target);
 	if (g != group->state)
 		dp_accumulation_free(g);
-	/* what is added to a total from before the declaration can be taken off it again; all else leaves it alone */
-	if (result == NULL || (whole && dp_held_lost(d->decl, doc, result, NIL) != NULL))
+	if (result == NULL)
 		return doc;
+	if (dp_held_lost(d->decl, doc, result, NIL) != NULL)
+	{
+		struct varlena *anew = NULL;
+
+		/* a total from before the declaration stays; one that was true before is true now */
+		if (!whole && !group->locked)
+		{
+			group->need_lock = true;
+			return doc;
+		}
+		if (!whole)
+		{
+			target = dp_value_of_document(result);
+			g = dp_accumulation_make(c->acc);
+			dp_derive_reading(group);
+			dp_computed_scan(c, g, &group->key, true);
+			anew = dp_accumulation_write(g, &target);
+			dp_accumulation_free(g);
+		}
+		if (whole || (anew != NULL && dp_held_lost(d->decl, result, anew, NIL) != NULL))
+			return doc;
+	}
 	return result;
 }
 

@@ -200,7 +200,7 @@ dp_computed_check_documents(PG_FUNCTION_ARGS)
 		return (Datum) 0;
 	if (!OidIsValid(d->source))
 	{
-		Datum		values[5] = {0, 0, CStringGetTextDatum("source"), CStringGetTextDatum("present"), CStringGetTextDatum("missing")};
+		Datum		values[5] = {0, 0, CStringGetTextDatum("source"), CStringGetTextDatum("a table with the triggers of the pattern"), CStringGetTextDatum("none")};
 		bool		nulls[5] = {true, true};
 
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);

@@ -572,6 +572,8 @@ partition_joined(Oid relid, bool attached)
 	}
 	if (attached && dp_feeds(llast_oid(ancestors)) != NIL)
 		dp_changed_partition(llast_oid(ancestors), relid, true, false);
+	if (attached)
+		call_with("_pattern_notice_partition", relid, InvalidOid);
 }
 
 /*

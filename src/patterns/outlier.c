@@ -285,6 +285,7 @@ outlier_before(Outlier *o, TriggerData *trigdata)
 	DpKey		key;
 	DpValue		array;
 	uint32		n = 0;
+	bool		lost = false;
 
 	if (!dp_decl_maintained(o->decl))
 		return tuple;
@@ -327,6 +328,8 @@ outlier_before(Outlier *o, TriggerData *trigdata)
 				marked = dp_outlier_mark(o, doc, true, count_of(o, old));
 			goto done;			/* or elements move: that is done afterwards */
 		}
+		/* its extras are missing: the flag goes on saying so */
+		lost = o->decl->held == NIL && !(dp_outlier_array(o, old, &array) && dp_outlier_exceeds(&array, o->keep));
 	}
 	if (!is_update)
 	{
@@ -351,7 +354,8 @@ outlier_before(Outlier *o, TriggerData *trigdata)
 			}
 		}
 	}
-	marked = dp_outlier_mark(o, doc, n > o->threshold, old != NULL && dp_outlier_count_is_held(o, old) ? (int64) -1 : (int64) n);
+	marked = dp_outlier_mark(o, doc, lost || n > o->threshold,
+							 lost ? count_of(o, old) : old != NULL && dp_outlier_count_is_held(o, old) ? (int64) -1 : (int64) n);
 
 done:
 	return marked == given ? tuple : row_with_document(o, tuple, desc, marked);

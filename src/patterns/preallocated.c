@@ -66,7 +66,7 @@ static bool available_is_held(Preallocated *p, struct varlena *doc);
 static struct varlena *month_changed(Preallocated *p, TriggerData *trigdata, struct varlena *old, struct varlena *doc,
 									 const DpValue *before);
 static bool until_old_copy(const DpValue *was, const DpValue *is);
-static void verify_until(Preallocated *p, struct varlena *doc, const DpCells *cells);
+static void verify_until(Preallocated *p, struct varlena *doc, DpCells *cells);
 static bool filled_now(void);
 static void note_filled(Preallocated *p);
 static bool was_filled(Preallocated *p);
@@ -271,7 +271,7 @@ dp_preallocated_put(Preallocated *p, struct varlena *doc, const DpValue *field, 
 {
 	struct varlena *result = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, field);
 
-	if (p->available != NULL)
+	if (p->available != NULL && !available_is_held(p, doc))
 	{
 		uint8		bytes[4];
 		DpValue		n = {bytes, 4, DP_TYPE_INT32};
@@ -391,7 +391,7 @@ preallocated_before(Preallocated *p, TriggerData *trigdata)
 		return tuple;
 	}
 	result = old == NULL ? arrange_insert(p, doc) : arrange_update(p, trigdata, old, doc);
-	if (old != NULL && dp_held(p->decl, p->available) && available_is_held(p, old))
+	if (old != NULL && available_is_held(p, old))
 		result = keep_path(result, old, p->available);
 	if (result == doc)
 		return tuple;
@@ -602,7 +602,8 @@ available_is_held(Preallocated *p, struct varlena *doc)
 	DpValue		value;
 	DpValue		n;
 
-	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->available, &value) || !dp_value_lost(&value, NULL, NIL))
+	if (!dp_held(p->decl, p->available) || !dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->available, &value) ||
+		!dp_value_lost(&value, NULL, NIL))
 		return false;
 	doc = arrange_available(p, doc);
 	return !dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->available, &n) || dp_value_compare(&value, &n) != 0;
@@ -641,7 +642,16 @@ arrange_available(Preallocated *p, struct varlena *doc)
 
 /* Times that a document comes with have to be those of taken cells.  cells: NULL if it has none yet. */
 static void
-verify_until(Preallocated *p, struct varlena *doc, const DpCells *cells)
+verify_until(Preallocated *p, struct varlena *doc, DpCells *cells)
+{
+	const char *why = dp_preallocated_until_wrong(p, doc, cells);
+
+	if (why != NULL)
+		dp_preallocated_refuse(p, NULL, "does not have its shape", why);
+}
+
+const char *
+dp_preallocated_until_wrong(Preallocated *p, struct varlena *doc, DpCells *cells)
 {
 	DpValue		until;
 	DpIter		iter;
@@ -649,18 +659,18 @@ verify_until(Preallocated *p, struct varlena *doc, const DpCells *cells)
 
 	if (!p->in_document || p->shape->kind == DP_SHAPE_CLOCK ||
 		!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->until, &until))
-		return;
+		return NULL;
 	if (until.type != DP_TYPE_DOCUMENT)
-		dp_preallocated_refuse(p, NULL, "does not have its shape", "The times until which slots are held are no document.");
+		return "The times until which slots are held must be a document.";
 	dp_iter_init_value(&iter, &until);
 	while (dp_iter_next(&iter, &element))
 	{
-		DpCell	   *cell = cells != NULL ? dp_cells_find((DpCells *) cells, element.name) : NULL;
+		DpCell	   *cell = cells != NULL ? dp_cells_find(cells, element.name) : NULL;
 
 		if (element.value.type != DP_TYPE_DATE || cell == NULL || !cell->taken)
-			dp_preallocated_refuse(p, NULL, "does not have its shape",
-								   psprintf("Slot \"%.20s\" is held until some time, but is not taken.", element.name));
+			return psprintf("Slot \"%.20s\" is held until some time, but is not taken.", element.name);
 	}
+	return NULL;
 }
 
 /* Whether what is remembered of documents that were given the empty shape is of this command. */
@@ -791,6 +801,9 @@ empty_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg
 	if (!has && p->shape->accessible.type != DP_TYPE_EOD &&
 		!dp_path_find(DP_DOC_DATA(result), DP_DOC_SIZE(result), p->accessible, &value))
 		result = dp_document_set(DP_DOC_DATA(result), DP_DOC_SIZE(result), p->accessible, &p->shape->accessible);
+	if (p->in_document && p->decl->held != NIL && dp_had_field(p->decl, p->until) &&
+		dp_preallocated_until_wrong(p, result, dp_preallocated_cells(p, result, key)) != NULL)
+		result = dp_document_unset(DP_DOC_DATA(result), DP_DOC_SIZE(result), p->until);
 	if (p->in_document)
 		verify_until(p, result, dp_preallocated_cells(p, result, key));
 	result = arrange_available(p, result);

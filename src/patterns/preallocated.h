@@ -70,6 +70,9 @@ extern void dp_preallocated_refuse(Preallocated *p, const DpKey *key, const char
 /* Until when the slot of a document is held (store => 'document'); DT_NOEND: for good. */
 extern TimestampTz dp_preallocated_until(Preallocated *p, struct varlena *doc, const char *slot);
 
+/* What is wrong with those times in a document, if something is; else NULL. */
+extern const char *dp_preallocated_until_wrong(Preallocated *p, struct varlena *doc, DpCells *cells);
+
 /* Frees the cells of a document whose holds have expired; how many. */
 extern int	dp_preallocated_expire(Preallocated *p, struct varlena *doc, DpCells *cells, TimestampTz now);
 

@@ -31,6 +31,7 @@
 #include "bson/compare.h"
 #include "bson/edit.h"
 #include "bson/reader.h"
+#include "patterns/adopt.h"
 #include "patterns/preallocated.h"
 #include "patterns/row.h"
 #include "patterns/run.h"
@@ -200,6 +201,8 @@ run_in_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *ar
 	int			i;
 
 	r->done = false;
+	if (dp_held(p->decl, p->until) && dp_preallocated_until_wrong(p, doc, cells) != NULL)
+		dp_held_refuse(p->decl, p->until);
 	for (i = 0; i < cells->n; i++)
 		until[i] = DT_NOEND;
 	if (dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->until, &value))

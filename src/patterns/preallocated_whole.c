@@ -14,6 +14,7 @@
 
 #include "bson/edit.h"
 #include "mql/collection_split.h"
+#include "patterns/adopt.h"
 #include "patterns/pattern.h"
 #include "patterns/preallocated.h"
 #include "patterns/run.h"
@@ -70,23 +71,9 @@ dp_preallocated_wrong(PG_FUNCTION_ARGS)
 		PG_RETURN_TEXT_P(cstring_to_text("Cells are taken in the stored document."));
 	if (p->in_document)
 	{
-		DpValue		until;
-		DpIter		iter;
-		DpElement	element;
-
-		if (dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->until, &until))
-		{
-			if (until.type != DP_TYPE_DOCUMENT)
-				PG_RETURN_TEXT_P(cstring_to_text("The times until which slots are held are no document."));
-			dp_iter_init_value(&iter, &until);
-			while (dp_iter_next(&iter, &element))
-			{
-				DpCell	   *cell = dp_cells_find(cells, element.name);
-
-				if (element.value.type != DP_TYPE_DATE || cell == NULL || !cell->taken)
-					PG_RETURN_TEXT_P(cstring_to_text(psprintf("Slot \"%.20s\" is held until some time, but is not taken.", element.name)));
-			}
-		}
+		why = dp_preallocated_until_wrong(p, doc, cells);
+		if (why != NULL)
+			PG_RETURN_TEXT_P(cstring_to_text(why));
 		if (p->available != NULL)
 		{
 			DpValue		available;
@@ -198,6 +185,7 @@ whole_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg
 	bool	   *written = arg;
 	MemoryContext caller = CurrentMemoryContext;
 	struct varlena *whole = doc;
+	DpValue		until;
 
 	if (!methods_is_split(p->decl, doc))
 		return NULL;
@@ -208,6 +196,8 @@ whole_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg
 		whole = dp_document_to_varlena(DP_DOC_DATA(whole), DP_DOC_SIZE(whole));
 	SPI_finish();
 	MemoryContextSwitchTo(caller);
+	if (p->in_document && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->until, &until) && dp_had_field(p->decl, p->until))
+		whole = dp_document_set(DP_DOC_DATA(whole), DP_DOC_SIZE(whole), p->until, &until);
 	if (DP_DOC_SIZE(whole) == DP_DOC_SIZE(doc) && memcmp(DP_DOC_DATA(whole), DP_DOC_DATA(doc), DP_DOC_SIZE(doc)) == 0)
 		return NULL;
 	*written = true;

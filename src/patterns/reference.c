@@ -30,6 +30,7 @@
 
 #include "bson/compare.h"
 #include "patterns/change.h"
+#include "patterns/adopt.h"
 #include "patterns/derive.h"
 #include "patterns/note.h"
 #include "patterns/queue.h"
@@ -348,7 +349,9 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 		if (extract != NULL)
 		{
 			value = dp_value_of_document(extract);
-			fill.extract = &value;
+			/* a copy from before the declaration stays */
+			if (likely(!dp_holding(ref->decl)) || match[i] == NULL || match[i]->bare || dp_ref_wrong(ref, match[i], &value) == NULL)
+				fill.extract = &value;
 		}
 		{
 			MemoryContext old = MemoryContextSwitchTo(context);

@@ -161,11 +161,11 @@ typedef struct DpRefId
 	DpValue		id;
 	uint64		hash;
 	bool		read;			/* target: extract is what was read */
-	bool		changed;		/* source: the row has other live fields */
 	bool		gone;			/* source: the row was deleted or has another key */
 	bool		appeared;		/* source: there is a new row */
 	DpValue    *becomes;		/* source: the key that the row has now */
 	struct varlena *extract;	/* NULL: there is no such source */
+	struct varlena *before;		/* source: the extract before the change, where copies from before the declaration are held (adopt.h) */
 	int			wanted;			/* target: by so many references */
 	bool		lags;			/* target: a copy was made without a lock, and has to be refreshed */
 } DpRefId;
@@ -187,6 +187,9 @@ typedef struct DpRefRun
 extern DpRefRun *dp_ref_run_make(void);
 extern DpRefId *dp_ref_run_find(DpRefRun *run, const DpValue *id);
 extern DpRefId *dp_ref_run_add(DpRefRun *run, const DpValue *id);
+
+/* Remembers the first extract that is told of an id; NULL: none. */
+extern void dp_ref_run_before(DpRefRun *run, DpRefId *id, struct varlena *extract);
 extern void dp_ref_run_sort(DpRefRun *run);
 extern void dp_ref_run_free(DpRefRun *run);
 

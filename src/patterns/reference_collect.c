@@ -168,6 +168,16 @@ collecting_find(DpReference *ref, bool of_source)
 	return found;
 }
 
+void
+dp_ref_run_before(DpRefRun *run, DpRefId *id, struct varlena *extract)
+{
+	MemoryContext old = MemoryContextSwitchTo(run->context);
+
+	if (extract != NULL && id->before == NULL)
+		id->before = dp_document_to_varlena(DP_DOC_DATA(extract), DP_DOC_SIZE(extract));
+	MemoryContextSwitchTo(old);
+}
+
 /* What a source's rows have collected, added to another run. */
 static void
 run_add_all(DpRefRun *run, const DpRefRun *more)
@@ -179,7 +189,7 @@ run_add_all(DpRefRun *run, const DpRefRun *more)
 		const DpRefId *from = more->ids[i];
 		DpRefId    *to = dp_ref_run_add(run, &from->id);
 
-		to->changed |= from->changed;
+		dp_ref_run_before(run, to, from->before);
 		to->gone |= from->gone;
 		to->appeared |= from->appeared;
 		if (from->becomes != NULL && to->becomes == NULL)

@@ -24,6 +24,7 @@
 
 #include "bson/catalog.h"
 #include "bson/compare.h"
+#include "patterns/adopt.h"
 #include "patterns/note.h"
 #include "patterns/reference.h"
 #include "patterns/run.h"
@@ -80,6 +81,7 @@ static void pass_row(Pass *p, const FoundRow *row, int64 *written);
 static RowFate row_change(Pass *p, struct varlena *doc, struct varlena **changed);
 static RowFate part_change(Pass *p, const DpRefPart *part, struct varlena *doc, struct varlena **changed);
 static void row_leave(Pass *p, struct varlena *doc);
+static bool copy_is_held(DpReference *ref, const DpRefSite *site, const DpRefId *id, const DpValue *now);
 static bool row_names(const DpRefPart *part, struct varlena *doc);
 static bool skip_trigger(const Trigger *trigger);
 static void referenced(DpReference *ref, const DpValue *id) pg_attribute_noreturn();
@@ -569,7 +571,13 @@ part_change(Pass *p, const DpRefPart *part, struct varlena *doc, struct varlena 
 			p->must |= id->becomes != NULL;
 			fill.freeze = id->appeared;
 			p->names_new |= id->appeared;
-			differs |= dp_ref_fill(ref, site, &fill);
+			if (dp_ref_fill(ref, site, &fill))
+			{
+				if (copy_is_held(ref, site, id, &site->replacement))
+					site->action = DP_REF_LEAVE;
+				else
+					differs = true;
+			}
 		}
 		else if (id->gone)
 		{
@@ -602,6 +610,7 @@ part_change(Pass *p, const DpRefPart *part, struct varlena *doc, struct varlena 
 					site->element_goes = true;
 					break;
 				case DP_REF_UNSET:
+					(void) copy_is_held(ref, site, id, NULL);
 					break;
 			}
 			site->action = DP_REF_REMOVE;
@@ -612,6 +621,28 @@ part_change(Pass *p, const DpRefPart *part, struct varlena *doc, struct varlena 
 		return ROW_SAME;
 	*changed = dp_ref_rebuild(ref, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
 	return ROW_WRITTEN;
+}
+
+/*
+ * Whether a copy is from before the declaration: it says something else than the source did before it
+ * was changed, and what takes its place (NULL: nothing) does not.  If it has to be written nevertheless, raises
+ * OBJECT_NOT_IN_PREREQUISITE_STATE.
+ */
+static bool
+copy_is_held(DpReference *ref, const DpRefSite *site, const DpRefId *id, const DpValue *now)
+{
+	struct varlena *source = id->before != NULL ? id->before : id->extract;
+	DpValue		before;
+
+	if (likely(!dp_holding(ref->decl)) || site->bare || !dp_value_lost(&site->value, now, NIL))
+		return false;
+	if (source != NULL)
+		before = dp_value_of_document(source);
+	if (source != NULL && dp_ref_wrong(ref, site, &before) == NULL)
+		return false;
+	if (now == NULL || id->becomes != NULL)
+		dp_held_refuse(ref->decl, ref->field);
+	return true;
 }
 
 /* Whether a document names an id of the part. */

@@ -34,6 +34,7 @@
 
 #include "bson/text.h"
 #include "patterns/queue.h"
+#include "patterns/adopt.h"
 #include "patterns/reference.h"
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
@@ -42,6 +43,7 @@ static const char plan_read;
 
 static SPIPlanPtr source_plan(DpReference *ref);
 static struct varlena *source_document(DpReference *ref, const DpKey *key, DpRefLock lock, bool *circle);
+static struct varlena *row_extract(DpReference *ref, TriggerData *trigdata);
 static DpValue row_id(DpReference *ref, Relation rel, HeapTuple tuple);
 static void lock_appeared(const DpRefPart *parts, int nparts);
 static DpRefRun *source_changed(DpReference *ref, DpRefRun *run);
@@ -233,7 +235,7 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 		{
 			now = row_id(ref, trigdata->tg_relation, trigdata->tg_newtuple);
 			if (dp_value_identical(&id, &now))
-				dp_ref_run_add(run, &id)->changed = true;
+				(void) dp_ref_run_add(run, &id);
 			else
 			{
 				DpRefId    *entry = dp_ref_run_add(run, &id);
@@ -246,6 +248,8 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 				*entry->becomes = other->id;
 			}
 		}
+		if (unlikely(dp_holding(ref->decl)) && !TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+			dp_ref_run_before(run, dp_ref_run_add(run, &id), row_extract(ref, trigdata));
 		return result;
 	}
 
@@ -379,10 +383,29 @@ source_changed(DpReference *ref, DpRefRun *run)
 	}
 	if (queue != NULL)
 		dp_queue_close(queue);
+	for (i = 0; i < run->n; i++)
+	{
+		DpRefId    *entry = run->ids[i]->before != NULL ? dp_ref_run_find(pass, &run->ids[i]->id) : NULL;
+
+		if (entry != NULL)
+			dp_ref_run_before(pass, entry, run->ids[i]->before);
+	}
 	if (pass->n > 0)
 		return pass;
 	dp_ref_run_free(pass);
 	return NULL;
+}
+
+/* What copies had of a row of the source before it was changed; NULL if it had no document. */
+static struct varlena *
+row_extract(DpReference *ref, TriggerData *trigdata)
+{
+	AttrNumber	attnum = get_attnum(RelationGetRelid(trigdata->tg_relation), ref->source->doc_column);
+	bool		isnull;
+	Datum		value = heap_getattr(trigdata->tg_trigtuple, attnum, RelationGetDescr(trigdata->tg_relation), &isnull);
+	struct varlena *doc = isnull ? NULL : (struct varlena *) PG_DETOAST_DATUM_PACKED(value);
+
+	return doc == NULL ? NULL : dp_ref_extract(ref, DP_DOC_DATA(doc), DP_DOC_SIZE(doc));
 }
 
 /* The id of a row of the source, or of a partition of it. */

@@ -452,8 +452,9 @@ subset_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 			n = dp_subset_count(s, &group->key);
 		else
 			n += state->delta;
-		if ((anew || state->recount || group->emptied) && dp_held(d->decl, s->count) &&
-			get_count(doc, s->count, &held) && held != 0)
+		/* what is not the number that there was before comes from before the declaration */
+		if (dp_held(d->decl, s->count) && get_count(doc, s->count, &held) && held != 0 &&
+			(anew || state->recount || group->emptied || held != dp_subset_count(s, &group->key) - state->delta))
 			return doc;
 		doc = set_count(doc, s->count, n);
 	}
@@ -475,7 +476,7 @@ keeps_held(Subset *s, DpGroup *group, struct varlena *doc, const DpValue *array)
 	return dp_value_lost(&was, array, lappend(list_copy(group->gone), &rest));
 }
 
-/* All members of a group. */
+/* All members of a group, and the rows that they show a part of. */
 static struct varlena *
 subset_elsewhere(DpDerivation *d, const DpValue *key)
 {
@@ -488,6 +489,8 @@ subset_elsewhere(DpDerivation *d, const DpValue *key)
 	all.keep = Max(1, dp_subset_count(d->state, key));
 	dp_builder_init_value(&b, 0);
 	dp_builder_begin_array(&b);
+	dp_subset_members(&all, key, &b);
+	all.member = dp_member_compile(NULL);
 	dp_subset_members(&all, key, &b);
 	dp_builder_end(&b);
 	array = dp_builder_view(&b, DP_TYPE_ARRAY);

@@ -177,6 +177,8 @@ attach_before(DpTree *attached, TriggerData *trigdata)
 		doc = chain != NULL ? dp_tree_arrange(attached, written, chain, n, NULL) : dp_tree_strip(attached, written);
 		table_close(rel, NoLock);
 	}
+	if (old != NULL)
+		doc = dp_tree_guarded(attached, given, doc, NULL, 0);
 	return doc == given ? tuple : dp_tree_with_document(attached, tuple, desc, doc);
 }
 
@@ -269,7 +271,7 @@ attach_settle(DpTree *attached, DpTreeStatement *s)
 		if (!dp_writer_fetch_own(w, &came->ref) || (doc = dp_writer_document(w)) == NULL ||
 			!dp_tree_parent(attached, doc, &parent) || dp_value_compare(&parent, &came->parent) != 0)
 			continue;
-		(void) dp_writer_update(w, dp_tree_arrange(attached, doc, chain, n, NULL));
+		(void) dp_writer_update(w, dp_tree_guarded(attached, doc, dp_tree_arrange(attached, doc, chain, n, NULL), NULL, 0));
 	}
 	dp_writer_close(w);
 	dp_writer_close(nodes);
@@ -471,6 +473,7 @@ follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool
 	foreach(lc, refs)
 	{
 		struct varlena *doc;
+		struct varlena *was;
 		DpLockResult locked;
 		DpValue		parent;
 
@@ -484,7 +487,7 @@ follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool
 			dp_note(f->attached->decl, on);
 		if (locked == DP_LOCK_CIRCLE || locked == DP_LOCK_GONE)
 			continue;
-		doc = dp_writer_document(f->w);
+		was = doc = dp_writer_document(f->w);
 		if (doc == NULL || !dp_tree_parent(f->attached, doc, &parent) || dp_value_compare(&parent, on) != 0)
 			continue;			/* it hangs elsewhere now */
 		if (other)
@@ -493,7 +496,7 @@ follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool
 			doc = dp_tree_arrange(f->attached, doc, chain, n, NULL);
 		else
 			doc = dp_tree_strip(f->attached, doc);
-		(void) dp_writer_update(f->w, doc);
+		(void) dp_writer_update(f->w, dp_tree_guarded(f->attached, was, doc, NULL, 0));
 	}
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);

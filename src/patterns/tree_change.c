@@ -29,6 +29,7 @@
 
 #include "bson/compare.h"
 #include "common/hashfn.h"
+#include "patterns/adopt.h"
 #include "patterns/tree_nodes.h"
 
 static bool map_add(DpTreeChange *c, DpTreeMap *map, DpValue *item);
@@ -680,7 +681,7 @@ load_parent(DpTreeChange *c, DpTreeNode *node, struct varlena *doc)
 	DpValue		parent;
 	int			n;
 
-	chain = dp_tree_ancestors(c->tree, doc, &n);
+	chain = dp_held(c->tree->decl, c->tree->ancestors) ? NULL : dp_tree_ancestors(c->tree, doc, &n);
 	if (chain != NULL &&
 		(dp_tree_parent(c->tree, doc, &parent) ? n > 0 && dp_value_compare(&parent, &chain[n - 1]) == 0 : n == 0))
 	{

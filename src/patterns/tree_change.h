@@ -11,6 +11,8 @@
 #include "patterns/tree.h"
 #include "patterns/write.h"
 
+struct DpTreeGone;
+
 /* tree_forms.c */
 
 extern struct varlena *dp_tree_arrange(const DpTree *tree, struct varlena *doc, const DpValue *chain, int n, const DpValue *children);
@@ -22,6 +24,13 @@ extern void dp_tree_check_path(const DpTree *tree, const DpValue *id, const DpVa
 
 /* An id for messages, cut at a hundred bytes. */
 extern char *dp_tree_id_text(const DpValue *id);
+
+/*
+ * What may be written instead of a document while fields of the pattern hold values from before the declaration (adopt.h): an array
+ * of children stays if it has others than the ids (DpTreeGone, n of them) that have gone from it.  Raises
+ * OBJECT_NOT_IN_PREREQUISITE_STATE where another form would be lost.
+ */
+extern struct varlena *dp_tree_guarded(const DpTree *tree, struct varlena *was, struct varlena *is, struct DpTreeGone *gone, int n);
 
 /* tree_rows.c */
 

@@ -14,6 +14,7 @@
 #include "bson/edit.h"
 #include "bson/reader.h"
 #include "bson/text.h"
+#include "patterns/adopt.h"
 #include "patterns/tree.h"
 #include "patterns/tree_change.h"
 #include "tree/treepath.h"
@@ -266,6 +267,28 @@ append_id(const DpTree *tree, StringInfo path, const DpValue *id)
 			appendStringInfoString(path, s);
 		}
 	}
+}
+
+struct varlena *
+dp_tree_guarded(const DpTree *tree, struct varlena *was, struct varlena *is, DpTreeGone *gone, int n)
+{
+	const DpPath *lost;
+	DpValue		old;
+	DpValue		new;
+	List	   *ids = NIL;
+
+	if (likely(!dp_holding(tree->decl)) || was == is)
+		return is;
+	while (n > 0)
+		ids = lappend(ids, &gone[--n].id);
+	if (tree->truth != DP_TREE_CHILDREN && dp_held(tree->decl, tree->children) &&
+		dp_path_find(DP_DOC_DATA(was), DP_DOC_SIZE(was), tree->children, &old) &&
+		dp_value_lost(&old, dp_path_find(DP_DOC_DATA(is), DP_DOC_SIZE(is), tree->children, &new) ? &new : NULL, ids))
+		is = dp_document_set(DP_DOC_DATA(is), DP_DOC_SIZE(is), tree->children, &old);
+	lost = dp_held_lost(tree->decl, was, is, ids);
+	if (lost != NULL)
+		dp_held_refuse(tree->decl, lost);
+	return is;
 }
 
 /*

@@ -22,6 +22,7 @@
 
 #include "bson/catalog.h"
 #include "bson/compare.h"
+#include "patterns/adopt.h"
 #include "patterns/tree_change.h"
 
 /* The most nodes above a node that are looked for when no ancestors are kept */
@@ -139,7 +140,7 @@ dp_tree_chain(const DpTree *tree, struct varlena *doc, bool trust, DpTreeFetch f
 
 	if (!dp_tree_id(tree, doc, &own))
 		return NULL;
-	chain = trust ? dp_tree_ancestors(tree, doc, n) : NULL;
+	chain = trust && !dp_held(tree->decl, tree->ancestors) ? dp_tree_ancestors(tree, doc, n) : NULL;
 	if (chain != NULL)
 	{
 		DpValue		parent;

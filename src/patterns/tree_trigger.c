@@ -165,6 +165,8 @@ tree_before(DpTree *tree, TriggerData *trigdata)
 			doc = without;
 	}
 	doc = tree_place(tree, trigdata->tg_relation, doc, &id, old == NULL);
+	if (old != NULL)
+		doc = dp_tree_guarded(tree, given, doc, NULL, 0);
 	return doc == given ? tuple : dp_tree_with_document(tree, tuple, desc, doc);
 }
 

@@ -76,7 +76,7 @@ dp_tree_write_node(DpTreeChange *c, DpTreeNode *node)
 		}
 		if (node->came != NULL && node->came->is_new && has_chained_form(c->tree, doc))
 			node->walk = true;
-		now = dp_tree_arrange(c->tree, now, c->chain, n, children);
+		now = dp_tree_guarded(c->tree, doc, dp_tree_arrange(c->tree, now, c->chain, n, children), c->s->gone, c->s->ngone);
 		switch (dp_writer_update(c->w, now))
 		{
 			case DP_WRITE_DONE:
@@ -246,7 +246,7 @@ dp_tree_write_children(DpTreeChange *c)
 				DpTree		only = *c->tree;
 
 				only.parent = only.ancestors = only.path = only.depth = NULL;
-				now = dp_tree_arrange(&only, doc, NULL, 0, children);
+				now = dp_tree_guarded(c->tree, doc, dp_tree_arrange(&only, doc, NULL, 0, children), c->s->gone, c->s->ngone);
 			}
 			if (now == doc || dp_writer_update(c->w, now) != DP_WRITE_CHANGED)
 				break;

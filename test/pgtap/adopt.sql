@@ -1,7 +1,7 @@
 -- What documents held before a pattern was declared is not destroyed: not by a build or a repair, unless it is told to, and not by the
 -- first write to an old row or to a source. What a build adopts, pattern_disable() leaves where it is.
 SET client_min_messages = warning;
-SELECT plan(87);
+SELECT plan(135);
 
 CREATE FUNCTION pg_temp.docs(rel regclass) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE result text;
@@ -238,5 +238,134 @@ SELECT throws_ok($$CALL pattern_build('fork', 'tree', NULL)$$, '55000', NULL, 'a
 SELECT is(count(*), 2::bigint, 'stays in both') FROM fork WHERE doc -> 'kids' = '["c"]';
 CALL pattern_build('fork', 'tree', discard => true);
 SELECT is_empty('SELECT * FROM pattern_check(''fork'')', 'what is thrown away');
+
+-- Before the build: what others write leaves such values alone ------------------------------------------------------------------
+-- a copy follows its source, if it said what the source said
+SELECT collection_create('lo'), collection_create('lc') \g /dev/null
+INSERT INTO lc (doc) VALUES ('{_id: 1, name: "N"}'), ('{_id: 2, name: "M"}');
+INSERT INTO lo (doc) VALUES ('{_id: 1, c: {_id: 1, name: "Old"}}'), ('{_id: 2, c: {_id: 1, name: "N"}}'), ('{_id: 3, c: {_id: 1}}'), ('{_id: 4, c: {_id: 2, name: "Old", at: "X"}}');
+SELECT reference_enable('lo', 'c', 'lc', live => '{name}', frozen => '{at}', on_delete => 'unset') \g /dev/null
+UPDATE lc SET doc = bson_set(doc, 'name', 'New'::text) WHERE _id = 1;
+UPDATE lo SET doc = bson_set(doc, 'c.at', 'Y'::text) WHERE _id = 4;
+SELECT is(pg_temp.docs('lo'), E'{"c": {"_id": 1, "name": "Old"}}\n{"c": {"_id": 1, "name": "New"}}\n{"c": {"_id": 1, "name": "New"}}\n{"c": {"_id": 2, "name": "Old", "at": "Y"}}',
+          'reference: a copy that says something else stays');
+SELECT matches(pg_temp.told($$DELETE FROM lc WHERE _id = 2$$), '^55000 .*pattern_build', 'reference: it is not taken away');
+SELECT matches(pg_temp.told($$UPDATE lc SET doc = bson_set(doc, '_id', 5) WHERE _id = 2$$), '^55000 .*pattern_build', 'reference: nor given another id');
+CALL pattern_build('lo', 'c', discard => true);
+DELETE FROM lc WHERE _id = 2;
+SELECT is(pg_temp.docs('lo'), E'{"c": {"_id": 1, "name": "New"}}\n{"c": {"_id": 1, "name": "New"}}\n{"c": {"_id": 1, "name": "New"}}\n{}', 'reference: afterwards all follow');
+
+-- numbers that are added to
+SELECT collection_create('nt'), collection_create('nr') \g /dev/null
+INSERT INTO nt (doc) VALUES ('{_id: 1, n: 44, sum: 5}'), ('{_id: 2}');
+SELECT subset_enable('nt', 'a', 'nr', 'of', '{v: -1}', 1, fields => '{v: 1}', count_field => 'n'), computed_enable('nt', 'nr', 'of', '{sum: {$sum: "$v"}}') \g /dev/null
+INSERT INTO nr (doc) VALUES ('{of: 1, v: 1}'), ('{of: 2, v: 1}');
+INSERT INTO nr (doc) VALUES ('{of: 1, v: 2}'), ('{of: 2, v: 2}');
+DELETE FROM nr WHERE doc @@ '{v: 1}';
+SELECT is((SELECT string_agg((doc - 'a')::text, ' ' ORDER BY _id) FROM nt), '{"_id": 1, "n": 44, "sum": 5} {"_id": 2, "n": 1, "sum": 2}', 'subset, computed: a number that counts nothing stays');
+INSERT INTO nr (doc) VALUES ('{of: 1, v: 3}');
+SELECT lives_ok($$CALL pattern_build('nt', 'sum', NULL)$$, 'computed: one that the rows come to is adopted');
+SELECT pg_temp.stops('nt', 'a', '1 document .*Fields: n\. Keys: 1\.');
+
+-- a tree does not move
+SELECT collection_create('tm'), collection_create('th') \g /dev/null
+INSERT INTO tm (doc) VALUES ('{_id: 1, depth: 40, kids: [2, 9]}'), ('{_id: 2, parent: 1, depth: 50}'), ('{_id: 3}'), ('{_id: 4, parent: 2, above: [7, 2]}');
+INSERT INTO th (doc) VALUES ('{_id: 1, "on": 3, above: [8]}');
+SELECT tree_enable('tm', parent => 'parent', depth => 'depth', children => 'kids', ancestors => 'above', on_delete => 'reparent'), tree_attach('th', tree => 'tm', parent => 'on', ancestors => 'above', name => 'hung') \g /dev/null
+SELECT matches(pg_temp.told(c), '^55000 .*pattern_build', c) FROM unnest(ARRAY[$$SELECT tree_move('tm', 2, 3)$$, $$UPDATE tm SET doc = bson_set(doc, 'parent', 1) WHERE _id = 4$$,
+  $$DELETE FROM tm WHERE _id = 2$$, $$UPDATE tm SET doc = bson_set(doc, '_id', 22) WHERE _id = 2$$, $$SELECT tree_move('tm', 3, 1)$$, $$UPDATE th SET doc = bson_set(doc, 'on', 1)$$]) c;
+INSERT INTO tm (doc) VALUES ('{_id: 5, parent: 4}');
+SELECT is(pg_temp.docs('tm') || pg_temp.docs('th'), E'{"depth": 40, "kids": [2, 9]}\n{"parent": 1, "depth": 50}\n{}\n{"parent": 2, "above": [7, 2], "kids": [5]}\n{"parent": 4, "above": [1, 2, 4], "depth": 3, "kids": []}{"on": 3, "above": [8]}',
+          'tree: nodes that come leave lists and numbers alone');
+CALL pattern_build('th', 'hung', discard => true);
+CALL pattern_build('tm', discard => true);
+SELECT lives_ok($$SELECT tree_move('tm', 2, 3)$$, 'tree: afterwards it moves');
+SELECT is_empty('SELECT * FROM pattern_check(''tm'') UNION ALL SELECT * FROM pattern_check(''th'')', 'tree: and is true');
+
+-- slots
+SELECT collection_create('sl') \g /dev/null
+INSERT INTO sl (doc) VALUES ('{_id: 1, seats: [["ann", 0]], free: 99}'), ('{_id: 2, seats: [["ann", 0]], seats_until: "mine", free: 1}'), ('{_id: 3, seats: [["ann", 0]], seats_until: {A1: ISODate("2999-01-01T00:00:00Z")}}'), ('{_id: 4, seats: [[0, 0]], free: 2}');
+SELECT preallocated_enable('sl', 'seats', preallocated_grid('{2}'), available_field => 'free') \g /dev/null
+SELECT ok(preallocated_claim('sl', 1, '{A2}', holder => 'bob') AND preallocated_release('sl', 1, '{A1}', holder => 'ann') AND preallocated_claim('sl', 4, '{A2}', holder => 'bob'), 'slots are claimed');
+SELECT is((SELECT doc::text FROM sl WHERE _id = 1) || (SELECT doc::text FROM sl WHERE _id = 4), '{"_id": 1, "seats": [[0, "bob"]], "free": 99}{"_id": 4, "seats": [[0, "bob"]], "free": 1}', 'preallocated: another number stays');
+SELECT matches(pg_temp.told($$SELECT preallocated_claim('sl', 2, '{A2}', holder => 'bob')$$), '^55000 .*seats_until.*pattern_build', 'preallocated: a claim needs the times');
+UPDATE sl SET doc = bson_set(doc, 'x', 1);
+SELECT pg_temp.stops('sl', 'seats', '2 documents .*Fields: .*seats_until.* Keys: .*2.*\.');
+UPDATE sl SET doc = bson_unset(doc, 'free') WHERE _id = 1;
+SELECT pattern_disable('sl') \g /dev/null
+SELECT is((SELECT string_agg(doc ->> 'seats_until', ' ' ORDER BY _id) FROM sl), 'mine {"A1": {"$date": "2999-01-01T00:00:00Z"}}', 'preallocated: the times stay when the declaration ends');
+UPDATE sl SET doc = bson_unset(bson_unset(doc, 'seats_until'), 'free') WHERE _id < 3;
+SELECT preallocated_enable('sl', 'seats', preallocated_grid('{2}'), available_field => 'free') \g /dev/null
+CALL pattern_build('sl');
+SELECT is_empty('SELECT * FROM pattern_check(''sl'')', 'preallocated: holds that fit are adopted');
+SELECT pattern_disable('sl') \g /dev/null
+SELECT ok(doc ? 'seats_until', 'preallocated: and stay') FROM sl WHERE _id = 3;
+
+-- both tables of a relation
+SELECT collection_create('ra'), collection_create('rb') \g /dev/null
+INSERT INTO ra (doc) VALUES ('{_id: 1}'), ('{_id: 2, b: [1]}'); INSERT INTO rb (doc) VALUES ('{_id: 1, a: "Dr"}'), ('{_id: 3, a: [1, 77]}');
+SELECT relation_enable('ra', 'b', 'rb', 'a') \g /dev/null
+SELECT is(options -> 'held', '["b", "a"]', 'relation: both sides are looked at') FROM pattern_list('ra');
+SELECT matches(pg_temp.told('CALL pattern_build(''ra'', NULL, NULL)'), '^55000 .*"a" of table public.rb.*Keys: 1', 'relation: what is not an array stops a build');
+SELECT is(pg_temp.docs('ra') || pg_temp.docs('rb'), E'{}\n{"b": [1]}{"a": "Dr"}\n{"a": [1, 77]}', 'relation: before anything is written');
+UPDATE rb SET doc = bson_set(doc, 'a', '[]'::bson_value) WHERE _id = 1;
+SELECT pattern_repair('ra') \g /dev/null
+SELECT is(pg_temp.docs('ra') || pg_temp.docs('rb'), E'{"b": [3]}\n{"b": [1]}{"a": [2]}\n{"a": [1, 77]}', 'relation: an id without a document stays in the other table, too');
+
+-- revisions
+SELECT collection_create('va') \g /dev/null
+INSERT INTO va (doc) VALUES ('{_id: 1, revision: 7}'), ('{_id: 2, revision: "B2"}'), ('{_id: 3, revision: 1.5}'), ('{_id: 4, revision: NaN}'), ('{_id: 5}');
+SELECT matches(pg_temp.told($$SELECT versioning_enable('va')$$), '^55000 .*"revision" of 3 documents.*revision_field', 'versioning: a field that holds something else');
+DELETE FROM va WHERE _id IN (2, 3, 4);
+SELECT versioning_enable('va') \g /dev/null
+SELECT is(options -> 'held', '["revision"]', 'versioning: numbers are announced') FROM pattern_list('va');
+CALL pattern_build('va');
+UPDATE va SET doc = bson_set(doc, 'x', 1);
+SELECT is((SELECT string_agg(revision::text, ' ' ORDER BY revision) FROM versioning_revisions('va', 1)), '7 8', 'versioning: and continued');
+
+-- a partition brings values
+CREATE TABLE big_3 (id int PRIMARY KEY, doc bson NOT NULL);
+INSERT INTO big_3 VALUES (1001, '{n: 7}'), (1002, '{}');
+ALTER TABLE big ATTACH PARTITION big_3 FOR VALUES FROM (1000) TO (2000);
+SELECT is(options -> 'held', '["\"n\""]', 'a partition is looked at when it comes') FROM pattern_list('big');
+SELECT matches(pg_temp.told($$CALL pattern_build('big', 'n', NULL)$$), '^55000 .*Keys: 1001', 'and its values stop a build');
+INSERT INTO s (doc) VALUES ('{film: 1001, v: 3}'), ('{film: 1002, v: 3}'); INSERT INTO s (doc) VALUES ('{film: 1001, v: 4}');
+SELECT is((SELECT string_agg(doc ->> 'n', ' ' ORDER BY id) FROM big_3), '7 3', 'or are what their rows come to');
+CALL pattern_build('big', 'n');
+ALTER TABLE big DETACH PARTITION big_3;
+ALTER TABLE big ATTACH PARTITION big_3 FOR VALUES FROM (1000) TO (2000);
+SELECT ok(NOT options ? 'held' AND options ? 'own', 'one that is in line needs no guard') FROM pattern_list('big');
+
+-- names of tables, and what is promised
+SELECT is(pg_temp.told($$SELECT outlier_enable('q', 'z', 2, extras => 'q_row', on_field => 'of')$$), '42P01 | relation "q_row" does not exist | Did you mean q_rows or q_new? With create_extras => true it is made.', 'extras that do not exist');
+SELECT hasnt_table('q_row');
+SELECT collection_create('fi'), collection_create('fr') \g /dev/null
+INSERT INTO fi (doc) VALUES ('{_id: 1, r: [{id: 1, d: 1, z: 4}]}');
+SELECT subset_enable('fi', 'r', 'fr', 'p', '{d: -1}', 10, fields => '{id: 1, d: 1}') \g /dev/null
+CALL pattern_build('fi');
+SELECT is(pg_temp.docs('fi') || pg_temp.docs('fr'), '{"r": [{"id": 1, "d": 1}]}{"id": 1, "d": 1, "z": 4, "p": 1}', 'subset: what members do not show is in the rows');
+SELECT pattern_disable('fi') \g /dev/null
+DELETE FROM fr;
+SELECT subset_enable('fi', 'r', 'fr', 'p', '{d: -1}', 10, fields => '{id: "$nr", d: 1}') \g /dev/null
+SELECT pg_temp.stops('fi', 'r', '1 document .*Insert such elements into public\.fr');
+SELECT is_empty('SELECT FROM fr', 'subset: renamed elements do not become rows');
+
+-- A build that two documents stop has lost nothing, and goes on when one of them has changed
+CALL pattern_build('two', 'r', 1, discard => true);
+SELECT pattern_disable('two', 'r') \g /dev/null
+DELETE FROM two_r;
+UPDATE two SET doc = bson_set(doc, 'r', bson_array(bson_build('_id', 1, 'd', _id)));
+INSERT INTO two (doc) VALUES ('{_id: 3, r: [{_id: 3, d: 3}]}');
+SELECT subset_enable('two', 'r', 'two_r', 'p', '{d: -1}', 10) \g /dev/null
+\set ON_ERROR_STOP off
+\o /dev/null
+CALL pattern_build('two', 'r', 1);
+\o
+\set ON_ERROR_STOP on
+SELECT is((SELECT string_agg(doc ->> 'r', ' ' ORDER BY _id) FROM two), '[{"_id": 1, "d": 1, "p": 1}] [{"_id": 1, "d": 2}] [{"_id": 3, "d": 3}]', 'the batch before is written');
+UPDATE two SET doc = bson_set(doc, 'r.0._id', 2) WHERE _id = 2;
+CALL pattern_build('two', 'r', 1);
+SELECT is((SELECT string_agg(doc::text, ' ' ORDER BY _id) FROM two_r), '{"_id": 1, "d": 1, "p": 1} {"_id": 2, "d": 2, "p": 2} {"_id": 3, "d": 3, "p": 3}', 'all elements are rows');
+SELECT is_empty('SELECT * FROM pattern_check(''two'')', 'and all is true');
 
 SELECT * FROM finish();

@@ -398,7 +398,7 @@ TRUNCATE orders;
 SELECT is((SELECT doc::text FROM users), '{"_id": 1, "o": [{"_id": 1}], "n": 1}', 'TRUNCATE of the collection');
 -- A document is an outlier exactly while the whole array has more than threshold elements, whichever side is written to.
 SELECT collection_create('powers') \g /dev/null
-SELECT outlier_enable('powers', 'p', 3, keep => 0, extras => 'lines', on_field => 'u') \g /dev/null
+SELECT outlier_enable('powers', 'p', 3, keep => 0, extras => 'lines', on_field => 'u', create_extras => true) \g /dev/null
 CREATE FUNCTION pg_temp.lies(id int) RETURNS text LANGUAGE sql AS
   $$SELECT concat_ws(' ', (SELECT doc ->> 'p' FROM powers WHERE _id = id), (SELECT doc ->> 'has_extras' FROM powers WHERE _id = id), (SELECT count(*) FROM lines WHERE doc @@ bson_build('u', id)))$$;
 INSERT INTO powers (doc) VALUES ('{_id: 1, p: [{_id: 1}, {_id: 2}]}'), ('{_id: 2, p: [{_id: 21}, {_id: 22}, {_id: 23}]}'), ('{_id: 3}');

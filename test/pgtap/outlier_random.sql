@@ -57,7 +57,7 @@ BEGIN
     FOR x IN 0..2 LOOP EXECUTE format('CREATE TABLE t%s PARTITION OF t FOR VALUES WITH (MODULUS 3, REMAINDER %1$s)', x); END LOOP;
   END IF;
   PERFORM outlier_enable('t', 'a', thr, keep => keep, chunk => chunk, stay => stay, is_set => is_set, count_field => count_field, mode => mode,
-                         extras => CASE WHEN docs THEN 'side' END, on_field => CASE WHEN docs THEN 'owner' END);
+                         extras => CASE WHEN docs THEN 'side' END, on_field => CASE WHEN docs THEN 'owner' END, create_extras => docs);
   TRUNCATE m;
   FOR batch IN 1..8 LOOP
     FOR ops IN 1..25 LOOP

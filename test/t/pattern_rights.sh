@@ -167,7 +167,7 @@ as dp_evil "SET search_path = e, public; CREATE FUNCTION e.no(anyelement) RETURN
     FOREACH f IN ARRAY ARRAY['to_bson(anyelement)', 'bson_get_text(public.bson, text)', 'bson_exists(public.bson, text)', 'bson_set(public.bson, text, public.bson_value)', 'bson_unset(public.bson, text)',
         'bson_typeof(public.bson, text)', 'bson_array_length(public.bson, text)', 'quote_ident(text)', 'quote_literal(text)', 'format(text, text)', 'to_regclass(text)', 'parse_ident(text)', 'current_setting(text)',
         'pg_has_role(oid, text)', 'bson_element_hashes(public.bson_value)', 'bson_array_holds(public.bson_value, public.bson_value)', 'pattern_whole(public.bson, regclass, public.bson_value)', 'count(text)', 'sum(int)',
-        '_outlier_enable(regclass, text, int, text, text, int, int, text, boolean, text, text, regclass, text, boolean, text, text)', '_pattern_find(regclass, text)', '_pattern_declarations(regclass)',
+        '_outlier_enable(regclass, text, int, text, text, int, int, text, boolean, text, text, regclass, text, boolean, text, text, boolean)', '_pattern_find(regclass, text)', '_pattern_declarations(regclass)',
         'array_prepend(text, text[])', 'current_schema()', 'cardinality(text[])'] LOOP
       EXECUTE format('CREATE FUNCTION e.%s RETURNS text LANGUAGE plpgsql AS ''BEGIN RAISE EXCEPTION ''''hijacked''''; END''', f);
     END LOOP;
@@ -177,7 +177,7 @@ cat >"$DP_WORK/hijack.sql" <<'SQL'
 SET search_path = e, pg_catalog, public;
 SELECT public.collection_create('s.shelf');
 SELECT public.outlier_enable('s.shelf', 'x', 2, chunk => 2, count_field => 'n', is_set => true, index_elements => true);
-SELECT public.outlier_enable('s.shelf', 'y', 1, extras => 's.things', on_field => 'shelf', flag => 'more', name => 'second');
+SELECT public.outlier_enable('s.shelf', 'y', 1, extras => 's.things', on_field => 'shelf', flag => 'more', name => 'second', create_extras => true);
 INSERT INTO s.shelf (doc) VALUES ('{_id: 1, x: [1, 2, 3, 4], y: [{_id: 1}, {_id: 2}]}'), ('{_id: 2}');
 INSERT INTO s.things (doc) VALUES ('{_id: 3, shelf: 1}'), ('{_id: 4, shelf: 2}'), ('{_id: 5, shelf: 2}');
 UPDATE s.shelf SET doc = public.bson_array_append(doc, 'x', 5);

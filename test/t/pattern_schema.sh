@@ -16,7 +16,7 @@ CREATE EXTENSION docpatterns SCHEMA "$schema";
 CREATE SCHEMA app;
 SELECT "$schema".collection_create('app.books');
 SELECT "$schema".outlier_enable('app.books', 'x', 2, chunk => 2, count_field => 'n', is_set => true, index_elements => true);
-SELECT "$schema".outlier_enable('app.books', 'o', 1, extras => 'app.orders', on_field => 'b', flag => 'more');
+SELECT "$schema".outlier_enable('app.books', 'o', 1, extras => 'app.orders', on_field => 'b', flag => 'more', create_extras => true);
 INSERT INTO app.books (doc) VALUES ('{_id: 1, x: [1, 2, 3, 4, 4], o: [{_id: 1}, {_id: 2}]}');
 INSERT INTO app.orders (doc) VALUES ('{_id: 3, b: 1}');
 UPDATE app.books SET doc = "$schema".bson_array_append(doc, 'x', 5);
