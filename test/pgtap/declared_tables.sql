@@ -139,6 +139,10 @@ INSERT INTO s (d) VALUES ('{_id: 3, p: 1, x: 4}');
 SELECT is((SELECT count(*) FROM pattern_check()), 3::bigint, 'several are found');
 SELECT pattern_repair('b', 'a'), pattern_repair('p', 'n') \g /dev/null
 SELECT is_empty($$SELECT * FROM pattern_check()$$, 'a repair enables them, and makes those that are missing');
+SAVEPOINT no_source;
+SELECT format('DROP TRIGGER %I ON %s', tgname, tgrelid::regclass) FROM pg_trigger WHERE tgname LIKE 'zz_docpatterns_80_computed_n%' AND tgrelid = 's'::regclass \gexec
+SELECT results_eq($$SELECT what, expected, found FROM pattern_check('p', 'n')$$, $$VALUES ('source', 'a table with the triggers of the pattern', 'none')$$, 'a source without any');
+ROLLBACK TO no_source;
 SELECT throws_ok('DROP TRIGGER zz_docpatterns_50_outlier_a ON b', '2BP01', NULL, 'a declaration does not end by the way');
 
 -- Inheritance, and tables that commits empty
@@ -204,6 +208,9 @@ SET LOCAL client_min_messages = error;
 SELECT is(pattern_repair('lost', 'a') + pattern_repair('lost', 'b'), 1::bigint, 'the flag is mended');
 SET LOCAL client_min_messages = warning;
 SELECT is((SELECT * FROM wrong), E'a 1 flag absent true\nb 3 count 2 4\nb 3 flag absent true', 'what is lost still shows');
+UPDATE lost SET doc = bson_set(doc, 'x', 1) WHERE id = 1; UPDATE lost SET doc = '{b: [5], cold: 1}' WHERE id = 3;
+UPDATE lost SET doc = bson_set(doc, 'x', 1);
+SELECT is((SELECT * FROM wrong), E'a 1 flag absent true\nb 3 count 1 4\nb 3 flag absent true', 'also when the documents are written');
 SELECT is(pattern_repair('lost', 'a', accept_loss => true) + pattern_repair('lost', 'b', accept_loss => true), 2::bigint, 'until the loss is accepted');
 SELECT is((SELECT * FROM wrong), NULL, 'then all is true');
 SAVEPOINT no_side;

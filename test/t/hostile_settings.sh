@@ -7,7 +7,7 @@
 set -u
 export PGOPTIONS='-c client_min_messages=error -c jit=off'
 cd "$DP_TOP" || exit 1
-plan 17
+plan 18
 
 databases='dp_plain dp_hostile dp_bare'
 cleanup() { for db in $databases; do psql -Xq -d postgres -c "DROP DATABASE IF EXISTS $db WITH (FORCE)"; done; }
@@ -58,6 +58,9 @@ everything_alive dp_plain >/dev/null
 # the text of the files above could not be read with this one
 psql -Xq -d dp_hostile -c 'ALTER DATABASE dp_hostile SET standard_conforming_strings = off'
 is "$(ask dp_hostile 'SHOW standard_conforming_strings' ; ask dp_hostile 'SHOW quote_all_identifiers')" $'off\non' 'strings with backslashes mean something else now'
+
+is "$(ask dp_hostile "SELECT p.oid::regprocedure FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+  WHERE strpos(regexp_replace(p.prosrc, 'E''([^'']|'''')*''', '', 'g'), chr(92)) > 0 AND NOT 'standard_conforming_strings=on' = ANY (coalesce(p.proconfig, '{}'))")" '' 'and no function of the extension has any'
 
 # the same data, no comments, and then a comment on everything
 psql -Xq -d postgres -c 'CREATE DATABASE dp_bare'
