@@ -215,6 +215,21 @@ END
 $$;
 COMMENT ON FUNCTION _pattern_notice_rows(regclass, text) IS 'a notice, if the table has rows, that says how they are brought in line';
 
+CREATE FUNCTION _pattern_settle_rows(rel regclass, name text, keys text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  r record;
+  done bigint := 0;
+BEGIN
+  FOR r IN EXECUTE keys USING rel, name LOOP
+    done := done + @extschema@._pattern_settle(rel, name, r.key)::int;
+  END LOOP;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION _pattern_settle_rows(regclass, text, text) IS
+  'brings the rows in line whose keys SQL text returns as "key" ($1: rel, $2: name), and returns how many were written';
+
 CREATE FUNCTION _pattern_lost(rel regclass, name text, key record) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_pattern_lost' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION _pattern_lost(regclass, text, record) IS

@@ -315,18 +315,11 @@ CREATE FUNCTION _attribute_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  r record;
-  done bigint := 0;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._attribute_parts(rel, name) q;
   PERFORM @extschema@._attribute_create_view(rel, p.doc_name, NULL);
   PERFORM @extschema@._attribute_create_index(rel, p.options);
-  FOR r IN EXECUTE @extschema@._attribute_pending(rel, name) LOOP
-    IF @extschema@._pattern_settle(rel, name, r.key) THEN
-      done := done + 1;
-    END IF;
-  END LOOP;
-  RETURN done;
+  RETURN @extschema@._pattern_settle_rows(rel, name, @extschema@._attribute_pending(rel, name));
 END
 $$;
 COMMENT ON FUNCTION _attribute_repair(regclass, text) IS 'pattern_repair of an attribute pattern: packs fields, makes the index and the view where they are missing; keys that a document has twice are the user''s to mend';

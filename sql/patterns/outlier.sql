@@ -402,8 +402,6 @@ CREATE FUNCTION _outlier_accept_loss(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  r record;
-  done bigint := 0;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
   IF p.side IS NULL THEN
@@ -413,12 +411,7 @@ BEGIN
     PERFORM @extschema@._outlier_create_extras(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')),
               format('%I.%I', p.schema_name, @extschema@._pattern_relation_name(p.schema_name, p.table_name, name, 'extras')), name, @extschema@.bson_get_text(p.options, 'pair'));
   END IF;
-  FOR r IN EXECUTE format('SELECT %s AS key FROM %s AS b WHERE (%1$s)::text = ANY ($1)', p.key_row, p.base) USING @extschema@._outlier_lost(rel, name) LOOP
-    IF @extschema@._pattern_settle(rel, name, r.key) THEN
-      done := done + 1;
-    END IF;
-  END LOOP;
-  RETURN done;
+  RETURN @extschema@._pattern_settle_rows(rel, name, format('SELECT %1$s AS key FROM %2$s AS b WHERE (%1$s)::text = ANY (%3$L::text[])', p.key_row, p.base, @extschema@._outlier_lost(rel, name)));
 END
 $$;
 COMMENT ON FUNCTION _outlier_accept_loss(regclass, text) IS 'takes what is there of documents whose extras are missing for all of them';
@@ -464,13 +457,8 @@ BEGIN
             HINT = 'The documents are left as they are. Restore the extras, or call pattern_repair() with accept_loss => true.';
   END IF;
   -- documents that have extras, whatever they say themselves, and those that are not in line without
-  FOR r IN EXECUTE format('SELECT k.key FROM (SELECT %1$s AS key FROM %2$s AS b JOIN (%3$s) AS s ON %4$s UNION ALL SELECT key FROM (%5$s) p) AS k WHERE k.key::text <> ALL ($1)',
-                          p.key_row, p.base, p.stored, p.matches, @extschema@._outlier_pending(rel, name)) USING coalesce(lost, '{}') LOOP
-    IF @extschema@._pattern_settle(rel, name, r.key) THEN
-      done := done + 1;
-    END IF;
-  END LOOP;
-  RETURN done;
+  RETURN done + @extschema@._pattern_settle_rows(rel, name, format('SELECT k.key FROM (SELECT %1$s AS key FROM %2$s AS b JOIN (%3$s) AS s ON %4$s UNION ALL SELECT key FROM (%5$s) p) AS k WHERE k.key::text <> ALL (%6$L::text[])',
+                          p.key_row, p.base, p.stored, p.matches, @extschema@._outlier_pending(rel, name), coalesce(lost, '{}')));
 END
 $$;
 COMMENT ON FUNCTION _outlier_repair(regclass, text) IS 'pattern_repair of the outlier pattern';

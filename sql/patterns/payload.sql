@@ -199,18 +199,10 @@ CREATE FUNCTION _payload_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  r record;
-  done bigint := 0;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'payload', name) q;
   PERFORM @extschema@._pattern_create_whole(rel, p.doc_name);
-  FOR r IN EXECUTE format('SELECT %1$s AS key FROM %2$s AS b WHERE EXISTS (SELECT FROM @extschema@._payload_faults(%3$s, $1, $2, %1$s)) ORDER BY %4$s', p.key_row, p.base, p.doc, p.key_list)
-           USING rel, name LOOP
-    IF @extschema@._pattern_settle(rel, name, r.key) THEN
-      done := done + 1;
-    END IF;
-  END LOOP;
-  RETURN done;
+  RETURN @extschema@._pattern_settle_rows(rel, name, format('SELECT %1$s AS key FROM %2$s AS b WHERE EXISTS (SELECT FROM @extschema@._payload_faults(%3$s, $1, $2, %1$s)) ORDER BY %4$s', p.key_row, p.base, p.doc, p.key_list));
 END
 $$;
 COMMENT ON FUNCTION _payload_repair(regclass, text) IS 'pattern_repair of a payload pattern';

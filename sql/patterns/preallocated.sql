@@ -226,8 +226,6 @@ CREATE FUNCTION _preallocated_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  r record;
-  done bigint := 0;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'preallocated', name) q;
   IF @extschema@.bson_get_text(p.options, 'shape.kind') <> 'clock' THEN
@@ -240,10 +238,7 @@ BEGIN
       PERFORM @extschema@._preallocated_drop_orphans(rel, name);
     END IF;
   END IF;
-  FOR r IN EXECUTE @extschema@._preallocated_pending(rel, name) LOOP
-    done := done + @extschema@._pattern_settle(rel, name, r.key)::int;
-  END LOOP;
-  RETURN done;
+  RETURN @extschema@._pattern_settle_rows(rel, name, @extschema@._preallocated_pending(rel, name));
 END
 $$;
 COMMENT ON FUNCTION _preallocated_repair(regclass, text) IS 'pattern_repair of the preallocated pattern';

@@ -265,19 +265,13 @@ CREATE FUNCTION _query_table_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  r record;
   done bigint;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._query_table_parts(rel, name) q;
   PERFORM @extschema@._query_table_create_index(rel, name);
   -- what does not belong there goes first: it may stand in the way of what does
   done := @extschema@._query_table_sweep(rel, name);
-  FOR r IN EXECUTE CASE WHEN p.per_partition IS NOT NULL THEN @extschema@._query_table_pending(rel, name) ELSE format('SELECT %s AS key FROM %s AS s', p.key_row, p.base) END LOOP
-    IF @extschema@._pattern_settle(rel, name, r.key) THEN
-      done := done + 1;
-    END IF;
-  END LOOP;
-  RETURN done;
+  RETURN done + @extschema@._pattern_settle_rows(rel, name, CASE WHEN p.per_partition IS NOT NULL THEN @extschema@._query_table_pending(rel, name) ELSE format('SELECT %s AS key FROM %s AS s', p.key_row, p.base) END);
 END
 $$;
 COMMENT ON FUNCTION _query_table_repair(regclass, text) IS 'pattern_repair of a query table';

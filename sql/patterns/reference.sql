@@ -363,8 +363,6 @@ CREATE FUNCTION _reference_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  r record;
-  done bigint := 0;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._reference_parts(rel, name) q;
   IF p.source IS NULL THEN
@@ -380,12 +378,7 @@ BEGIN
   IF @extschema@.bson_get_text(p.options, 'missing') = 'error' AND @extschema@.bson_get_text(p.options, 'on_delete') IN ('cascade', 'unset') THEN
     PERFORM @extschema@._reference_forget_missing(rel, name);
   END IF;
-  FOR r IN EXECUTE @extschema@._reference_pending(rel, name) LOOP
-    IF @extschema@._pattern_settle(rel, name, r.key) THEN
-      done := done + 1;
-    END IF;
-  END LOOP;
-  RETURN done;
+  RETURN @extschema@._pattern_settle_rows(rel, name, @extschema@._reference_pending(rel, name));
 END
 $$;
 COMMENT ON FUNCTION _reference_repair(regclass, text) IS 'pattern_repair of the reference pattern';

@@ -373,16 +373,11 @@ CREATE FUNCTION _single_collection_repair(rel regclass, name text) RETURNS bigin
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  r record;
-  done bigint := 0;
+  done bigint;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._single_collection_parts(rel, name) q;
   PERFORM @extschema@._single_collection_create_indexes(rel, p.options);
-  FOR r IN EXECUTE @extschema@._single_collection_pending(rel, name) LOOP
-    IF @extschema@._pattern_settle(rel, name, r.key) THEN
-      done := done + 1;
-    END IF;
-  END LOOP;
+  done := @extschema@._pattern_settle_rows(rel, name, @extschema@._single_collection_pending(rel, name));
   IF @extschema@.bson_get_text(p.options, 'missing') = 'error' AND @extschema@.bson_get_text(p.options, 'on_delete') IN ('cascade', 'unset') THEN
     done := done + @extschema@._single_collection_forget_missing(rel, name);
   END IF;

@@ -326,23 +326,6 @@ END
 $$;
 COMMENT ON FUNCTION _subset_take_over(regclass, text, bson_value) IS 'makes rows of the source of the elements that a document holds, if the source has none for it';
 
--- All documents anew; what is queued is done by that.
-CREATE FUNCTION _subset_settle_all(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  r record;
-  done bigint := 0;
-BEGIN
-  FOR r IN EXECUTE @extschema@._subset_pending(rel, name) LOOP
-    IF @extschema@._pattern_settle(rel, name, r.key) THEN
-      done := done + 1;
-    END IF;
-  END LOOP;
-  RETURN done;
-END
-$$;
-COMMENT ON FUNCTION _subset_settle_all(regclass, text) IS 'brings all documents in line with a subset pattern; returns how many were written';
-
 CREATE FUNCTION _subset_identity(rel regclass, name text, member bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_subset_identity' LANGUAGE C STABLE STRICT;
 COMMENT ON FUNCTION _subset_identity(regclass, text, bson) IS
@@ -477,7 +460,7 @@ BEGIN
     PERFORM @extschema@._pattern_forget_gone(rel, name);
   END IF;
   PERFORM @extschema@._subset_create_index(rel, name) WHERE NOT @extschema@._subset_indexed(rel, name);
-  done := @extschema@._subset_settle_all(rel, name);
+  done := @extschema@._pattern_settle_rows(rel, name, @extschema@._subset_pending(rel, name));
   RETURN done + @extschema@.subset_refresh(rel, name);
 END
 $$;
@@ -513,7 +496,7 @@ BEGIN
     PERFORM @extschema@._derive_drop_indexes(p.source, 'subset', name);
     PERFORM @extschema@._subset_create_index(rel, name);
   END IF;
-  PERFORM @extschema@._subset_settle_all(rel, name);
+  PERFORM @extschema@._pattern_settle_rows(rel, name, @extschema@._subset_pending(rel, name));
 END
 $$;
 COMMENT ON FUNCTION _subset_alter(regclass, text, bson) IS 'pattern_alter of the subset pattern';

@@ -158,12 +158,7 @@ BEGIN
     PERFORM @extschema@._subset_fields_rejoin(rel, name, r.key, r.others);
     done := done + 1;
   END LOOP;
-  FOR r IN EXECUTE @extschema@._subset_fields_pending(rel, name) LOOP
-    IF @extschema@._pattern_settle(rel, name, r.key) THEN
-      done := done + 1;
-    END IF;
-  END LOOP;
-  RETURN done;
+  RETURN done + @extschema@._pattern_settle_rows(rel, name, @extschema@._subset_fields_pending(rel, name));
 END
 $$;
 COMMENT ON FUNCTION _subset_fields_repair(regclass, text) IS 'pattern_repair of cold fields';

@@ -134,7 +134,7 @@ BEGIN
             NULL, @extschema@.bson_get_text(options, 'count_field'), @extschema@.bson_get_text(options, 'count_mode'), name, t.doc, NULL, false, true);
   PERFORM @extschema@._subset_create_triggers(_subset_split.rel, @extschema@.bson_set(d.options, 'element', element))
     FROM @extschema@._pattern_declarations(_subset_split.rel) d WHERE d.pattern = 'subset' AND d.name = _subset_split.name;
-  PERFORM @extschema@._subset_settle_all(rel, name);
+  PERFORM @extschema@._pattern_settle_rows(rel, name, @extschema@._subset_pending(rel, name));
   RETURN done;
 END
 $$;

@@ -398,22 +398,6 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION _tree_pending(regclass, text) IS 'SQL text: keys of rows that may not be in line with a tree declaration';
 
-CREATE FUNCTION _tree_settle_all(rel regclass, pattern text, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  r record;
-  done bigint := 0;
-BEGIN
-  FOR r IN SELECT k.key FROM @extschema@._pattern_pending_keys(rel, pattern, name) AS k (key record) LOOP
-    IF @extschema@._pattern_settle(rel, name, r.key) THEN
-      done := done + 1;
-    END IF;
-  END LOOP;
-  RETURN done;
-END
-$$;
-COMMENT ON FUNCTION _tree_settle_all(regclass, text, text) IS 'brings all rows of a tree declaration in line and returns how many had to be written';
-
 CREATE FUNCTION _tree_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -421,7 +405,7 @@ BEGIN
     WHERE d.pattern = 'tree' AND d.name = _tree_repair.name AND @extschema@._pattern_side(@extschema@.bson_get_text(d.options, 'gone_pair'), _tree_repair.rel) IS NULL;
   PERFORM @extschema@._pattern_forget_gone(rel, name);
   PERFORM @extschema@._tree_create_indexes(rel, 'tree', name);
-  RETURN @extschema@._tree_settle_all(rel, 'tree', name);
+  RETURN @extschema@._pattern_settle_rows(rel, name, @extschema@._tree_pending(rel, name));
 END
 $$;
 COMMENT ON FUNCTION _tree_repair(regclass, text) IS 'pattern_repair of the tree pattern';

@@ -152,7 +152,7 @@ CREATE FUNCTION _tree_attach_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM @extschema@._tree_create_indexes(rel, 'tree_attach', name);
-  RETURN @extschema@._tree_settle_all(rel, 'tree_attach', name);
+  RETURN @extschema@._pattern_settle_rows(rel, name, @extschema@._tree_attach_pending(rel, name));
 END
 $$;
 COMMENT ON FUNCTION _tree_attach_repair(regclass, text) IS 'pattern_repair of documents that hang on nodes of a tree';
