@@ -10,7 +10,6 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 export CLUSTER=coverage
-export TIMEOUT=${TIMEOUT:-400}
 # without optimization a branch in the code is a branch in the source
 export COPT="--coverage -O0 -Wno-cpp"
 home=$(test/env/cluster.sh home)

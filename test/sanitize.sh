@@ -9,7 +9,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 export CLUSTER=${CLUSTER:-sanitize}
-export TIMEOUT=${TIMEOUT:-400}
+export TIMEOUT=${TIMEOUT:-1500}
 tools=/tmp/docpatterns.sanitize.$$
 library() {
   local file

@@ -1,12 +1,15 @@
 # The suites of test/run.sh, which sources this file: each counts in passed and failed, and prints what failed and why.
 
-# Runs a command for at most so many seconds. It runs in the background, so that an interrupt is heard while we wait.
+# Runs a command for at most so many seconds, and leaves in took how long it took. It runs in the background, so that an interrupt is
+# heard while we wait.
 bounded() {  # bounded SECONDS COMMAND...
   local status
   timeout -k 10 "$@" </dev/null &
   job=$!
+  took=$SECONDS
   wait "$job"
   status=$?
+  took=$((SECONDS - took))
   job=
   return "$status"
 }
@@ -137,7 +140,7 @@ read_tap() {  # read_tap NAME FILE STATUS
   plan=$(sed -n 's/^1\.\.\([0-9][0-9]*\).*/\1/p' "$2" | head -1)
   if [ "$not_ok" = 0 ] && [ "$3" = 0 ] && [ "${plan:-none}" = "$ok" ]; then
     passed=$((passed + ok))
-    echo "ok       $1 ($ok)"
+    echo "ok       $1 ($ok)$([ "$took" -lt 10 ] || echo " in $took s")"
     return
   fi
   passed=$((passed + ok)) failed=$((failed + (not_ok > 0 ? not_ok : 1)))

@@ -39,15 +39,23 @@ stress_awk() {  # stress_awk NUMBER TAG PROGRAM
     $3" 2>/dev/null
 }
 
-# Runs all clients and waits until the sessions whose psql was stopped have ended what they were doing.
-stress_run() {  # stress_run TAG SECONDS
-  local i jobs=
-  for i in $(seq "$clients"); do
-    work "$i" "$1" | timeout "$2" psql -XqAt -v VERBOSITY=verbose >/dev/null 2>"$DP_WORK/errors.$1.$i" &
-    jobs="$jobs $!"
+# Runs all clients and waits until the sessions whose psql was stopped have ended what they were doing. With a command they run again until
+# it succeeds, because a slow machine does little in that time; at most 20 times.
+stress_run() {  # stress_run TAG SECONDS [COMMAND...]
+  local i jobs tag=$1 time=$2
+  shift 2
+  rm -f "$DP_WORK/errors.$tag".*
+  for _ in {1..20}; do
+    jobs=
+    for i in $(seq "$clients"); do
+      work "$i" "$tag" | timeout "$time" psql -XqAt -v VERBOSITY=verbose >/dev/null 2>>"$DP_WORK/errors.$tag.$i" &
+      jobs="$jobs $!"
+    done
+    # shellcheck disable=SC2086
+    wait $jobs
+    "${@:-true}" && break
   done
-  # shellcheck disable=SC2086
-  wait $jobs
+  set -- "$tag"
   for _ in {1..200}; do
     [ "$(ask "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'")" = 0 ] && break
     sleep 0.1
@@ -91,6 +99,11 @@ stress_deadlocks() {
 # How many errors of that SQLSTATE (or that begin with these letters) clients met.
 stress_count() {  # stress_count SQLSTATE [TAG]
   cat "$DP_WORK/errors.${2:-}"* | grep -c "ERROR:  $1"
+}
+
+# Whether there were so many.
+stress_met() {  # stress_met NUMBER SQLSTATE TAG
+  [ "$(stress_count "$2" "$3")" -ge "$1" ]
 }
 
 # Errors other than these: serialization failures, deadlocks, what follows an error in its transaction, and what the pattern says.

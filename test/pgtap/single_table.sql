@@ -108,7 +108,8 @@ SELECT is(single_table_purge('t', 5), 1::bigint, 'what is left is purged');
 SELECT is(single_table_purge('t'), 0::bigint, 'once');
 SELECT is((SELECT count(*) FROM t), 8::bigint, 'the others stay');
 SELECT single_table_put('t', 'user', bson_build('id', 'short', 'ttl', pg_temp.at('150 ms'))) IS NOT NULL AS put \gset
-SELECT ok(single_table_get('t', 'USER#short', 'PROFILE') IS NOT NULL, 'before its time it is there');
+SELECT ok(single_table_get('t', 'USER#short', 'PROFILE') IS NOT NULL OR (SELECT (doc ->> 'ttl')::timestamptz < clock_timestamp() FROM t WHERE pk = 'USER#short'),
+  'before its time it is there');
 DO $$ BEGIN PERFORM pg_sleep(0.2); IF single_table_get('t', 'USER#short', 'PROFILE') IS NOT NULL THEN RAISE 'still there'; END IF; END $$;
 SELECT is(single_table_get('t', 'USER#short', 'PROFILE'), NULL, 'and not afterwards, in the same transaction either');
 SELECT pg_temp.all_true('expiry');

@@ -21,7 +21,7 @@ contents() {
 arrives() {
   local want
   want=$(contents dp_publisher)
-  for _ in {1..150}; do
+  for _ in {1..1500}; do
     [ "$(contents "$1")" = "$want" ] && break
     sleep 0.2
   done

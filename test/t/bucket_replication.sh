@@ -32,7 +32,7 @@ rows="SELECT count(*), sum(v), (SELECT count(*) FROM readings_packed), (SELECT c
 arrives() {  # arrives NAME
   local want
   want=$(ask dp_bucket_pub "$rows")
-  for _ in {1..75}; do
+  for _ in {1..1500}; do
     [ "$(ask dp_bucket_sub "$rows")" = "$want" ] && break
     sleep 0.2
   done

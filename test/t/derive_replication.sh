@@ -26,7 +26,7 @@ ask dp_derived_sub "CREATE SUBSCRIPTION dp_derived_sub CONNECTION 'dbname=dp_der
 arrives() {  # arrives NAME; rows are the same, and true
   local want
   want=$(derived_rows dp_derived_pub)
-  for _ in {1..100}; do
+  for _ in {1..1500}; do
     [ "$(derived_rows dp_derived_sub)" = "$want" ] && break
     sleep 0.2
   done

@@ -83,10 +83,10 @@ for what in derived shapes; do
   is "$(grep -v '^[1-9][0-9]* failures.*|\(23[^;]*\)*$' "$DP_WORK/$what.each")" '' "$what: $(awk '{n += $1} END {print n}' "$DP_WORK/$what.each") allocations of $(wc -l <"$DP_WORK/$what.statements") statements fail, one after the other"
   is "$(ask 'SELECT * FROM pattern_check() LIMIT 5')" '' "$what: all is true"
   before='"SELECT storm.starve(" (r(3) == 1 ? r(400) : r(30)) ");"'
-  stress_run "starved_$what" "$seconds"
+  stress_run "starved_$what" "$seconds" stress_met 5 53200 "starved_$what"
   is "$(lost "starved_$what")$(sed -n "$((logged + 1)),\$p" "$("$DP_CLUSTER" log)" | grep 'was terminated by\|PANIC' | head -5)" '' "$what: no internal error, no crash"
   is "$(ask 'SELECT * FROM storm.bad LIMIT 5')$(ask 'SELECT * FROM pattern_check() LIMIT 5')" '' "$what: all was true at any moment, and is"
-  ok "$what: statements starved" [ "$(stress_count 53200 "starved_$what")" -ge 5 ]
+  ok "$what: statements starved" stress_met 5 53200 "starved_$what"
   stress_end
 done
 

@@ -39,7 +39,7 @@ rows="SELECT md5(string_agg(r, E'\n' ORDER BY r)) FROM (SELECT 'b' || b::text FR
 arrives() {  # arrives DATABASE NAME
   local want
   want=$(ask dp_pub "$rows")
-  for _ in {1..75}; do
+  for _ in {1..1500}; do
     [ "$(ask "$1" "$rows")" = "$want" ] && break
     sleep 0.2
   done

@@ -4,7 +4,7 @@
 . "$DP_TOP/test/env/tap.sh"
 . "$DP_TOP/test/env/load.sh"
 set -u
-seed=${SEED:-$((16#$(head -c 2 /dev/urandom | od -An -tx1 | tr -d ' ')))} seconds=${STRESS_SECONDS:-2}
+seed=${SEED:-20344} seconds=${STRESS_SECONDS:-2}
 echo "# seed $seed, $seconds seconds"
 plan 13
 export PGOPTIONS='-c client_min_messages=warning -c timezone=UTC'
@@ -16,7 +16,7 @@ forget() {
   for name in shapes derived; do
     psql -Xq -d dp_copy_$name -c "ALTER SUBSCRIPTION dp_logical_$name DISABLE" -c "ALTER SUBSCRIPTION dp_logical_$name SET (slot_name = NONE)" -c "DROP SUBSCRIPTION dp_logical_$name" >/dev/null 2>&1
   done
-  for _ in {1..100}; do
+  for _ in {1..1500}; do
     [ "$(ask postgres "SELECT count(pg_drop_replication_slot(slot_name)) FROM pg_replication_slots WHERE database LIKE 'dp_logical_%' AND NOT active; SELECT count(*) FROM pg_replication_slots WHERE database LIKE 'dp_logical_%'" | tail -1)" = 0 ] && break
     sleep 0.2
   done

@@ -29,7 +29,7 @@ rows() { shapes_rows "$1" | grep -v '^newest|\|^orders_feed|'; }
 arrives() {  # arrives NAME; rows are the same, and true, but for what is not published
   local want
   want=$(rows dp_shapes_pub)
-  for _ in {1..100}; do
+  for _ in {1..1500}; do
     [ "$(rows dp_shapes_sub)" = "$want" ] && break
     sleep 0.2
   done

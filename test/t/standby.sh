@@ -7,7 +7,7 @@
 . "$DP_TOP/test/env/load.sh"
 . "$DP_TOP/test/env/calls.sh"
 set -u
-seed=${SEED:-$((16#$(head -c 2 /dev/urandom | od -An -tx1 | tr -d ' ')))} seconds=${STRESS_SECONDS:-2}
+seed=${SEED:-20342} seconds=${STRESS_SECONDS:-2}
 RANDOM=$seed
 echo "# seed $seed, $seconds seconds"
 plan 21
@@ -22,7 +22,7 @@ there() { PGPORT=$port "$@"; }
 caught_up() {
   local end
   end=$(psql -XqAt -d postgres -c 'SELECT pg_current_wal_insert_lsn()')
-  for _ in {1..600}; do
+  for _ in {1..3000}; do
     [ "$(there psql -XqAt -d postgres -c "SELECT pg_last_wal_replay_lsn() >= '$end'")" = t ] && return
     sleep 0.1
   done
@@ -62,7 +62,7 @@ is "$(there psql -XqAt -v VERBOSITY=sqlstate -d dp_standby_shapes -c "SELECT cha
 
 # killed in the midst, when each commit waits for the standby
 psql -Xq -d postgres -c "ALTER SYSTEM SET synchronous_standby_names = '*'" -c 'SELECT pg_reload_conf()' >/dev/null
-for _ in {1..300}; do [ "$(psql -XqAt -d postgres -c "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'")" = 1 ] && break; sleep 0.1; done
+for _ in {1..1500}; do [ "$(psql -XqAt -d postgres -c "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'")" = 1 ] && break; sleep 0.1; done
 is "$(psql -XqAt -d postgres -c 'SHOW synchronous_standby_names' -c "SELECT sync_state FROM pg_stat_replication")" $'*\nsync' 'commits wait for the standby'
 # (the primary that comes back later is not to)
 psql -Xq -d postgres -c 'ALTER SYSTEM RESET synchronous_standby_names'
