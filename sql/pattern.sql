@@ -219,6 +219,22 @@ $$;
 COMMENT ON FUNCTION _pattern_own_trigger(regclass, int, text, text, text, int) IS
   'name of a trigger of a declaration; place is where its triggers stand in the order of all patterns, type as in pg_trigger';
 
+-- Statement triggers are not inherited by partitions.
+CREATE FUNCTION _pattern_statement_trigger(rel regclass, place int, pattern text, name text, label text, type int, event text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  trigger_name text := @extschema@._pattern_own_trigger(rel, place, pattern, name, label, type);
+  part regclass;
+BEGIN
+  FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
+    EXECUTE format('CREATE OR REPLACE TRIGGER %I %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.%I(%L, %L)',
+                   trigger_name, event, part, pattern || '_trigger', 'of', name);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION _pattern_statement_trigger(regclass, int, text, text, text, int, text) IS
+  'makes a trigger of a declaration for each statement, on a table and all of its partitions';
+
 -- The declaration of a name, or the only one.
 CREATE FUNCTION _pattern_find(target regclass, target_name text, OUT pattern text, OUT name text, OUT options bson)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$

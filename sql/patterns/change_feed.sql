@@ -43,17 +43,10 @@ CREATE FUNCTION _change_feed_create_triggers(rel regclass, options bson) RETURNS
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
-  statement_name text;
-  part record;
 BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.change_feed_trigger(%L)',
                  @extschema@._pattern_own_trigger(rel, 89, 'change_feed', name, NULL, 29), rel, options::text);
-  -- statement triggers are not inherited by partitions
-  statement_name := @extschema@._pattern_own_trigger(rel, 89, 'change_feed', name, 'truncate', 34);
-  FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
-    EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.change_feed_trigger(%L, %L)',
-                   statement_name, part.relid::regclass, 'of', name);
-  END LOOP;
+  PERFORM @extschema@._pattern_statement_trigger(rel, 89, 'change_feed', name, 'truncate', 34, 'BEFORE TRUNCATE');
   PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;

@@ -144,28 +144,18 @@ CREATE FUNCTION _computed_create_triggers(rel regclass, options bson) RETURNS vo
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   declared text := @extschema@.bson_get_text(options, 'name');
-  statement text;
-  part record;
 BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW %s EXECUTE FUNCTION @extschema@.computed_trigger(%L)',
                  @extschema@._pattern_own_trigger(rel, 80, 'computed', declared, NULL, 23), rel,
                  CASE WHEN @extschema@.bson_get_text(options, 'mode') = 'on_read' THEN 'WHEN (false)' ELSE '' END, options::text);
   IF @extschema@.bson_get_text(options, 'mode') <> 'on_read' THEN
-    statement := @extschema@._pattern_own_trigger(rel, 80, 'computed', declared, 'late', 20);
-    FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
-      EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.computed_trigger(%L, %L)',
-                     statement, part.relid::regclass, 'of', declared);
-    END LOOP;
+    PERFORM @extschema@._pattern_statement_trigger(rel, 80, 'computed', declared, 'late', 20, 'AFTER INSERT OR UPDATE');
   END IF;
   -- a document whose group has rows in the source is made again
   IF @extschema@.bson_get_text(options, 'create_missing') = 'true' THEN
     EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.computed_trigger(%L, %L)',
                    @extschema@._pattern_own_trigger(rel, 80, 'computed', declared, 'row', 9), rel, 'of', declared);
-    statement := @extschema@._pattern_own_trigger(rel, 80, 'computed', declared, 'gone', 40);
-    FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
-      EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.computed_trigger(%L, %L)',
-                     statement, part.relid::regclass, 'of', declared);
-    END LOOP;
+    PERFORM @extschema@._pattern_statement_trigger(rel, 80, 'computed', declared, 'gone', 40, 'AFTER DELETE OR TRUNCATE');
   END IF;
   PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END

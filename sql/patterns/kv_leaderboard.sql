@@ -37,9 +37,6 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   options @extschema@.bson;
-  begin_name text;
-  truncate_name text;
-  part record;
 BEGIN
   IF space IS NULL OR key IS NULL OR score_path IS NULL THEN
     RAISE EXCEPTION 'space, key and score_path must not be null' USING ERRCODE = 'null_value_not_allowed';
@@ -63,13 +60,8 @@ BEGIN
   END IF;
   options := @extschema@.bson_set(options, 'doc_column', t.doc);
   PERFORM @extschema@._kv_leaderboard_declare(rel, options);
-  -- statement triggers are not inherited by partitions
-  begin_name := @extschema@._pattern_own_trigger(rel, 80, 'kv_leaderboard', name, 'begin', 22);
-  truncate_name := @extschema@._pattern_own_trigger(rel, 80, 'kv_leaderboard', name, 'truncate', 32);
-  FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
-    EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.kv_leaderboard_trigger(''of'', %L)', begin_name, part.relid::regclass, name);
-    EXECUTE format('CREATE TRIGGER %I AFTER TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.kv_leaderboard_trigger(''of'', %L)', truncate_name, part.relid::regclass, name);
-  END LOOP;
+  PERFORM @extschema@._pattern_statement_trigger(rel, 80, 'kv_leaderboard', name, 'begin', 22, 'BEFORE INSERT OR UPDATE');
+  PERFORM @extschema@._pattern_statement_trigger(rel, 80, 'kv_leaderboard', name, 'truncate', 32, 'AFTER TRUNCATE');
   PERFORM @extschema@._pattern_anchor(rel, name);
   PERFORM @extschema@._kv_leaderboard_make(rel, name);
   RETURN name;

@@ -153,8 +153,6 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
   irregular text;
-  statement_name text;
-  part record;
 BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.outlier_trigger(%L)',
                  @extschema@._pattern_own_trigger(rel, 50, 'outlier', name, NULL, 25), rel, options::text);
@@ -170,12 +168,7 @@ BEGIN
                  @extschema@._pattern_own_trigger(rel, 50, 'outlier', name, 'before_insert', 7), rel,
                  CASE WHEN @extschema@.bson_exists(options, 'count_field') OR @extschema@.bson_get_text(options, 'is_set') = 'true' THEN ''
                       ELSE format('WHEN (%s)', irregular) END, 'of', name);
-  -- statement triggers are not inherited by partitions
-  statement_name := @extschema@._pattern_own_trigger(rel, 50, 'outlier', name, 'statement', 48);
-  FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
-    EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.outlier_trigger(%L, %L)',
-                   statement_name, part.relid::regclass, 'of', name);
-  END LOOP;
+  PERFORM @extschema@._pattern_statement_trigger(rel, 50, 'outlier', name, 'statement', 48, 'AFTER UPDATE OR TRUNCATE');
   PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;

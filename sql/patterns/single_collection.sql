@@ -236,18 +236,11 @@ COMMENT ON FUNCTION _single_collection_create_indexes(regclass, bson) IS 'makes 
 CREATE FUNCTION _single_collection_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  part record;
   decl_name text := @extschema@.bson_get_text(options, 'name');
-  trigger_name text;
 BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.single_collection_trigger(%L)',
                  @extschema@._pattern_own_trigger(rel, 24, 'single_collection', decl_name, NULL, 31), rel, options::text);
-  trigger_name := @extschema@._pattern_own_trigger(rel, 24, 'single_collection', decl_name, 'statement', 60);
-  -- triggers for statements are not inherited by partitions
-  FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
-    EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.single_collection_trigger(%L, %L)',
-                   trigger_name, part.relid::regclass, 'of', decl_name);
-  END LOOP;
+  PERFORM @extschema@._pattern_statement_trigger(rel, 24, 'single_collection', decl_name, 'statement', 60, 'AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE');
   PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;

@@ -135,17 +135,10 @@ CREATE FUNCTION _subset_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
-  statement text;
-  part record;
 BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.subset_trigger(%L)',
                  @extschema@._pattern_own_trigger(rel, 80, 'subset', name, NULL, 23), rel, options::text);
-  -- statement triggers are not inherited by partitions
-  statement := @extschema@._pattern_own_trigger(rel, 80, 'subset', name, 'late', 20);
-  FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
-    EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.subset_trigger(%L, %L)',
-                   statement, part.relid::regclass, 'of', name);
-  END LOOP;
+  PERFORM @extschema@._pattern_statement_trigger(rel, 80, 'subset', name, 'late', 20, 'AFTER INSERT OR UPDATE');
   PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;

@@ -81,19 +81,12 @@ CREATE FUNCTION _subset_fields_create_triggers(rel regclass, options bson) RETUR
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
-  statement_name text;
-  part record;
 BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.subset_fields_trigger(%L)',
                  @extschema@._pattern_own_trigger(rel, 52, 'subset_fields', name, NULL, 29), rel, options::text);
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.subset_fields_trigger(%L, %L)',
                  @extschema@._pattern_own_trigger(rel, 52, 'subset_fields', name, 'before', 19), rel, 'of', name);
-  -- statement triggers are not inherited by partitions
-  statement_name := @extschema@._pattern_own_trigger(rel, 52, 'subset_fields', name, 'statement', 56);
-  FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
-    EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.subset_fields_trigger(%L, %L)',
-                   statement_name, part.relid::regclass, 'of', name);
-  END LOOP;
+  PERFORM @extschema@._pattern_statement_trigger(rel, 52, 'subset_fields', name, 'statement', 56, 'AFTER UPDATE OR DELETE OR TRUNCATE');
   PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;

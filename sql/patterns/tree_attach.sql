@@ -71,9 +71,7 @@ CREATE FUNCTION _tree_attach_create_triggers(rel regclass, options bson) RETURNS
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
-  statement_name text;
   doc text;
-  part record;
 BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.tree_attach_trigger(%L)',
                  @extschema@._pattern_own_trigger(rel, 45, 'tree_attach', name, NULL, 23), rel, options::text);
@@ -83,12 +81,7 @@ BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (@extschema@.reference_differs(OLD.%I, NEW.%3$I, %L::text[])) '
                  'EXECUTE FUNCTION @extschema@.tree_attach_trigger(%L, %L)',
                  @extschema@._pattern_own_trigger(rel, 45, 'tree_attach', name, 'update', 17), rel, doc, ARRAY[@extschema@.bson_get_text(options, 'parent')]::text, 'of', name);
-  -- statement triggers are not inherited by partitions
-  statement_name := @extschema@._pattern_own_trigger(rel, 45, 'tree_attach', name, 'statement', 20);
-  FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
-    EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.tree_attach_trigger(%L, %L)',
-                   statement_name, part.relid::regclass, 'of', name);
-  END LOOP;
+  PERFORM @extschema@._pattern_statement_trigger(rel, 45, 'tree_attach', name, 'statement', 20, 'AFTER INSERT OR UPDATE');
   PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;

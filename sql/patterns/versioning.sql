@@ -128,19 +128,12 @@ CREATE FUNCTION _versioning_create_triggers(rel regclass, options bson) RETURNS 
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
-  statement_name text;
-  part record;
 BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.versioning_trigger(%L)',
                  @extschema@._pattern_own_trigger(rel, 88, 'versioning', name, NULL, 19), rel, options::text);
   EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.versioning_trigger(%L, %L)',
                  @extschema@._pattern_own_trigger(rel, 88, 'versioning', name, 'record', 29), rel, 'of', name);
-  -- statement triggers are not inherited by partitions
-  statement_name := @extschema@._pattern_own_trigger(rel, 88, 'versioning', name, 'statement', 38);
-  FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
-    EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.versioning_trigger(%L, %L)',
-                   statement_name, part.relid::regclass, 'of', name);
-  END LOOP;
+  PERFORM @extschema@._pattern_statement_trigger(rel, 88, 'versioning', name, 'statement', 38, 'BEFORE INSERT OR TRUNCATE');
   PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
