@@ -223,7 +223,7 @@ arrange_settled(Outlier *o, struct varlena *doc, DpValueList *kept, int64 stored
 	PG_TRY();
 	{
 		arranged = dp_outlier_arrange(o, doc, kept, stored > 0,
-									  !has_extras && dp_outlier_count_is_held(o, doc) ? -1 : kept->n + stored);
+									  !(has_extras && dp_outlier_flagged(o, doc)) && dp_outlier_count_is_held(o, doc) ? -1 : kept->n + stored);
 	}
 	PG_FINALLY();
 	{

@@ -1,7 +1,7 @@
 -- What documents held before a pattern was declared is not destroyed: not by a build or a repair, unless it is told to, and not by the
 -- first write to an old row or to a source. What a build adopts, pattern_disable() leaves where it is.
 SET client_min_messages = warning;
-SELECT plan(135);
+SELECT plan(136);
 
 CREATE FUNCTION pg_temp.docs(rel regclass) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE result text;
@@ -266,6 +266,12 @@ SELECT is((SELECT string_agg((doc - 'a')::text, ' ' ORDER BY _id) FROM nt), '{"_
 INSERT INTO nr (doc) VALUES ('{of: 1, v: 3}');
 SELECT lives_ok($$CALL pattern_build('nt', 'sum', NULL)$$, 'computed: one that the rows come to is adopted');
 SELECT pg_temp.stops('nt', 'a', '1 document .*Fields: n\. Keys: 1\.');
+
+SELECT collection_create('lu'), collection_create('lr') \g /dev/null
+INSERT INTO lr (doc) VALUES ('{u: 1}'), ('{u: 1}'); INSERT INTO lu (doc) VALUES ('{_id: 1, n: 55}'), ('{_id: 2}');
+SELECT outlier_enable('lu', 'o', 1, keep => 0, count_field => 'n', extras => 'lr', on_field => 'u') \g /dev/null
+INSERT INTO lr (doc) VALUES ('{u: 1}'), ('{u: 2}'), ('{u: 2}'); INSERT INTO lr (doc) VALUES ('{u: 2}');
+SELECT is((SELECT string_agg(doc ->> 'n', ' ' ORDER BY _id) FROM lu), '55 3', 'outlier: a count stays when its collection is written to');
 
 -- a tree does not move
 SELECT collection_create('tm'), collection_create('th') \g /dev/null
