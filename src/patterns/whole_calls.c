@@ -260,12 +260,19 @@ dp_pattern_shown(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(doc);
 }
 
-/* The view; raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is none that shows documents in another shape. */
+/*
+ * The view; raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is none that shows
+ * documents in another shape, UNDEFINED_TABLE if there is none.
+ */
 static void
 view_open(Oid relid, DpView *v)
 {
-	Relation	view = relation_open(relid, AccessShareLock);
+	Relation	view = try_relation_open(relid, AccessShareLock);
 
+	if (view == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid)));
 	if (view->rd_rel->relkind != RELKIND_VIEW || !shaped_view(view, v))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -254,6 +254,7 @@ SELECT is(collection_count('w_wide', '{a: 94}'), 1::bigint, 'with the right to r
 SELECT throws_ok($$SELECT collection_update('w_wide', '{a: 94}', '{$pull: {a: 94}}')$$, '42501', NULL, 'not to write');
 RESET ROLE;
 SELECT throws_ok($$SELECT _pattern_shown('w', 1)$$, '55000', NULL, 'no view of that kind');
+SELECT throws_ok($$SELECT _pattern_shown('4294967295'::regclass, 1)$$, '42P01', NULL, 'no view');
 SELECT is_empty('SELECT * FROM pattern_check()', 'all is true');
 
 SELECT * FROM finish();
