@@ -155,6 +155,26 @@ $$;
 COMMENT ON FUNCTION _pattern_note_held(regclass, text, regclass) IS
   'notes in a declaration which of its fields hold values in the documents of the table, or in those of a partition that is not in line, and returns their paths; reads the table, or checks it, once';
 
+-- A field that a pattern writes to in documents as they are.
+CREATE FUNCTION _pattern_require_fit(rel regclass, doc text, field text, fits text, must text, argument text) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  r record;
+BEGIN
+  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc) p;
+  EXECUTE format('SELECT count(*) AS n, (array_agg(left(v.key::text, 100)))[1:5] AS keys FROM (SELECT %s AS key, @extschema@.bson_typeof(b.%I, $1) AS kind, @extschema@.bson_get_text(b.%2$I, $1) AS value FROM %s AS b) v '
+                 'WHERE v.kind <> ''null'' AND (%s) IS NOT TRUE', t.key_value, doc, t.base, fits) INTO r USING field;
+  IF r.n > 0 THEN
+    RAISE EXCEPTION 'field "%" in table % must be %', field, t.base, must USING ERRCODE = 'object_not_in_prerequisite_state',
+      DETAIL = format('It is something else in %s documents. Keys: %s%s.', r.n, array_to_string(r.keys, ', '), CASE WHEN r.n > 5 THEN ', ...' ELSE '' END),
+      HINT = format('Name another field with the argument %s, or change the documents.', argument);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION _pattern_require_fit(regclass, text, text, text, text, text) IS
+  'error 55000, with their number and some keys, for documents that have the field and do not fulfil a condition on its type and its text, SQL text about v.kind and v.value; reads the table once';
+
 -- How values are adopted that only the documents have.
 CREATE FUNCTION _pattern_adopt_hint(rel regclass, pattern text, options bson) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -244,9 +264,6 @@ DECLARE
   keys text[] := '{}';
   n bigint := 0;
 BEGIN
-  IF pattern = 'relation' THEN
-    PERFORM @extschema@._relation_require_arrays(rel, name);
-  END IF;
   FOR r IN SELECT k.key FROM @extschema@._pattern_pending_keys(rel, pattern, name) AS k (key record) LOOP
     field := @extschema@._pattern_lost(rel, name, r.key);
     IF field IS NOT NULL THEN

@@ -64,6 +64,8 @@ BEGIN
   EXECUTE format('LOCK TABLE %s, %s IN SHARE ROW EXCLUSIVE MODE', s.base, t.base);
   PERFORM @extschema@._relation_create_indexes(a, b, options);
   PERFORM @extschema@._relation_create_triggers(a, b, options);
+  PERFORM @extschema@._pattern_require_fit(q.rel, q.doc, q.field, 'v.kind IN (''array'', ''undefined'')', 'an array of ids', q.argument)
+    FROM (VALUES (a, s.doc, a_field, 'a_field'), (b, t.doc, b_field, 'b_field')) AS q (rel, doc, field, argument);
   IF @extschema@._pattern_notice_held(a, name) THEN
     NULL;
   ELSIF EXISTS (SELECT FROM @extschema@._pattern_nonempty(a) n WHERE n) OR EXISTS (SELECT FROM @extschema@._pattern_nonempty(b) n WHERE n) THEN
@@ -76,7 +78,7 @@ $$;
 COMMENT ON FUNCTION relation_enable(regclass, text, regclass, text, text, text, text, text, text) IS
   'declares that two arrays of ids point at each other and keeps them in agreement: documents of a name documents of b in a_field, and those name them in b_field, whichever side is written. '
   'Both may be one table, and even one field. missing: ids of what is not there are an error (23503) or allowed; on_delete: unset takes a deleted document out of the other side, restrict refuses while it is named. '
-  'Returns the name of the declaration; locks both tables against writers; errors 22023, 0A000, 42710, 42501 unless the caller owns both tables';
+  'Returns the name of the declaration; locks both tables against writers; errors 22023, 0A000, 42710, 55000 where documents hold something else than an array there, 42501 unless the caller owns both tables';
 
 CREATE FUNCTION _relation_check_field(field text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -243,25 +245,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION _relation_check(regclass, text) IS 'violated invariants of a relation';
-
-CREATE FUNCTION _relation_require_arrays(rel regclass, name text) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  p record;
-  r record;
-BEGIN
-  FOR p IN SELECT q.* FROM @extschema@._relation_parts(rel, name) q LOOP
-    EXECUTE format('SELECT count(*) AS n, (array_agg(left((%s)::text, 100)))[1:5] AS keys FROM %s AS b WHERE @extschema@.bson_typeof(b.%I, %L) NOT IN (''array'', ''null'', ''undefined'')',
-                   p.key, p.base, p.doc, p.field) INTO r;
-    IF r.n > 0 THEN
-      RAISE EXCEPTION 'field "%" of table % must be an array of ids, and is not in % of its documents', p.field, p.base, r.n
-        USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = format('Keys: %s%s.', array_to_string(r.keys, ', '), CASE WHEN r.n > 5 THEN ', ...' ELSE '' END),
-              HINT = 'Make it an array there, or give the relation another field.';
-    END IF;
-  END LOOP;
-END
-$$;
-COMMENT ON FUNCTION _relation_require_arrays(regclass, text) IS 'error 55000, with their number and some keys, for documents of either side whose field is not an array';
 
 CREATE FUNCTION _relation_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$

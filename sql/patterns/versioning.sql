@@ -15,7 +15,6 @@ DECLARE
   options @extschema@.bson;
   pair text := replace(gen_random_uuid()::text, '-', '');
   second_pair text := replace(gen_random_uuid()::text, '-', '');
-  strange bigint;
   held boolean;
 BEGIN
   SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
@@ -31,13 +30,8 @@ BEGIN
   END IF;
   PERFORM @extschema@._derive_refuse_kept(rel, t.base, t.doc, ARRAY[revision_field]);
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', t.base);
-  EXECUTE format('SELECT count(*) FROM %s AS b WHERE @extschema@.bson_exists(b.%I, $1) AND @extschema@.bson_typeof(b.%2$I, $1) <> ''null'' AND CASE WHEN @extschema@.bson_typeof(b.%2$I, $1) '
-                 'IN (''int'', ''long'', ''double'', ''decimal'') THEN @extschema@.bson_get_text(b.%2$I, $1)::numeric NOT BETWEEN 1 AND 9223372036854775806 OR @extschema@.bson_get_text(b.%2$I, $1)::numeric %% 1 <> 0 ELSE true END', t.base, t.doc)
-    INTO strange USING revision_field;
-  IF strange > 0 THEN
-    RAISE EXCEPTION 'field "%" of % documents of table % holds something else than a revision', revision_field, strange, t.base
-      USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'Revisions are whole numbers from 1.', HINT = 'Name another field with revision_field, or move the values.';
-  END IF;
+  PERFORM @extschema@._pattern_require_fit(rel, t.doc, revision_field,
+    'CASE WHEN v.kind IN (''int'', ''long'', ''double'', ''decimal'') THEN v.value::numeric BETWEEN 1 AND 9223372036854775806 AND v.value::numeric % 1 = 0 END', 'a whole number from 1', 'revision_field');
 
   options := @extschema@.bson_build('name', name, 'revision_field', revision_field, 'storage', storage, 'optimistic', optimistic, 'kept', kept, 'doc_column', t.doc,
                                     'pair', pair, 'second_pair', second_pair);
