@@ -14,8 +14,8 @@ SET client_min_messages = warning;
 DROP SCHEMA IF EXISTS versioning_bench CASCADE;
 CREATE SCHEMA versioning_bench;
 SET search_path = versioning_bench, public;
-SELECT collection_create('plain'), collection_create('ours'), collection_create('hand'), collection_create('many') \g /dev/null
-SELECT versioning_enable('ours'), versioning_enable('many') \g /dev/null
+SELECT collection_create('plain'), collection_create('ours'), collection_create('hand'), collection_create('many'), collection_create('plain_small'), collection_create('ours_small') \g /dev/null
+SELECT versioning_enable('ours'), versioning_enable('many'), versioning_enable('ours_small') \g /dev/null
 CREATE TABLE hand_history (key bson_value, revision int, since timestamptz, until timestamptz, who name, doc bson, PRIMARY KEY (key, revision));
 CREATE FUNCTION hand() RETURNS trigger LANGUAGE plpgsql SET search_path = versioning_bench, public AS \$\$
 DECLARE
@@ -38,6 +38,8 @@ CREATE TABLE source AS
                     'terms', (SELECT string_agg(md5(i || 't' || j), '') FROM generate_series(1, 54) j)) AS doc
   FROM generate_series(1, 2000) i;
 INSERT INTO plain (doc) SELECT doc FROM source;
+INSERT INTO plain_small (doc) SELECT bson_build('_id', doc -> '_id', 'holder', doc -> 'holder', 'cover', 1000, 'from', doc -> 'from', 'terms', left(doc ->> 'terms', 360)) FROM source LIMIT 1000;
+INSERT INTO ours_small (doc) SELECT doc FROM plain_small;
 INSERT INTO ours (doc) SELECT doc FROM source;
 INSERT INTO hand (doc) SELECT doc FROM source;
 INSERT INTO hand_history SELECT _id, 1, clock_timestamp(), NULL, current_user, doc FROM hand;
@@ -63,6 +65,9 @@ for table in plain ours hand; do
 UPDATE versioning_bench.$table SET doc = public.bson_set(doc, 'cover', :cover::int) WHERE _id = :id::int;
 SQL
 done
+for table in plain_small ours_small; do
+  printf '%s\n' '\set cover random(1, 1000000)' "UPDATE versioning_bench.$table SET doc = public.bson_set(doc, 'cover', :cover::int);" >"$dir/$table"
+done
 last=$((950 * scale))
 fifth=$(ask -c "SELECT since FROM versioning_bench.many_history WHERE key = 2 AND revision = 5")
 half=$(ask -c "SELECT since FROM versioning_bench.many_history WHERE key = 1 AND revision = $((250 * scale))")
@@ -87,9 +92,9 @@ run() {
 }
 median() { sort -g | awk '{ a[NR] = $1 } END { print a[int((NR + 1) / 2)] }'; }
 
-# compare NAME BAR BASE OURS: turn by turn
+# compare NAME BAR BASE OURS [TRANSACTIONS]: turn by turn
 compare() {
-  local n=$((10000 * seconds))
+  local n=${5:-$((10000 * seconds))}
   for ((round = 0; round < 5; round++)); do echo "$(run "$3" "$n") $(run "$4" "$n")"; done >"$dir/costs"
   awk -v name="$1" -v bar="$2" -v b="$(awk '{ print $1 }' "$dir/costs" | median)" -v o="$(awk '{ print $2 }' "$dir/costs" | median)" '
     { r = $2 / $1; if (!low || r < low) low = r; if (r > high) high = r }
@@ -99,6 +104,7 @@ compare() {
 echo 'CPU time of a transaction                   base us  ours us   ratio   bar           spread'
 compare 'update of 4 KB, beside a plain one' 1.667 plain ours
 compare 'the same, beside a trigger in PL/pgSQL' 0.7 hand ours
+compare 'update of 1,000 documents of 450 bytes' 3 plain_small ours_small $((40 * seconds))
 echo "read among $(ask -c 'SELECT count(*) FROM versioning_bench.many_revisions') revisions, beside a read by the primary key:"
 compare 'as of, five revisions ago' 3 read fifth
 compare 'versioning_at, five revisions ago' 3 read at

@@ -38,18 +38,8 @@ SELECT compare('update of 1,000 documents of 4 KB', 1.667, $$UPDATE v_plain SET 
 VACUUM v_plain, v_ours, v_hand, v_hand_history;
 SELECT compare('the same, beside a trigger in PL/pgSQL', 0.7, $$UPDATE v_hand SET doc = bson_set(doc, 'cover', nextval('v_numbers')) WHERE _id <= 1000$$,
   $$UPDATE v_ours SET doc = bson_set(doc, 'cover', nextval('v_numbers')) WHERE _id <= 1000$$);
--- what is written beside a row weighs more where documents are small
-SELECT collection_create('v_plain_small'), collection_create('v_ours_small') \g /dev/null
-SELECT versioning_enable('v_ours_small') \g /dev/null
-INSERT INTO v_plain_small (doc)
-  SELECT bson_build('_id', i, 'holder', 'Ada Lovelace ' || i, 'cover', 1000, 'from', timestamptz '2026-01-01', 'terms', (SELECT string_agg(md5(i || 't' || j), '') FROM generate_series(1, 11) j))
-  FROM generate_series(1, 1000) i;
-INSERT INTO v_ours_small (doc) SELECT doc FROM v_plain_small;
-VACUUM ANALYZE v_plain_small, v_ours_small, v_ours_small_revisions, v_ours_small_changes;
-SELECT compare('update of 1,000 documents of 450 bytes', NULL, $$UPDATE v_plain_small SET doc = bson_set(doc, 'cover', nextval('v_numbers'))$$,
-  $$UPDATE v_ours_small SET doc = bson_set(doc, 'cover', nextval('v_numbers'))$$);
-DROP TABLE v_plain, v_hand, v_hand_history, v_plain_small;
-DROP TABLE v_ours, v_ours_small CASCADE;
+DROP TABLE v_plain, v_hand, v_hand_history;
+DROP TABLE v_ours CASCADE;
 
 -- the size of a hundred revisions, each in a transaction of its own
 SELECT collection_create('v_delta'), collection_create('v_full') \g /dev/null

@@ -284,6 +284,9 @@ index_serves(DpLookup *lookup, Relation rel, Relation index)
 		dp_table_is_collection(rel))
 		return strcmp(NameStr(TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attname), "_id") == 0;
 
+	/* a table that a pattern keeps is searched by its key alone, whatever indexes it has beside */
+	if (lookup->column == NULL)
+		return false;
 	column = get_attnum(RelationGetRelid(rel), lookup->column);
 	if (lookup->kind == LOOKUP_CALL)
 		return attnum == 0 && column > 0 && index->rd_opcintype[0] == dp_types()->bson_value &&

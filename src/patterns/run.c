@@ -23,7 +23,7 @@ static bool callbacks_registered = false;
 
 static SPIPlanPtr plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes, int options);
 static int	execute(SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxrows);
-static int	execute_as(Oid owner, SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxrows);
+static int	execute_as(Oid owner, SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxrows, bool reads);
 static DpMark *mark_find(Oid relid, const char *name);
 static void plans_free(void *arg);
 static void collections_xact(XactEvent event, void *arg);
@@ -87,7 +87,7 @@ plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtype
 	 * named are checked when the plan runs.
 	 */
 	GetUserIdAndSecContext(&user, &sec);
-	SetUserIdAndSecContext(decl->owner, sec | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
+	SetUserIdAndSecContext(decl->owner, sec | SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
 	plan = SPI_prepare_cursor(sql, nargs, argtypes, options);
 	SetUserIdAndSecContext(user, sec);
 	if (plan == NULL)
@@ -136,7 +136,7 @@ dp_run(DpDecl *decl, SPIPlanPtr plan, Datum *values, const char *nulls,
 	int			rc;
 
 	if (flags & DP_RUN_AS_OWNER)
-		rc = execute_as(decl->owner, plan, values, nulls, flags, maxrows);
+		rc = execute_as(decl->owner, plan, values, nulls, flags, maxrows, expected == SPI_OK_SELECT);
 	else
 		rc = execute(plan, values, nulls, flags, maxrows);
 	if (rc != expected)
@@ -171,12 +171,15 @@ dp_act_end(const DpActing *saved)
 
 /* Execute a plan with the rights of a table's owner. */
 static int
-execute_as(Oid owner, SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxrows)
+execute_as(Oid owner, SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxrows, bool reads)
 {
 	DpActing	saved;
 	volatile int rc = 0;
 
 	dp_act_as(owner, &saved);
+	/* what only reads needs no trigger that is deferred: its owner's code gets no hold on the session */
+	if (reads)
+		SetUserIdAndSecContext(owner, saved.sec | SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
 	PG_TRY();
 	{
 		rc = execute(plan, values, nulls, flags, maxrows);

@@ -269,7 +269,7 @@ dp_source_each(DpSource *source, DpDecl *decl, SPIPlanPtr plan, ParamListInfo pa
 	GetUserIdAndSecContext(&user, &sec);
 	PG_TRY();
 	{
-		SetUserIdAndSecContext(decl->owner, sec | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
+		SetUserIdAndSecContext(decl->owner, sec | SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
 		if (latest)
 			PushActiveSnapshot(GetLatestSnapshot());
 		rc = SPI_execute_plan_extended(plan, &options);

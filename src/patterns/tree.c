@@ -423,6 +423,19 @@ sql_literal(StringInfo sql, const char *text)
 	appendStringInfo(sql, "%s::pg_catalog.text", quote_literal_cstr(text));
 }
 
+/* What is declared by another pattern is no tree, whoever asks. */
+DpTree *
+dp_tree_named(FunctionCallInfo fcinfo)
+{
+	char	   *pattern = text_to_cstring(PG_GETARG_TEXT_PP(1));
+
+	if (strcmp(pattern, "tree") != 0 && strcmp(pattern, "tree_attach") != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("pattern \"%s\" has no tree", pattern)));
+	return dp_tree(dp_decl_find(PG_GETARG_OID(0), pattern, text_to_cstring(PG_GETARG_TEXT_PP(2))));
+}
+
 /*
  * _tree_expressions(rel, pattern, name, alias) -> {id, parent, treepath, order}
  *
@@ -444,7 +457,7 @@ dp_tree_expressions(PG_FUNCTION_ARGS)
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
 		PG_RETURN_NULL();
-	tree = dp_tree(dp_decl_find(PG_GETARG_OID(0), text_to_cstring(PG_GETARG_TEXT_PP(1)), text_to_cstring(PG_GETARG_TEXT_PP(2))));
+	tree = dp_tree_named(fcinfo);
 	initStringInfo(&sql);
 	if (tree->id != NULL)
 		dp_tree_sql_id(&sql, tree, alias);

@@ -114,6 +114,9 @@ extern DpTree *dp_tree(DpDecl *decl);
 /* The tree of a table: the one of that name, or the only one if name is NULL.  Raises errors as dp_decl_find(). */
 extern DpTree *dp_tree_find(Oid relid, const char *name);
 
+/* The declaration that the first three arguments of a function name: table, pattern and name. */
+extern DpTree *dp_tree_named(FunctionCallInfo fcinfo);
+
 /*
  * A node's document.  Values point into the document.
  */

@@ -21,7 +21,6 @@ static bool is_split(DpDecl *decl, struct varlena *stored);
 static struct varlena *whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
 static struct varlena *keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole);
 static struct varlena *lock_row(DpTree *tree, DpWriter *w, const DpKey *key);
-static DpTree *tree_argument(FunctionCallInfo fcinfo);
 
 const DpPatternMethods dp_tree_methods = {"tree", is_split, whole, keep, settle_node};
 const DpPatternMethods dp_tree_attach_methods = {"tree_attach", is_split, whole, keep, settle_attached, .settle_note = dp_tree_attach_settle_note};
@@ -195,13 +194,6 @@ lock_row(DpTree *tree, DpWriter *w, const DpKey *key)
 	return copy;
 }
 
-/* The declaration that the first three arguments name. */
-static DpTree *
-tree_argument(FunctionCallInfo fcinfo)
-{
-	return dp_tree(dp_decl_find(PG_GETARG_OID(0), text_to_cstring(PG_GETARG_TEXT_PP(1)), text_to_cstring(PG_GETARG_TEXT_PP(2))));
-}
-
 /*
  * _tree_node(rel, pattern, name, doc) -> (id, parent)
  *
@@ -211,7 +203,7 @@ DP_FUNCTION(dp_tree_node);
 Datum
 dp_tree_node(PG_FUNCTION_ARGS)
 {
-	DpTree	   *tree = tree_argument(fcinfo);
+	DpTree	   *tree = dp_tree_named(fcinfo);
 	struct varlena *doc = PG_GETARG_VARLENA_PP(3);
 	TupleDesc	desc;
 	Datum		values[2] = {0};
@@ -255,7 +247,7 @@ dp_tree_faults(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2) || PG_ARGISNULL(3))
 		return (Datum) 0;
-	tree = tree_argument(fcinfo);
+	tree = dp_tree_named(fcinfo);
 	doc = PG_GETARG_VARLENA_PP(3);
 	if (!PG_ARGISNULL(5))
 		children = dp_value_of_varlena(PG_GETARG_VARLENA_PP(5));

@@ -199,7 +199,14 @@ stamp_all(void)
 		Versioning *v = versioning_of(c);
 
 		if (v != NULL)
+		{
+			DpActor		self;
+
+			/* an index on the table may call functions of its owner, and this session may be anybody's */
+			dp_owner_begin(v->decl->owner, &self);
 			dp_revisions_add_change(v, c->number, stamp, GetUserNameFromId(c->who, true), transaction);
+			dp_owner_end(&self);
+		}
 	}
 }
 

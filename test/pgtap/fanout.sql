@@ -2,7 +2,7 @@
 -- keys of other types, and a seeded random run against plain SQL.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(51);
+SELECT plan(53);
 CREATE FUNCTION pg_temp.all_true(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE FUNCTION pg_temp.shown(rel regclass, reader text, take int DEFAULT 100) RETURNS text LANGUAGE sql AS $$ SELECT coalesce(string_agg(t.key::text, ' '), '') FROM fanout_timeline(rel, reader, take) t $$;
 
@@ -129,6 +129,15 @@ BEGIN
   RETURN 'true';
 END $$;
 SELECT is(pg_temp.run(200), 'true', 'timelines are those of plain SQL after each of 200 statements');
+
+-- An index of the user's on the tables that are kept.
+SELECT collection_create('ip'), collection_create('iif');
+SELECT fanout_enable('ip', 'iw', 'u', 'iif', 'r', 'a');
+CREATE INDEX ON iw ((doc -> 'posts'));
+INSERT INTO iif (doc) VALUES ('{_id: 1, r: "1", a: 2}'); INSERT INTO ip (doc) VALUES ('{_id: 1, u: 2}'), ('{_id: 2, u: 2}'); DELETE FROM ip WHERE _id = 1;
+SELECT is(pg_temp.shown('ip', '1'), '2', 'walls with an index of their owner''s are found by their key');
+SELECT pg_temp.all_true('an index beside');
+DROP TABLE ip, iif CASCADE;
 SELECT finish();
 DROP TABLE p, f, w, "full", no_key, no_collection CASCADE;
 DROP FUNCTION again, crowd;

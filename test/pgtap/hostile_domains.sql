@@ -4,7 +4,7 @@
 \set ECHO none
 SET client_min_messages = error;
 SET timezone = 'UTC';
-SELECT plan(8);
+SELECT plan(10);
 DROP ROLE IF EXISTS dp_type_owner;
 CREATE ROLE dp_type_owner;
 CREATE SCHEMA evil AUTHORIZATION dp_type_owner;
@@ -43,6 +43,18 @@ SELECT pattern_alter('things', 'list', '{threshold: 1}');
 CALL pattern_build('things', 'list', NULL);
 SELECT is_empty('SELECT * FROM pattern_check()', 'all is true');
 SELECT format('SELECT pattern_disable(%L, %L)', rel, name) FROM pattern_list() WHERE rel::text ~ 'things|pairs' ORDER BY rel::text, pattern DESC, name \gexec
+-- what a history writes at the end of the transaction of a repair, into tables with indexes of the owner's
+SET ROLE dp_type_owner;
+CREATE TABLE dated (id int PRIMARY KEY, doc bson); CREATE TABLE counted (id int PRIMARY KEY, doc bson);
+SELECT computed_enable('dated', 'counted', 'of', '{n: {$sum: 1}}', target_field => 'k', name => 'n'); SELECT versioning_enable('dated', kept => true);
+INSERT INTO dated VALUES (1, '{k: 1}');
+CREATE FUNCTION spied(bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN PERFORM evil.spy(''); RETURN $1; END $$;
+CREATE INDEX ON dated_changes (spied(change)); CREATE INDEX ON dated_revisions (spied(revision));
+SET docpatterns.maintain = off; UPDATE dated SET doc = bson_set(doc, 'n', 7); RESET docpatterns.maintain;
+RESET ROLE;
+SELECT pattern_repair('dated', 'n');
+SELECT ok(NOT (SELECT is_called FROM by_others), 'history is written as its owner, at the end of a repair by a superuser, too');
+SELECT is((SELECT count(*) FROM dated_history WHERE revision = 2), 1::bigint, 'and it is written');
 SELECT is((SELECT count(*) FROM things WHERE doc ->> 'cold' = '1' AND doc ->> 'list' = '[1, 2, 3]'), 5::bigint, 'a superuser repairs, builds, checks, alters and disables');
 SELECT ok((SELECT is_called FROM by_owner), 'which runs code of the type''s owner as him');
 SELECT ok(NOT (SELECT is_called FROM by_others), 'and not as the superuser');

@@ -1,7 +1,7 @@
 -- The contract of the calls for trees; seeded random trees against recursive queries, for every kind of declaration.
 \set QUIET 1
 BEGIN;
-SELECT plan(81);
+SELECT plan(84);
 SET client_min_messages = warning;
 
 SELECT is((SELECT string_agg(proname || ':' || provolatile::text || proparallel::text, ' ' ORDER BY proname COLLATE "C") FROM pg_proc
@@ -151,5 +151,9 @@ ALTER TABLE t_root_first ENABLE ROW LEVEL SECURITY;
 SET LOCAL ROLE tree_reader;
 SELECT is((SELECT count(*) FROM tree_descendants('t_root_first', NULL)), 59::bigint, 'rows that a policy hides are not shown');
 RESET ROLE;
+-- calls that the extension makes itself can be made by anybody, about any declaration
+CREATE TABLE no_tree (id int PRIMARY KEY, doc bson);
+SELECT outlier_enable('no_tree', 'x', 2);
+SELECT throws_ok(c, '22023', 'pattern "outlier" has no tree', 'a pattern that is no tree: ' || c) FROM unnest(ARRAY[$$SELECT * FROM _tree_indexes('no_tree', 'outlier', 'x')$$, $$SELECT _tree_node('no_tree', 'outlier', 'x', '{}')$$, $$SELECT _tree_expressions('no_tree', 'outlier', 'x', 'b')$$]) c;
 SELECT * FROM finish();
 ROLLBACK;
