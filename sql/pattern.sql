@@ -424,21 +424,25 @@ COMMENT ON FUNCTION pattern_repair(regclass, text, boolean) IS
 
 CREATE FUNCTION pattern_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  d record;
 BEGIN
   IF options IS NULL THEN
     RAISE EXCEPTION 'options must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
   PERFORM @extschema@._pattern_require_owner(pattern_alter.rel);
-  IF EXISTS (SELECT FROM @extschema@._pattern_find(pattern_alter.rel, pattern_alter.name) d WHERE @extschema@.bson_exists(d.options, 'held')) THEN
+  SELECT f.* INTO d FROM @extschema@._pattern_find(pattern_alter.rel, pattern_alter.name) f;
+  IF @extschema@.bson_exists(d.options, 'held') THEN
     RAISE EXCEPTION 'the rows that table % had before the pattern was declared are not adopted yet', pattern_alter.rel
       USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'CALL pattern_build() first.';
   END IF;
-  PERFORM @extschema@._pattern_call('alter', pattern_alter.rel, d.pattern, d.name, pattern_alter.options)
-    FROM @extschema@._pattern_find(pattern_alter.rel, pattern_alter.name) d;
+  PERFORM @extschema@._pattern_require_free(pattern_alter.rel, d.pattern, d.name, d.options, pattern_alter.options);
+  PERFORM @extschema@._pattern_call('alter', pattern_alter.rel, d.pattern, d.name, pattern_alter.options);
 END
 $$;
 COMMENT ON FUNCTION pattern_alter(regclass, text, bson) IS
   'changes options of a declaration: pattern_alter(''books'', ''buyers'', ''{threshold: 500}''). Locks the table against writers; errors 22023 for an option that does not exist or cannot be changed, '
+  '55000 where documents have values already in fields that the pattern does not keep yet, '
   '40001 where the transaction''s snapshot is older than one of the table''s declarations';
 
 CREATE FUNCTION pattern_disable(rel regclass, name text DEFAULT NULL, keep_data boolean DEFAULT false) RETURNS bigint

@@ -1,7 +1,7 @@
 -- What documents held before a pattern was declared is not destroyed: not by a build or a repair, unless it is told to, and not by the
 -- first write to an old row or to a source. What a build adopts, pattern_disable() leaves where it is.
 SET client_min_messages = warning;
-SELECT plan(135);
+SELECT plan(143);
 
 CREATE FUNCTION pg_temp.docs(rel regclass) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE result text;
@@ -372,5 +372,22 @@ UPDATE two SET doc = bson_set(doc, 'r.0._id', 2) WHERE _id = 2;
 CALL pattern_build('two', 'r', 1);
 SELECT is((SELECT string_agg(doc::text, ' ' ORDER BY _id) FROM two_r), '{"_id": 1, "d": 1, "p": 1} {"_id": 2, "d": 2, "p": 2} {"_id": 3, "d": 3, "p": 3}', 'all elements are rows');
 SELECT is_empty('SELECT * FROM pattern_check(''two'')', 'and all is true');
+
+-- Fields that a declaration keeps later -----------------------------------------------------------------------------------------
+
+SELECT collection_create('later'), collection_create('later_rows') \g /dev/null
+INSERT INTO later (doc) VALUES ('{_id: 1, avg: 7, own: "mine", kids: ["x"], free: 9, p: "x1"}'), ('{_id: 2, avg: 0}');
+SELECT computed_enable('later', 'later_rows', 'k', '{n: {$count: {}}}'), tree_enable('later', parent => 'up'),
+  payload_enable('later', 'p', '{a: "regex:x(.)"}'), preallocated_enable('later', 's', preallocated_pool(2)) \g /dev/null
+CALL pattern_build('later', 'n'); CALL pattern_build('later', 'up'); CALL pattern_build('later', 'p'); CALL pattern_build('later', 's');
+CREATE TEMP TABLE later_was AS SELECT doc FROM later;
+SELECT throws_ok(format('SELECT pattern_alter(''later'', %L, %L)', name, options), '55000', NULL, 'a value in a field of ' || name)
+  FROM (VALUES ('n', '{fields: {n: {$count: {}}, avg: {$avg: "$v"}}}'), ('up', '{children: "kids"}'),
+    ('p', '{extracts: {own: "regex:(x)"}}'), ('s', '{available_field: "free"}')) AS v (name, options);
+SELECT is((SELECT string_agg(doc::text, ' ' ORDER BY _id) FROM later), (SELECT string_agg(doc::text, ' ' ORDER BY doc) FROM later_was), 'is not touched');
+UPDATE later SET doc = doc - 'avg' WHERE _id = 1;
+SELECT lives_ok($$SELECT pattern_alter('later', 'n', '{fields: {n: {$count: {}}, avg: {$avg: "$v"}}}')$$, 'empty fields are free');
+SELECT lives_ok($$SELECT pattern_alter('later', 'n', '{fields: {n: {$sum: 1}, avg: {$max: "$v"}}}')$$, 'so are those that it has');
+SELECT throws_ok($$SELECT pattern_alter('later', 'n', '{fields: 5}')$$, '22023', NULL, 'bad options are told as ever');
 
 SELECT * FROM finish();

@@ -130,7 +130,7 @@ SELECT pg_temp.true_everywhere('after repair');
 
 -- Other extracts
 SELECT throws_ok($$SELECT pattern_alter('t', 'body.xml', '{field: "x"}')$$, '22023', NULL, 'the payload cannot be another field');
-SELECT throws_ok($$SELECT pattern_alter('t', 'body.xml', '{extracts: {a: "xpath:["}}')$$, '22023', NULL, 'a bad extract');
+SELECT throws_ok($$SELECT pattern_alter('t', 'body.xml', '{extracts: {bad: "xpath:["}}')$$, '22023', NULL, 'a bad extract');
 SELECT lives_ok($$SELECT pattern_alter('t', 'body.xml', '{extracts: {sender: "xpath:/msg/from"}}')$$, 'others');
 SELECT is((SELECT doc::text FROM t WHERE id = 100), (SELECT bson_build('h', bson '{}', 'sender', '100', 'body', doc -> 'body')::text FROM t WHERE id = 100), 'documents follow');
 SELECT pg_temp.true_everywhere('altered');
