@@ -71,7 +71,7 @@ COMMENT ON FUNCTION _single_table_create(text[], text, int, text, text, text, te
 CREATE FUNCTION _single_table_columns(rel regclass, indexes int, ttl_field text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  FOR i IN 1 .. indexes LOOP
+  FOR i IN 1 .. least(indexes, 5) LOOP
     IF NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = rel AND a.attname = format('gsi%s_pk', i) AND NOT a.attisdropped) THEN
       EXECUTE format('ALTER TABLE %1$s ADD COLUMN gsi%2$s_pk text COLLATE "C", ADD COLUMN gsi%2$s_sk text COLLATE "C"', rel, i);
       EXECUTE format('CREATE INDEX ON %1$s (gsi%2$s_pk, gsi%2$s_sk, pk, sk) WHERE gsi%2$s_pk IS NOT NULL', rel, i);
