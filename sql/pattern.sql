@@ -436,8 +436,10 @@ BEGIN
     RAISE EXCEPTION 'the rows that table % had before the pattern was declared are not adopted yet', pattern_alter.rel
       USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'CALL pattern_build() first.';
   END IF;
-  PERFORM @extschema@._pattern_require_free(pattern_alter.rel, d.pattern, d.name, d.options, pattern_alter.options);
-  PERFORM @extschema@._pattern_call('alter', pattern_alter.rel, d.pattern, d.name, pattern_alter.options);
+  PERFORM @extschema@._pattern_require_free(pattern_alter.rel, d.pattern, d.name, d.options,
+                                            pattern_alter.options);
+  PERFORM @extschema@._pattern_call('alter', pattern_alter.rel, d.pattern, d.name,
+                                    pattern_alter.options);
 END
 $$;
 COMMENT ON FUNCTION pattern_alter(regclass, text, bson) IS

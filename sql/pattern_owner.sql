@@ -33,8 +33,8 @@ COMMENT ON FUNCTION _pattern_foreign_code(oid[], oid) IS
 CREATE FUNCTION _pattern_require_trusted(rel regclass, function regprocedure) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF NOT EXISTS (SELECT FROM pg_proc p JOIN pg_roles r ON r.oid = p.proowner JOIN pg_class c ON c.oid = $1
-                 WHERE p.oid = $2 AND (r.rolsuper OR r.oid = c.relowner)) THEN
+  IF NOT EXISTS (SELECT FROM pg_proc p JOIN pg_roles r ON r.oid = p.proowner
+                   JOIN pg_class c ON c.oid = $1 WHERE p.oid = $2 AND (r.rolsuper OR r.oid = c.relowner)) THEN
     RAISE EXCEPTION 'function % of table % belongs to another role', $2, $1
       USING ERRCODE = 'object_not_in_prerequisite_state',
             HINT = 'Give it to the new owner if you trust it, and repeat the command.';

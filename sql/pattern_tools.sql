@@ -295,7 +295,8 @@ $$;
 COMMENT ON FUNCTION _pattern_own_paths(bson) IS 'paths of fields of a declaration that documents had before it';
 
 -- More fields are to be kept: those that have values are the user's.
-CREATE FUNCTION _pattern_require_free(rel regclass, pattern text, name text, options bson, changes bson) RETURNS void
+CREATE FUNCTION _pattern_require_free(rel regclass, pattern text, name text, options bson, changes bson)
+RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -304,7 +305,8 @@ DECLARE
   found record;
 BEGIN
   BEGIN
-    added := ARRAY(SELECT g FROM @extschema@._pattern_guarded_paths(pattern, options OPERATOR(@extschema@.||) changes) g
+    added := ARRAY(SELECT g FROM @extschema@._pattern_guarded_paths(pattern,
+                     options OPERATOR(@extschema@.||) changes) g
                    EXCEPT SELECT g FROM @extschema@._pattern_guarded_paths(pattern, options) g);
   EXCEPTION WHEN data_exception THEN
     RETURN;  -- the verb says what is wrong with these options
@@ -312,23 +314,30 @@ BEGIN
   IF added = '{}' THEN
     RETURN;
   END IF;
-  SELECT q.* INTO t FROM @extschema@._pattern_table(rel, @extschema@.bson_get_text(options, 'doc_column')) q;
+  SELECT q.* INTO t
+    FROM @extschema@._pattern_table(rel, @extschema@.bson_get_text(options, 'doc_column')) q;
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', t.base);
-  SELECT string_agg(format('@extschema@._pattern_holds(%s, %L, false)', t.doc, a), ' OR ') INTO holds FROM unnest(added) a;
-  SELECT * INTO found FROM jsonb_to_record(@extschema@._pattern_latest(format(
-    'SELECT jsonb_build_object(''n'', count(*), ''keys'', string_agg(CASE WHEN i <= 3 THEN key END, '', '')) '
-    'FROM (SELECT (%s)::text AS key, row_number() OVER () AS i FROM %s WHERE %s) AS q', t.key_value, t.base, holds))::jsonb) AS j (n bigint, keys text);
+  SELECT string_agg(format('@extschema@._pattern_holds(%s, %L, false)', t.doc, a), ' OR ')
+    INTO holds FROM unnest(added) a;
+  SELECT j.* INTO found FROM jsonb_to_record(@extschema@._pattern_latest(format(
+    'SELECT jsonb_build_object(''n'', count(*), ''keys'', '
+      'string_agg(CASE WHEN i <= 3 THEN key END, '', '')) '
+    'FROM (SELECT (%s)::text AS key, row_number() OVER () AS i FROM %s WHERE %s) AS q',
+    t.key_value, t.base, holds))::jsonb) AS j (n bigint, keys text);
   IF found.n > 0 THEN
     RAISE EXCEPTION 'pattern "%" of table %: % in fields that it does not keep yet', name, rel,
-        CASE found.n WHEN 1 THEN '1 document has a value' ELSE found.n || ' documents have values' END
+        CASE found.n WHEN 1 THEN '1 document has a value'
+          ELSE found.n || ' documents have values' END
       USING ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format('Fields: %s. Keys: %s.', array_to_string(added, ', '), found.keys),
-            HINT = 'Rename these fields, or remove them if their values are to be thrown away, and repeat the call.';
+            HINT = 'Rename these fields, or remove them to throw their values away, '
+                   'and repeat the call.';
   END IF;
 END
 $$;
 COMMENT ON FUNCTION _pattern_require_free(regclass, text, text, bson, bson) IS
-  'error 55000 if documents have values in fields that a declaration keeps with other options only; locks the table against writers';
+  'error 55000 if documents have values in fields that a declaration keeps only with other options; '
+  'locks the table against writers';
 
 -- All rows are in line: what their fields held is adopted, or discarded.
 CREATE FUNCTION _pattern_note_built(rel regclass, name text, discarded boolean) RETURNS void

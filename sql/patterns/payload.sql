@@ -243,7 +243,8 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   WHERE d.pattern = 'payload' AND f IS NOT NULL
 $$;
 COMMENT ON FUNCTION _payload_follow_owner(regclass, oid) IS
-  'error 55000 where fields are extracted by a function of others than the table''s new owner; 42883 where there is none';
+  'error 55000 where a function of others than the table''s new owner extracts fields; '
+  '42883 where there is none';
 
 CREATE FUNCTION _payload_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

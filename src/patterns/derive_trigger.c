@@ -191,8 +191,11 @@ changes_derive(DpChanges *changes)
 	}
 	if (read_groups != NULL)
 		dp_derive_mark_read(run, source);
-	for (DpGroup *group = dp_changes_doubtful(changes) ? run->groups : NULL; group != NULL; group = group->next)
-		group->recompute = true;
+	if (dp_changes_doubtful(changes))
+	{
+		for (DpGroup *group = run->groups; group != NULL; group = group->next)
+			group->recompute = true;
+	}
 	(void) dp_derive_end(run, false);
 }
 

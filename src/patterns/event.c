@@ -357,7 +357,8 @@ table_altered(AlterTableStmt *stmt)
 		else if (cmd->subtype == AT_DetachPartition || cmd->subtype == AT_DetachPartitionFinalize)
 			partition_left(RangeVarGetRelid(stmt->relation, NoLock, true),
 						   RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, true),
-						   cmd->subtype == AT_DetachPartitionFinalize || ((PartitionCmd *) cmd->def)->concurrent);
+						   cmd->subtype == AT_DetachPartitionFinalize ||
+						   ((PartitionCmd *) cmd->def)->concurrent);
 		else if (cmd->subtype == AT_AddInherit)
 			inheritance_refused(list_make1(cmd->def));
 		else if ((cmd->subtype == AT_SetLogged || cmd->subtype == AT_SetUnLogged) && OidIsValid(relid) && has_patterns(relid))

@@ -261,7 +261,8 @@ dp_outlier_link_trigger(PG_FUNCTION_ARGS)
 		if (!TRIGGER_FIRED_BY_DELETE(trigdata->tg_event) && twins_in(o, &key) > twins)
 			ereport(ERROR,
 					(errcode(ERRCODE_UNIQUE_VIOLATION),
-					 errmsg("a document of table %s has an element with this _id already", dp_relation_name(base)),
+					 errmsg("a document of table %s has an element with this _id already",
+							dp_relation_name(base)),
 					 errdetail("Key %s has it in field \"%s\".",
 							   dp_key_to_text(o->decl, &key), dp_decl_text(o->decl, "field"))));
 	}
