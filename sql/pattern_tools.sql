@@ -250,31 +250,37 @@ $$;
 COMMENT ON FUNCTION _pattern_settle_rows(regclass, text, text) IS
   'brings the rows in line whose keys SQL text returns as "key" ($1: rel, $2: name), and returns how many were written';
 
-CREATE FUNCTION _pattern_lost(rel regclass, name text, key record) RETURNS text
+CREATE FUNCTION _pattern_lost(rel regclass, name text, keys record[]) RETURNS text[]
   AS 'MODULE_PATHNAME', 'dp_pattern_lost' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION _pattern_lost(regclass, text, record) IS
-  'the first field whose value would exist nowhere if a row were brought in line, or NULL; does it in a subtransaction and takes it back; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION _pattern_lost(regclass, text, record[]) IS
+  'of each row the first field whose value would exist nowhere if these rows were brought in line, or NULL; does it in a subtransaction and takes it back; '
+  'error 42501 unless the caller owns the table';
 
 CREATE FUNCTION _pattern_require_kept(rel regclass, pattern text, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
-  field text;
+  lost text[];
   fields text[] := '{}';
   keys text[] := '{}';
   n bigint := 0;
 BEGIN
-  FOR r IN SELECT k.key FROM @extschema@._pattern_pending_keys(rel, pattern, name) AS k (key record) LOOP
-    field := @extschema@._pattern_lost(rel, name, r.key);
-    IF field IS NOT NULL THEN
-      n := n + 1;
-      IF NOT field = ANY (fields) THEN
-        fields := fields || field;
+  -- some at a time: each subtransaction takes a number
+  FOR r IN
+    SELECT array_agg(k.key ORDER BY k.n) AS keys
+    FROM (SELECT p.key, row_number() OVER () AS n
+          FROM @extschema@._pattern_pending_keys(rel, pattern, name) AS p (key record)) AS k
+    GROUP BY k.n / 64 ORDER BY min(k.n)
+  LOOP
+    lost := @extschema@._pattern_lost(rel, name, r.keys);
+    n := n + cardinality(array_remove(lost, NULL));
+    FOR i IN 1 .. cardinality(lost) LOOP
+      IF lost[i] IS NOT NULL AND cardinality(keys) < 5 THEN
+        keys := keys || left(substring((r.keys)[i]::text FROM '^[(](.*)[)]$'), 100);
       END IF;
-      IF n <= 5 THEN
-        keys := keys || left(substring(r.key::text FROM '^[(](.*)[)]$'), 100);
-      END IF;
-    END IF;
+    END LOOP;
+    fields := ARRAY(SELECT f FROM unnest(fields || lost) WITH ORDINALITY AS u (f, i)
+                    WHERE f IS NOT NULL GROUP BY f ORDER BY min(i));
   END LOOP;
   IF n > 0 THEN
     RAISE EXCEPTION 'pattern "%" of table %: % that exist nowhere else', name, rel, CASE n WHEN 1 THEN '1 document holds values' ELSE format('%s documents hold values', n) END

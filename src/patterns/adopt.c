@@ -560,10 +560,10 @@ settled_lost(DpDecl *decl, const DpPatternMethods *m, DpDerivation *d, const DpK
 }
 
 /*
- * _pattern_lost(rel, name, key) -> the first field whose value would be gone
- * if the row were brought in line, or NULL
+ * _pattern_lost(rel, name, keys) -> of each row the first field whose value
+ * would be gone if the rows were brought in line, or NULL
  *
- * Brings it in line and takes that back.
+ * Brings them in line and takes that back.
  */
 DP_FUNCTION(dp_pattern_lost);
 Datum
@@ -574,44 +574,71 @@ dp_pattern_lost(PG_FUNCTION_ARGS)
 	DpDecl	   *decl = decl_to_settle(PG_GETARG_OID(0), text_to_cstring(PG_GETARG_TEXT_PP(1)), &m, &d);
 	MemoryContext caller = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
-	DpKey		key;
 	DpActor		self;
-	struct varlena *was;
-	const DpPath *volatile lost = NULL;
+	Datum	   *records;
+	bool	   *kept;
+	int			n;
+	DpKey	   *keys;
+	struct varlena **was;
+	const DpPath **lost;
 	ErrorData  *volatile error = NULL;
-	StringInfoData text;
 	bool		written;
+	int			dims[1];
+	int			lower[1] = {1};
 
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(2), RECORDOID, -1, false, TYPALIGN_DOUBLE, &records, NULL, &n);
+	keys = palloc(sizeof(DpKey) * Max(n, 1));
+	was = palloc(sizeof(struct varlena *) * Max(n, 1));
+	lost = palloc0(sizeof(DpPath *) * Max(n, 1));
 	dp_owner_begin(decl->owner, &self);
-	dp_key_of_argument(decl, fcinfo, 2, &key);
-	was = read_document(decl, &key, caller);
-	if (was != NULL && dp_held_lost(decl, was, NULL, NIL) != NULL)
+
+	/* all before any of them is written: to bring one in line may write another one, too */
+	for (int i = 0; i < n; i++)
 	{
-		BeginInternalSubTransaction(NULL);
-		MemoryContextSwitchTo(caller);
-		PG_TRY();
-		{
-			lost = settled_lost(decl, m, d, &key, was, &written);
-		}
-		PG_CATCH();
-		{
-			MemoryContextSwitchTo(caller);
-			error = CopyErrorData();
-			FlushErrorState();
-		}
-		PG_END_TRY();
-		RollbackAndReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(caller);
-		CurrentResourceOwner = owner;
-		if (error != NULL)
-			ReThrowError(error);
+		dp_key_of_datum(decl, records[i], RECORDOID, &keys[i]);
+		was[i] = read_document(decl, &keys[i], caller);
+		if (was[i] != NULL && dp_held_lost(decl, was[i], NULL, NIL) == NULL)
+			was[i] = NULL;
 	}
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(caller);
+	PG_TRY();
+	{
+		for (int i = 0; i < n; i++)
+		{
+			CHECK_FOR_INTERRUPTS();
+			if (was[i] != NULL)
+				lost[i] = settled_lost(decl, m, d, &keys[i], was[i], &written);
+		}
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(caller);
+		error = CopyErrorData();
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	RollbackAndReleaseCurrentSubTransaction();
+	MemoryContextSwitchTo(caller);
+	CurrentResourceOwner = owner;
+	if (error != NULL)
+		ReThrowError(error);
 	dp_owner_end(&self);
-	if (lost == NULL)
-		PG_RETURN_NULL();
-	initStringInfo(&text);
-	dp_path_to_text(&text, lost);
-	PG_RETURN_TEXT_P(cstring_to_text(text.data));
+
+	kept = palloc(sizeof(bool) * Max(n, 1));
+	for (int i = 0; i < n; i++)
+	{
+		StringInfoData text;
+
+		kept[i] = lost[i] == NULL;
+		if (kept[i])
+			continue;
+		initStringInfo(&text);
+		dp_path_to_text(&text, lost[i]);
+		records[i] = PointerGetDatum(cstring_to_text(text.data));
+	}
+	dims[0] = n;
+	PG_RETURN_ARRAYTYPE_P(construct_md_array(records, kept, 1, dims, lower, TEXTOID, -1, false, TYPALIGN_INT));
 }
 
 /* Gives a trigger, and its clones on partitions, other arguments. */

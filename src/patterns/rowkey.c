@@ -51,14 +51,16 @@ dp_key_of_tuple(DpDecl *decl, HeapTuple tuple, TupleDesc desc, DpKey *key)
 void
 dp_key_of_argument(DpDecl *decl, FunctionCallInfo fcinfo, int argno, DpKey *key)
 {
-	Oid			type = get_fn_expr_argtype(fcinfo->flinfo, argno);
-	Datum		value;
-
 	if (PG_ARGISNULL(argno))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("the key must not be null")));
-	value = PG_GETARG_DATUM(argno);
+	dp_key_of_datum(decl, PG_GETARG_DATUM(argno), get_fn_expr_argtype(fcinfo->flinfo, argno), key);
+}
+
+void
+dp_key_of_datum(DpDecl *decl, Datum value, Oid type, DpKey *key)
+{
 	key->n = decl->nkeys;
 
 	if ((type == RECORDOID || type_is_rowtype(type)) && !is_one_value(decl, type))

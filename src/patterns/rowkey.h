@@ -24,9 +24,10 @@ extern void dp_key_of_tuple(DpDecl *decl, HeapTuple tuple, TupleDesc desc, DpKey
  * value, an untyped literal (read by the key column's type), or a row of as
  * many values as the key has columns.  A row of the very type of the only
  * column is a plain value.  Raises WRONG_OBJECT_TYPE if the type
- * does not fit and NULL_VALUE_NOT_ALLOWED for nulls.
+ * does not fit and NULL_VALUE_NOT_ALLOWED for nulls.  The same for a value of that type.
  */
 extern void dp_key_of_argument(DpDecl *decl, FunctionCallInfo fcinfo, int argno, DpKey *key);
+extern void dp_key_of_datum(DpDecl *decl, Datum value, Oid type, DpKey *key);
 
 /* The key that one BSON value stands for, as dp_key_to_value() would make it.  False if it is none. */
 extern bool dp_key_of_value(DpDecl *decl, const DpValue *value, DpKey *key);
