@@ -14,11 +14,12 @@ CREATE SCHEMA docpatterns;
 COMMENT ON SCHEMA docpatterns IS 'bookkeeping of the extension docpatterns';
 
 -- Not dumped: a role that dumps its own tables has no rights on it.
-CREATE TABLE docpatterns.notes (rel regclass NOT NULL, pattern text NOT NULL, name text NOT NULL, value @extschema@.bson_value NOT NULL);
+CREATE TABLE docpatterns.notes (rel regclass NOT NULL, pattern text NOT NULL, name text NOT NULL, value @extschema@.bson_value NOT NULL, held regclass NOT NULL,
+  failed boolean NOT NULL);
 -- Notes come and go: what is dead is passed over in the index until the table is vacuumed.
-CREATE INDEX notes_rel ON docpatterns.notes (rel) WITH (deduplicate_items = off);
+CREATE INDEX notes_held ON docpatterns.notes (held) WITH (deduplicate_items = off);
 COMMENT ON TABLE docpatterns.notes IS
-  'what a transaction has left to another one that waited for it: the group, source, relation or row of a declaration that the next one to commit brings in line';
+  'what a transaction has left to another one that waited for it: the group, source, relation or row of a declaration that the next one that has written to the table "held" brings in line before it commits; failed: that was an error, and it waits for pattern_repair()';
 
 -- Declarations ------------------------------------------------------------------------------------------------------------
 

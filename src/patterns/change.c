@@ -35,6 +35,7 @@
 #include "bson/catalog.h"
 #include "bson/reader.h"
 #include "patterns/change.h"
+#include "patterns/note.h"
 #include "patterns/derive.h"
 #include "patterns/lookup.h"
 #include "patterns/fanout.h"
@@ -165,6 +166,7 @@ dp_changes_of_trigger(FunctionCallInfo fcinfo)
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("changes of a source are told by triggers only")));
 	relid = RelationGetRelid(trigdata->tg_relation);
+	dp_note_watch(relid);
 	event = EVENT_OF(trigdata->tg_event);
 	statement = dp_statement_now();
 

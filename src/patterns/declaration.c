@@ -272,7 +272,7 @@ decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern, bool missing_ok)
 	bool		is_main;
 	ListCell   *lc;
 
-	dp_note_watch();
+	dp_note_watch(RelationGetRelid(trigdata->tg_relation));
 	if (likely(cache != NULL && cache->generation == generation))
 		return cache->decl;
 

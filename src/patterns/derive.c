@@ -361,7 +361,7 @@ dp_derive_lock_or_leave(DpGroup *group, LOCKMODE mode)
 
 	if (lock_group(d, group->hash, mode, dp_derive_leaves(d)))
 		return true;
-	dp_note(d->decl, &group->key);
+	dp_note(d->decl, &group->key, d->target);
 	group->left = true;
 	return false;
 }
@@ -375,6 +375,7 @@ lock_group(DpDerivation *d, uint64 hash, LOCKMODE mode, bool leave)
 		RegisterXactCallback(group_locks_ended, NULL);
 		group_locks_heard = true;
 	}
+	dp_note_watch(d->target);
 	if (group_locks >= MAX_GROUP_LOCKS)
 		return lock_class(LOCK_CLASS_WIDE, d, 0, ExclusiveLock, leave);
 	return lock_class(LOCK_CLASS_WIDE, d, 0, RowShareLock, leave) &&

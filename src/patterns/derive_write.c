@@ -993,7 +993,7 @@ row_leave(DpGroup **groups, int n)
 	for (i = 0; i < n; i++)
 	{
 		if (!groups[i]->again)
-			dp_note(groups[i]->derivation->decl, &groups[i]->key);
+			dp_note(groups[i]->derivation->decl, &groups[i]->key, groups[i]->derivation->target);
 	}
 }
 

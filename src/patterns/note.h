@@ -6,27 +6,41 @@
  * A statement holds the row that it was given before any trigger runs.  Where
  * two tables keep something in each other, no order of locks can prevent that
  * each of two statements wants the row that the other one holds.  So a
- * maintenance that would have to wait for a row asks the lock manager at once
- * whether this closes a circle.  If it does, it leaves a note instead and goes on:
- * what is to be brought in line, of which declaration.  The holder of the row waits
- * for us, so it finds the note when it looks for notes before it commits, and
- * brings the row in line then, with what we have committed.
+ * maintenance that would have to wait for a row, or for the lock of a group, asks the lock
+ * manager at once whether this closes a circle.  If it does, it leaves a note instead and
+ * goes on: what is to be brought in line, of which declaration, and of which table something is held.
+ * Something that waits for us holds it, by itself or by way of others, ends after us, and looks for notes
+ * before it commits.
  *
- * Who settles a note:
+ * Before it commits or is prepared, a transaction that has written anything reads the notes about tables
+ * that it may hold rows of: a trigger of ours was called there, or a writer opened, or a group locked
+ * (dp_note_watch()).  It settles
  *
- *	-	every transaction in which a trigger of a pattern was called looks for
- *		committed notes, and for its own ones, before it commits or is prepared;
- *	-	its own ones it settles too, unless waiting for the row still closes a
- *		circle: then the row's holder waits for this transaction to end;
- *	-	those of others it settles if it gets the row without waiting.  It
- *		waits for a row if it holds the lock of the row's group.  If that raises an error, it
- *		fails where it held the row, and else the note stays.
+ *	-	its own, waiting for what it needs, unless that still closes a circle: then the
+ *		note stays, and what holds it waits for this transaction to end;
+ *	-	those of others without waiting for anything; if it turns out that it holds something of
+ *		it, a row or the group, in the same way as its own.
+ *
+ * It looks again until it has settled nothing and waited for nothing: notes may have been
+ * left to it meanwhile.
  *
  * Settling computes anew from what is committed then, so it may be done twice and in
- * any order; the note is deleted by the transaction that has settled it.  What
- * others read between the two commits is the row without the first one's
- * change.  Where the second one is rolled back, that lasts until the next
- * transaction that writes to a table with patterns.
+ * any order; the note is deleted by the transaction that has settled it.  For that it has locked
+ *
+ *	-	the rows to be written, also those that are right: or it knows that nothing can make them wrong
+ *		without a lock of what comes next;
+ *	-	for what is copied from a row (references, relations, documents on trees), that row: its holder
+ *		may have found the copy in order before;
+ *	-	for a group, its lock.
+ *
+ * Where one of these is held by others, the note stays.  So at any moment what is not in line has a note: in
+ * each snapshot, pattern_check() reports nothing that is not about a row of docpatterns.notes.
+ *
+ * What others read between the two commits is the row without the first one's
+ * change.  Where the second one is rolled back, or held the row by SELECT .. FOR UPDATE alone, or became
+ * read-only, that lasts until the next transaction that writes to the table.  An error is one
+ * of the transaction that holds something of the note, whose commit fails.  Others only mark the
+ * note, and leave it alone from then on: pattern_repair() settles it.
  *
  * test/env/note_model.pl goes through all interleavings of this.
  */
@@ -39,16 +53,20 @@
 #include "bson/layout.h"
 #include "patterns/declaration.h"
 
-/* This transaction looks for notes before it commits. */
-extern void dp_note_watch(void);
+/* This transaction may hold rows of the table (or partition): it looks for notes about it before it commits. */
+extern void dp_note_watch(Oid relid);
+
+/* The same for all notes about declarations of the table, and those that could not be settled. */
+extern void dp_note_repair(Oid relid);
 
 /*
- * Leaves a note: the value, as the pattern's settle_note() understands it.
- * Inside of settle_note() with the value that is being settled, the note stays.
+ * Leaves a note: the value, as the pattern's settle_note() understands it, and the table
+ * of which the other transaction holds a row or a group.  Inside of settle_note() with
+ * the value that is being settled, the note stays.
  */
-extern void dp_note(DpDecl *decl, const DpValue *value);
+extern void dp_note(DpDecl *decl, const DpValue *value, Oid held);
 
-/* Waits for a lock and takes it until the transaction ends; false: that would close a circle, it is not taken. */
+/* Takes a lock until the transaction ends or it is released, waiting for it; false: that would close a circle. */
 extern bool dp_note_lock(const LOCKTAG *tag, LOCKMODE mode);
 
 /*
@@ -57,7 +75,7 @@ extern bool dp_note_lock(const LOCKTAG *tag, LOCKMODE mode);
  */
 extern bool dp_note_wait(TransactionId xid, Relation rel, ItemPointer tid, bool must);
 
-/* Whether rows are only taken without waiting: a note of another transaction is being settled. */
+/* Whether nothing is waited for: a note of another transaction is being settled. */
 extern bool dp_note_hurried(void);
 
 /*

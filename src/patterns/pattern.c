@@ -40,6 +40,7 @@
 #include "utils/varlena.h"
 
 #include "bson/catalog.h"
+#include "patterns/note.h"
 #include "patterns/pattern.h"
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
@@ -288,6 +289,8 @@ dp_pattern_call(PG_FUNCTION_ARGS)
 	if (decl != NULL)
 		dp_require_own_sides(decl);
 	repair = strcmp(verb, "repair") == 0;
+	if (repair)
+		dp_note_repair(rel);
 	if (decl != NULL && repair && PG_ARGISNULL(4))
 		require_sides(decl);
 

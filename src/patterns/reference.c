@@ -14,7 +14,8 @@
  *
  * A reference that the row had before, be it in another declaration, needs no
  * lock: whoever changes its source writes to the row, and therefore waits for
- * us.  Where copies follow later nobody comes to the row but a refresh, which
+ * us; unless the row had another copy, because it was left to another transaction (note.h):
+ * then it needs one.  Where copies follow later nobody comes to the row but a refresh, which
  * may have found it in order as it was: then the source is queued again if
  * another copy is written than the row had.
  */
@@ -43,7 +44,7 @@ static void reference_after(DpReference *ref);
 static void handle_collected(Oid target, bool all);
 static struct varlena *row_document(const DpReference *ref, HeapTuple tuple, TupleDesc desc);
 static struct varlena *reference_fill(DpReference *ref, struct varlena *before, struct varlena *after);
-static bool named_beside(DpReference *ref, struct varlena *doc, const DpValue *id);
+static bool named_beside(DpReference *ref, struct varlena *doc, const DpValue *id, struct varlena *extract);
 static bool copied_before(const DpReference *ref, const DpRefSites *sites, const DpValue *id, struct varlena *extract);
 static bool covers(const DpReference *a, const DpReference *b);
 static bool field_unchanged(const DpReference *ref, struct varlena *before, struct varlena *after);
@@ -288,7 +289,7 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 		for (j = 0; j < old_sites.n && is_new; j++)
 			is_new = old_sites.v[j].bare || dp_value_compare(&old_sites.v[j].id, &site->id) != 0;
 		if (is_new && before != NULL)
-			is_beside = named_beside(ref, before, &site->id);
+			is_beside = named_beside(ref, before, &site->id, NULL);
 		if (match[i] == NULL && i < old_sites.n)
 			fill.displaced = &old_sites.v[i];
 
@@ -328,11 +329,26 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 
 			extract = dp_ref_read(ref, &site->id, DP_REF_READ);
 			MemoryContextSwitchTo(old);
-			if (ref->deferred && extract != NULL && !copied_before(ref, &old_sites, &site->id, extract))
+			if (extract != NULL && !(is_beside ? named_beside(ref, before, &site->id, extract) :
+									 copied_before(ref, &old_sites, &site->id, extract)))
 			{
+				DpRefId    *id;
+
 				if (run == NULL)
 					run = dp_ref_collecting(ref, false);
-				dp_ref_run_add(run, &site->id)->lags = true;
+				id = dp_ref_run_add(run, &site->id);
+				if (ref->deferred)
+					id->lags = true;
+				else
+				{
+					/* the row was left to another transaction: it may be in line with what the source becomes */
+					id->wanted++;
+					old = MemoryContextSwitchTo(run->context);
+					if (!id->read)
+						id->extract = dp_document_to_varlena(DP_DOC_DATA(extract), DP_DOC_SIZE(extract));
+					id->read = true;
+					MemoryContextSwitchTo(old);
+				}
 			}
 			if (is_beside && ref->missing_error && extract == NULL)
 			{
@@ -387,10 +403,10 @@ copied_before(const DpReference *ref, const DpRefSites *sites, const DpValue *id
 
 /*
  * Whether a stored document names the source in another declaration of the
- * table, so that whoever changes it has to come to the row and brings all in line.
+ * table (with the live fields of the extract, if it is given), so that whoever changes it has to come to the row and brings all in line.
  */
 static bool
-named_beside(DpReference *ref, struct varlena *doc, const DpValue *id)
+named_beside(DpReference *ref, struct varlena *doc, const DpValue *id, struct varlena *extract)
 {
 	ListCell   *lc;
 
@@ -411,7 +427,13 @@ named_beside(DpReference *ref, struct varlena *doc, const DpValue *id)
 		dp_ref_sites(other->field, other->id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
 		for (i = 0; i < sites.n; i++)
 		{
-			if (!sites.v[i].bare && dp_value_compare(&sites.v[i].id, id) == 0)
+			DpValue		value;
+
+			if (sites.v[i].bare || dp_value_compare(&sites.v[i].id, id) != 0)
+				continue;
+			if (extract != NULL)
+				value = dp_value_of_document(extract);
+			if (extract == NULL || dp_ref_wrong(ref, &sites.v[i], &value) == NULL)
 				return true;
 		}
 	}
@@ -492,7 +514,7 @@ reference_after(DpReference *ref)
 		if (circle)
 		{
 			/* it is there, and the one who changes it brings our rows in line */
-			dp_note(ref->decl, &id->id);
+			dp_note(ref->decl, &id->id, ref->source->relid);
 			continue;
 		}
 		if (now == NULL && id->extract != NULL && !ref->missing_error)

@@ -168,6 +168,7 @@ typedef struct DpRefId
 	struct varlena *before;		/* source: the extract before the change, where copies from before the declaration are held (adopt.h) */
 	int			wanted;			/* target: by so many references */
 	bool		lags;			/* target: a copy was made without a lock, and has to be refreshed */
+	bool		left;			/* a pass has left a note */
 } DpRefId;
 
 typedef struct DpRefRun

@@ -418,7 +418,7 @@ reference_settle_note(DpDecl *decl, const DpValue *id)
 	entry->extract = dp_ref_read_or_leave(ref, id, ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY, &circle);
 	if (circle)
 	{
-		dp_note(decl, id);
+		dp_note(decl, id, ref->source->relid);
 		entry->extract = dp_ref_read(ref, id, DP_REF_READ);
 	}
 	MemoryContextSwitchTo(old);

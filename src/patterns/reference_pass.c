@@ -516,8 +516,12 @@ row_leave(Pass *p, struct varlena *doc)
 		dp_ref_sites(part->ref->field, part->ref->id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
 		for (j = 0; j < sites.n; j++)
 		{
-			if (dp_ref_run_find(part->run, &sites.v[j].id) != NULL)
-				dp_note(part->ref->decl, &sites.v[j].id);
+			DpRefId    *id = dp_ref_run_find(part->run, &sites.v[j].id);
+
+			if (id != NULL && !id->left)
+				dp_note(part->ref->decl, &id->id, part->ref->decl->target);
+			if (id != NULL)
+				id->left = true;
 		}
 	}
 }

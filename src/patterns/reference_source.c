@@ -33,6 +33,7 @@
 #include "utils/rel.h"
 
 #include "bson/text.h"
+#include "patterns/note.h"
 #include "patterns/queue.h"
 #include "patterns/adopt.h"
 #include "patterns/reference.h"
@@ -202,6 +203,7 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 		result = PointerGetDatum(trigdata->tg_newtuple);
 	relid = RelationGetRelid(trigdata->tg_relation);
+	dp_note_watch(relid);
 	pair = trigdata->tg_trigger->tgargs[1];
 
 	target = dp_pair_main(pair, relid);

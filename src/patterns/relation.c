@@ -174,6 +174,7 @@ relation_of_trigger(FunctionCallInfo fcinfo, int *side)
 	Oid			main;
 
 	*side = 0;
+	dp_note_watch(RelationGetRelid(trigdata->tg_relation));
 	if (trigger->tgnargs < 3)
 	{
 		decl = dp_decl_of_trigger_if(fcinfo, "relation");
@@ -700,12 +701,13 @@ leave_edges(DpRelation *r, const DpRelationEdge *edges, int n)
 		dp_builder_append_value(&b, NULL, 0, &edges[i].to);
 		dp_builder_end(&b);
 		note = dp_value_of_varlena(dp_builder_finish_value(&b, DP_TYPE_ARRAY));
-		dp_note(r->decl, &note);
+		dp_note(r->decl, &note, r->sides[1 - edges[i].side].relid);
 	}
 }
 
 /*
- * Settles such a note: what the row that names says now counts.  If the other row is
+ * Settles such a note: what the row that names says now counts, so it is locked: who changes it
+ * may have found the other row in order before.  If the other row is
  * gone meanwhile its own deletion did not know of the edge.
  */
 void
@@ -713,6 +715,10 @@ dp_relation_settle_note(DpDecl *decl, const DpValue *note)
 {
 	DpRelation *r = dp_relation(decl);
 	DpRelationEdge edge = {0};
+	DpRelationSide *s;
+	DpWriter   *w;
+	DpKey		key;
+	DpLockResult locked = DP_LOCK_GONE;
 	DpValue		side;
 	DpValue		array;
 	DpIter		iter;
@@ -724,6 +730,19 @@ dp_relation_settle_note(DpDecl *decl, const DpValue *note)
 	edge.side = dp_get_int32(side.data) != 0;
 	if (!OidIsValid(r->sides[0].relid) || !OidIsValid(r->sides[1].relid))
 		return;
+	s = &r->sides[edge.side];
+	w = dp_writer_open(s->relid, s->table->doc_column, 0, NULL);
+	dp_writer_leave(w, true);
+	do
+		dp_writer_refresh(w);
+	while (dp_key_of_value(s->table, &edge.from, &key) && dp_writer_find(w, s->primary, key.values) &&
+		   (locked = dp_writer_lock_found(w, LockTupleShare, LockWaitBlock)) == DP_LOCK_GONE);
+	dp_writer_close(w);
+	if (locked == DP_LOCK_CIRCLE)
+	{
+		dp_note(decl, note, s->relid);
+		return;
+	}
 	if (r->missing_error && dp_relation_row(r, 1 - edge.side, &edge.to) == NULL)
 	{
 		DpValue		gone = edge.to;

@@ -250,7 +250,7 @@ attach_settle(DpTree *attached, DpTreeStatement *s)
 						 errmsg("node %s does not exist in table %s", dp_tree_id_text(&came->parent), dp_relation_name(tree->decl->target)),
 						 errdetail("Documents of table %s hang on nodes of it.", dp_relation_name(attached->decl->target))));
 			if (left)
-				dp_note(attached->decl, &came->parent);
+				dp_note(attached->decl, &came->parent, tree->decl->target);
 			if (!attached->chained || left)
 				continue;
 			doc = dp_writer_document(nodes);
@@ -460,6 +460,7 @@ follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns attached", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	bool		found;
+	bool		left = false;	/* a note */
 	List	   *refs = NIL;
 	ListCell   *lc;
 
@@ -483,8 +484,9 @@ follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool
 		/* where a document only follows, its holder may see to that */
 		dp_writer_leave(f->w, !other);
 		locked = dp_writer_lock(f->w, LockTupleNoKeyExclusive);
-		if (locked == DP_LOCK_CIRCLE)
-			dp_note(f->attached->decl, on);
+		if (locked == DP_LOCK_CIRCLE && !left)
+			dp_note(f->attached->decl, on, f->attached->decl->target);
+		left |= locked == DP_LOCK_CIRCLE;
 		if (locked == DP_LOCK_CIRCLE || locked == DP_LOCK_GONE)
 			continue;
 		was = doc = dp_writer_document(f->w);
@@ -524,7 +526,7 @@ dp_tree_attach_settle_note(DpDecl *decl, const DpValue *id)
 	dp_writer_leave(nodes, true);
 	(void) dp_tree_lock_id(tree, nodes, id, LockTupleShare, &left);
 	if (left)
-		dp_note(decl, id);
+		dp_note(decl, id, tree->decl->target);
 	dp_writer_refresh(nodes);
 	node = dp_tree_fetch(&reading, id);
 	chain = node != NULL ? dp_tree_chain(tree, node, true, dp_tree_fetch, &reading, &n) : NULL;

@@ -83,7 +83,7 @@ dp_writer_open(Oid relid, const char *column, int flags, const char *mark)
 	w->flags = flags;
 	w->mark_name = mark != NULL ? pstrdup(mark) : NULL;
 	w->mark_kind = (flags & DP_WRITE_ORDINARY) ? DP_MARK_NONE : mark != NULL ? DP_MARK_INTERNAL : DP_MARK_DERIVED;
-	dp_note_watch();
+	dp_note_watch(relid);
 	w->rel = table_open(relid, RowExclusiveLock);
 	if (w->rel->rd_rel->relkind != RELKIND_RELATION && w->rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		ereport(ERROR,

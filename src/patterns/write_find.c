@@ -28,12 +28,20 @@
 #include "patterns/sqlgen.h"
 #include "patterns/write_state.h"
 
+/* A place in the queue for a version of a row */
+typedef struct Queued
+{
+	LOCKTAG		tag;
+	LOCKMODE	mode;			/* NoLock: in none */
+} Queued;
+
 static DpWriteSearch *scan_of(DpWriter *w, DpLookup *lookup, DpWriteLeaf *leaf);
 static void current_set(DpWriter *w, DpWriteLeaf *leaf);
 static DpWriteLeaf *leaf_of(DpWriter *w, Oid relid);
 static DpWriteLeaf *leaf_nth(DpWriter *w, int n);
-static bool row_wait(Relation rel, ItemPointerData tid, LockTupleMode mode);
-static TransactionId row_holder(HeapTupleHeader row, ItemPointer tid, LockTupleMode mode, bool *goes);
+static bool row_wait(Relation rel, ItemPointerData tid, LockTupleMode mode, Queued *queued);
+static void queue_leave(Queued *queued);
+static TransactionId row_holder(HeapTupleHeader row, ItemPointer tid, LockTupleMode mode, bool *goes, bool *mine);
 
 /*
  * The first row that has the values.
@@ -232,6 +240,7 @@ dp_writer_lock_wait(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait)
 	ItemPointerData tid = seen;
 	DpLockResult result = w->doubtful ? DP_LOCK_CHANGED : DP_LOCK_OK;
 	bool		leave = w->leave && wait == LockWaitBlock && leaf->rel->rd_rel->relam == HEAP_TABLE_AM_OID;
+	Queued		queued = {.mode = NoLock};
 	TM_FailureData failure;
 	TM_Result	locked;
 
@@ -258,6 +267,8 @@ again:
 		result = DP_LOCK_CHANGED;
 		w->stale = true;
 	}
+	if (locked != TM_WouldBlock)
+		queue_leave(&queued);
 	switch (locked)
 	{
 		case TM_Ok:
@@ -271,8 +282,9 @@ again:
 				return DP_LOCK_SKIPPED;
 			}
 			tid = seen;
-			if (row_wait(leaf->rel, tid, mode))
+			if (row_wait(leaf->rel, tid, mode, &queued))
 				goto again;
+			queue_leave(&queued);
 			if (table_tuple_fetch_row_version(leaf->rel, &tid, SnapshotAny, leaf->found))
 				return DP_LOCK_CIRCLE;
 			w->stale = true;
@@ -294,13 +306,26 @@ again:
 	}
 }
 
+/* Lets the next one wait for the row. */
+static void
+queue_leave(Queued *queued)
+{
+	if (queued->mode != NoLock)
+		(void) LockRelease(&queued->tag, queued->mode, false);
+	queued->mode = NoLock;
+}
+
 /*
  * Waits until the row whose version is there, or its latest one, is not held by another
  * transaction in the way of the mode; false: that would close a circle.  A
  * holder that takes the row away cannot be left anything: then it is a deadlock.
+ *
+ * Those that wait for a version queue for it, as PostgreSQL's own statements do, so that one of them is woken up
+ * and not all; *queued is given back when the row is locked, or is not.  A transaction that has a
+ * lock of the row already does not queue: others may wait for that with the version locked.
  */
 static bool
-row_wait(Relation rel, ItemPointerData tid, LockTupleMode mode)
+row_wait(Relation rel, ItemPointerData tid, LockTupleMode mode, Queued *queued)
 {
 	if (dp_note_hurried())
 		return false;
@@ -310,6 +335,7 @@ row_wait(Relation rel, ItemPointerData tid, LockTupleMode mode)
 		Buffer		buffer;
 		TransactionId holder;
 		bool		goes;
+		bool		mine;
 		bool		moved;
 
 		CHECK_FOR_INTERRUPTS();
@@ -317,7 +343,7 @@ row_wait(Relation rel, ItemPointerData tid, LockTupleMode mode)
 		if (!heap_fetch(rel, SnapshotAny, &tuple, &buffer, false))
 			return true;
 		LockBuffer(buffer, BUFFER_LOCK_SHARE);
-		holder = row_holder(tuple.t_data, &tid, mode, &goes);
+		holder = row_holder(tuple.t_data, &tid, mode, &goes, &mine);
 		moved = !TransactionIdIsValid(holder) && !(tuple.t_data->t_infomask & HEAP_XMAX_INVALID) &&
 			!HEAP_XMAX_IS_LOCKED_ONLY(tuple.t_data->t_infomask) &&
 			!ItemPointerEquals(&tuple.t_data->t_ctid, &tid) &&
@@ -325,7 +351,19 @@ row_wait(Relation rel, ItemPointerData tid, LockTupleMode mode)
 		tid = tuple.t_data->t_ctid;
 		UnlockReleaseBuffer(buffer);
 		if (TransactionIdIsValid(holder))
-			return dp_note_wait(holder, rel, &tuple.t_self, goes);
+		{
+			static const LOCKMODE modes[] = {AccessShareLock, RowShareLock, ExclusiveLock, AccessExclusiveLock};
+
+			if (mine || goes || queued->mode != NoLock)
+				return dp_note_wait(holder, rel, &tuple.t_self, goes);
+			SET_LOCKTAG_TUPLE(queued->tag, rel->rd_lockInfo.lockRelId.dbId, rel->rd_lockInfo.lockRelId.relId,
+							  ItemPointerGetBlockNumber(&tuple.t_self), ItemPointerGetOffsetNumber(&tuple.t_self));
+			if (!dp_note_lock(&queued->tag, modes[mode]))
+				return false;
+			queued->mode = modes[mode];
+			tid = tuple.t_self;	/* who holds it now? */
+			continue;
+		}
 		if (!moved)
 		{
 			/* others are just about to take it */
@@ -335,9 +373,9 @@ row_wait(Relation rel, ItemPointerData tid, LockTupleMode mode)
 	}
 }
 
-/* A transaction of others that is under way and holds a version of a row in the way of the mode; goes: it takes the row away. */
+/* A transaction of others that is under way and holds a version of a row in the way of the mode; goes: it takes the row away; mine: we hold it, too. */
 static TransactionId
-row_holder(HeapTupleHeader row, ItemPointer tid, LockTupleMode mode, bool *goes)
+row_holder(HeapTupleHeader row, ItemPointer tid, LockTupleMode mode, bool *goes, bool *mine)
 {
 	TransactionId xmax = HeapTupleHeaderGetRawXmax(row);
 	uint16		mask = row->t_infomask;
@@ -346,7 +384,7 @@ row_holder(HeapTupleHeader row, ItemPointer tid, LockTupleMode mode, bool *goes)
 	int			n = 1;
 	int			i;
 
-	*goes = false;
+	*goes = *mine = false;
 	if (mask & HEAP_XMAX_INVALID)
 		return InvalidTransactionId;
 	if (mask & HEAP_XMAX_IS_MULTI)
@@ -365,6 +403,8 @@ row_holder(HeapTupleHeader row, ItemPointer tid, LockTupleMode mode, bool *goes)
 		else
 			one.status = key ? MultiXactStatusForUpdate : MultiXactStatusForNoKeyUpdate;
 	}
+	for (i = 0; i < n; i++)
+		*mine |= TransactionIdIsCurrentTransactionId(members[i].xid);
 	for (i = 0; i < n; i++)
 	{
 		/* KEY SHARE goes with all but what is exclusive, SHARE with itself */
