@@ -121,7 +121,7 @@ split_of_view(Relation view, AttrNumber doc)
 	for (int i = 0; i < seen->nkeys; i++)
 		for (int j = 0; j < v.ncolumns; j++)
 			if (v.base_attnum[j] == seen->keys[i].attnum)
-				seen->keys[i].name = NameStr(TupleDescAttr(RelationGetDescr(view), j)->attname);
+				seen->keys[i].name = pstrdup(NameStr(TupleDescAttr(RelationGetDescr(view), j)->attname));
 	foreach(lc, split->fields)
 	{
 		DpSplitField *field = lfirst(lc);
@@ -153,10 +153,11 @@ shaped_view(Relation view, DpView *v)
 	static const struct
 	{
 		PGFunction	trigger;
+		int			nargs;
 		const DpViewMethods *methods;
 	}			shapes[] = {
-		{dp_attribute_wide_trigger, &dp_wide_view},
-		{dp_schema_versioning_view_trigger, &dp_version_view}
+		{dp_attribute_wide_trigger, 0, &dp_wide_view},
+		{dp_schema_versioning_view_trigger, 2, &dp_version_view}
 	};
 	TriggerDesc *triggers = dp_triggers(view);
 
@@ -171,7 +172,7 @@ shaped_view(Relation view, DpView *v)
 			continue;
 		fmgr_info(trigger->tgfoid, &function);
 		for (int j = 0; j < lengthof(shapes); j++)
-			if (function.fn_addr == shapes[j].trigger)
+			if (function.fn_addr == shapes[j].trigger && trigger->tgnargs == shapes[j].nargs)
 				return dp_view_read(view, shapes[j].methods, trigger->tgargs, AccessShareLock, v) &&
 					v->decls != NIL;
 	}

@@ -255,6 +255,9 @@ SELECT throws_ok($$SELECT collection_update('w_wide', '{a: 94}', '{$pull: {a: 94
 RESET ROLE;
 SELECT throws_ok($$SELECT _pattern_shown('w', 1)$$, '55000', NULL, 'no view of that kind');
 SELECT throws_ok($$SELECT _pattern_shown('4294967295'::regclass, 1)$$, '42P01', NULL, 'no view');
+CREATE VIEW w_other WITH (security_invoker) AS SELECT id, bson_set(doc, 'x', 1) AS doc FROM w;
+CREATE TRIGGER no_arguments INSTEAD OF INSERT ON w_other FOR EACH ROW EXECUTE FUNCTION schema_versioning_view_trigger();
+SELECT throws_ok($$SELECT _pattern_shown('w_other', 1)$$, '55000', NULL, 'its trigger does not say what it shows');
 SELECT is_empty('SELECT * FROM pattern_check()', 'all is true');
 
 SELECT * FROM finish();
