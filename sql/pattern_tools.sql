@@ -323,7 +323,7 @@ BEGIN
   SELECT q.* INTO t
     FROM @extschema@._pattern_table(rel, @extschema@.bson_get_text(options, 'doc_column')) q;
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', t.base);
-  SELECT string_agg(format('@extschema@._pattern_holds(%s, %L, false)', t.doc, a), ' OR ')
+  SELECT string_agg(format('@extschema@._pattern_holds(%I, %L, false)', t.doc, a), ' OR ')
     INTO holds FROM unnest(added) a;
   SELECT j.* INTO found FROM jsonb_to_record(@extschema@._pattern_latest(format(
     'SELECT jsonb_build_object(''n'', count(*), ''keys'', '

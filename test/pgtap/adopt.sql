@@ -1,7 +1,7 @@
 -- What documents held before a pattern was declared is not destroyed: not by a build or a repair, unless it is told to, and not by the
 -- first write to an old row or to a source. What a build adopts, pattern_disable() leaves where it is.
 SET client_min_messages = warning;
-SELECT plan(144);
+SELECT plan(145);
 
 CREATE FUNCTION pg_temp.docs(rel regclass) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE result text;
@@ -389,6 +389,10 @@ UPDATE later SET doc = doc - 'avg' WHERE _id = 1;
 SELECT lives_ok($$SELECT pattern_alter('later', 'n', '{fields: {n: {$count: {}}, avg: {$avg: "$v"}}}')$$, 'empty fields are free');
 SELECT lives_ok($$SELECT pattern_alter('later', 'n', '{fields: {n: {$sum: 1}, avg: {$max: "$v"}}}')$$, 'so are those that it has');
 SELECT throws_ok($$SELECT pattern_alter('later', 'n', '{fields: 5}')$$, '22023', NULL, 'bad options are told as ever');
+CREATE TABLE later_odd (_id int PRIMARY KEY, "doc, true) OR (doc" bson);
+SELECT computed_enable('later_odd', 'later', 'k', '{n: {$count: {}}}') \g /dev/null
+INSERT INTO later_odd VALUES (1, '{_id: 1, avg: 7}');
+SELECT throws_ok($$SELECT pattern_alter('later_odd', 'n', '{fields: {n: {$count: {}}, avg: {$avg: "$v"}}}')$$, '55000', NULL, 'a column whose name has to be quoted');
 
 -- The comparison takes few numbers of transactions
 SELECT collection_create('many'), collection_create('many_rows') \g /dev/null
