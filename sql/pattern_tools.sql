@@ -311,9 +311,16 @@ DECLARE
   found record;
 BEGIN
   BEGIN
-    added := ARRAY(SELECT g FROM @extschema@._pattern_guarded_paths(pattern,
-                     options OPERATOR(@extschema@.||) changes) g
-                   EXCEPT SELECT g FROM @extschema@._pattern_guarded_paths(pattern, options) g);
+    IF pattern = 'reference' THEN
+      added := ARRAY(SELECT f FROM unnest(@extschema@._reference_list(changes, 'live')) f
+                     EXCEPT SELECT f FROM unnest(
+                       @extschema@._reference_list(options, 'live')
+                       || @extschema@._reference_list(options, 'frozen')) f);
+    ELSE
+      added := ARRAY(SELECT g FROM @extschema@._pattern_guarded_paths(pattern,
+                       options OPERATOR(@extschema@.||) changes) g
+                     EXCEPT SELECT g FROM @extschema@._pattern_guarded_paths(pattern, options) g);
+    END IF;
   EXCEPTION WHEN data_exception THEN
     RETURN;  -- the verb says what is wrong with these options
   END;
@@ -323,12 +330,23 @@ BEGIN
   SELECT q.* INTO t
     FROM @extschema@._pattern_table(rel, @extschema@.bson_get_text(options, 'doc_column')) q;
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', t.base);
-  SELECT string_agg(format('@extschema@._pattern_holds(%I, %L, false)', t.doc, a), ' OR ')
-    INTO holds FROM unnest(added) a;
+  IF pattern = 'reference' THEN
+    -- what the source has, too, stays
+    SELECT format('EXISTS (SELECT FROM %s AS r LEFT JOIN (%s) AS s '
+                    'ON s.id OPERATOR(@extschema@.=) r.id '
+                    'CROSS JOIN unnest(%L::text[]) AS f WHERE CASE WHEN NOT r.bare THEN '
+                    '@extschema@._pattern_holds(r.copy::@extschema@.bson, f, false) END AND (s.id IS NULL '
+                    'OR @extschema@._reference_wrong(r.copy, s.doc, ARRAY[f]) IS NOT NULL))',
+                  q.sites, q.sources, added) INTO holds
+      FROM @extschema@._reference_parts(rel, name) q;
+  ELSE
+    SELECT string_agg(format('@extschema@._pattern_holds(%I, %L, false)', t.doc, a), ' OR ')
+      INTO holds FROM unnest(added) a;
+  END IF;
   SELECT j.* INTO found FROM jsonb_to_record(@extschema@._pattern_latest(format(
     'SELECT jsonb_build_object(''n'', count(*), ''keys'', '
       'string_agg(CASE WHEN i <= 3 THEN key END, '', '')) '
-    'FROM (SELECT (%s)::text AS key, row_number() OVER () AS i FROM %s WHERE %s) AS q',
+    'FROM (SELECT (%s)::text AS key, row_number() OVER () AS i FROM %s AS b WHERE %s) AS q',
     t.key_value, t.base, holds))::jsonb) AS j (n bigint, keys text);
   IF found.n > 0 THEN
     RAISE EXCEPTION 'pattern "%" of table %: % in fields that it does not keep yet', name, rel,

@@ -1,7 +1,7 @@
 -- What documents held before a pattern was declared is not destroyed: not by a build or a repair, unless it is told to, and not by the
 -- first write to an old row or to a source. What a build adopts, pattern_disable() leaves where it is.
 SET client_min_messages = warning;
-SELECT plan(145);
+SELECT plan(152);
 
 CREATE FUNCTION pg_temp.docs(rel regclass) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE result text;
@@ -393,6 +393,23 @@ CREATE TABLE later_odd (_id int PRIMARY KEY, "doc, true) OR (doc" bson);
 SELECT computed_enable('later_odd', 'later', 'k', '{n: {$count: {}}}') \g /dev/null
 INSERT INTO later_odd VALUES (1, '{_id: 1, avg: 7}');
 SELECT throws_ok($$SELECT pattern_alter('later_odd', 'n', '{fields: {n: {$count: {}}, avg: {$avg: "$v"}}}')$$, '55000', NULL, 'a column whose name has to be quoted');
+
+SELECT collection_create('later_copies') \g /dev/null
+SELECT reference_enable('later_copies', 'r', 'later', live => '{kids}', missing => 'allow'),
+  reference_enable('later_copies', 'many', 'later') \g /dev/null
+INSERT INTO later_copies (doc) VALUES ('{_id: 1, r: {_id: 1, own: "copy"}, many: [{_id: 1, own: "mine"}]}'),
+  ('{_id: 2, r: {_id: 1, own: "mine"}}'), ('{_id: 3, r: 1}'), ('{_id: 4, r: {_id: 9, own: "copy"}}');
+PREPARE more AS SELECT pattern_alter('later_copies', 'r', '{live: ["kids", "own"]}');
+SELECT throws_ok('more', '55000', 'pattern "r" of table public.later_copies: 2 documents have values in fields that it does not keep yet',
+  'a value of a copy that the source does not have');
+SELECT throws_ok($$SELECT pattern_alter('later_copies', 'many', '{live: ["_id", "x"]}')$$, '22023', NULL, 'bad options are told as ever');
+SELECT lives_ok($$SELECT pattern_alter('later_copies', 'many', '{live: ["own"]}')$$, 'what the source has is no loss');
+SELECT is((SELECT string_agg(doc #>> '{r,own}', ' ' ORDER BY _id) FROM later_copies), 'copy mine copy', 'copies are not touched');
+UPDATE later_copies SET doc = bson_unset(doc, 'r.own') WHERE _id IN (1, 4);
+SELECT lives_ok('more', 'after that they are free');
+CALL pattern_build('later_copies', 'r'); CALL pattern_build('later_copies', 'many');
+SELECT is((SELECT string_agg(doc #>> '{r,own}', ' ' ORDER BY _id) FROM later_copies), 'mine mine mine', 'and filled in');
+SELECT is_empty('SELECT * FROM pattern_check(''later_copies'')', 'as they should be');
 
 -- The comparison takes few numbers of transactions
 SELECT collection_create('many'), collection_create('many_rows') \g /dev/null
