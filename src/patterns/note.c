@@ -548,6 +548,7 @@ note_try(Note *note)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
+	uint64		before = events;
 	volatile bool settled = false;
 
 	BeginInternalSubTransaction(NULL);
@@ -570,6 +571,7 @@ note_try(Note *note)
 		RollbackAndReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(context);
 		CurrentResourceOwner = owner;
+		events = before;		/* what it has left is gone: to look again would do the same */
 		if (is_interrupt(error))
 			ReThrowError(error);
 		if (!settling->ours && !is_passing(error))
