@@ -181,6 +181,58 @@ dp_anchor_require_key(Relation rel)
 	RelationClose(index);
 }
 
+void
+dp_anchor_require_columns(Relation rel, bool cascade)
+{
+	Oid			relid = RelationGetRelid(rel);
+	List	   *anchors = dp_anchors(relid);
+	TriggerDesc *triggers = dp_triggers(rel);
+	const char *name = NULL;
+	ListCell   *lc;
+	int			i;
+
+	foreach(lc, anchors)
+	{
+		DpAnchor   *anchor = lfirst(lc);
+		ListCell   *k;
+
+		foreach(k, anchor->keys)
+		{
+			if (get_attnum(relid, lfirst(k)) == InvalidAttrNumber)
+				name = anchor->label;
+		}
+	}
+	/* CASCADE has dropped the anchor of a document column with it */
+	for (i = 0; cascade && i < triggers->numtriggers; i++)
+	{
+		const Trigger *trigger = &triggers->triggers[i];
+		char	   *function = get_func_name(trigger->tgfoid);
+		struct varlena *options = NULL;
+		const char *label = NULL;
+		bool		found = false;
+
+		if (function == NULL || strcmp(function, "pattern_guard_trigger") == 0 ||
+			get_func_namespace(trigger->tgfoid) != dp_types()->schema)
+			continue;
+		if (trigger->tgnargs == 1)
+			options = dp_declared_options(trigger->tgargs[0]);
+		if (options != NULL)
+			label = text_option(options, "name");
+		else if (trigger->tgnargs == 3 && strcmp(trigger->tgargs[0], "side") == 0)
+			label = trigger->tgargs[1];
+		foreach(lc, anchors)
+			found |= label != NULL && strcmp(((DpAnchor *) lfirst(lc))->label, label) == 0;
+		if (label != NULL && !found)
+			name = options != NULL ? label : trigger->tgargs[2];
+	}
+	if (name != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+				 errmsg("cannot drop a column of table %s that pattern \"%s\" depends on",
+						dp_relation_name(relid), name),
+				 errhint("End the pattern with pattern_disable() first.")));
+}
+
 /*
  * _pattern_require_key(rel)
  */

@@ -11,7 +11,8 @@
  *				'{"keys": ["id"], "triggers": ["zz_docpatterns_50_outlier_buyers", ...]}')
  *
  * Its column is the document's.  PostgreSQL follows it through renames, dumps
- * and upgrades, and lets it neither be dropped nor change its type.  Its label
+ * and upgrades, and lets it neither be dropped nor change its type; the event
+ * trigger refuses to drop it with CASCADE.  Its label
  * is the name of the declaration on the table that carries it, and the pair on
  * the other table.  The key's columns may change their types, so these are
  * named in the argument, which an event trigger keeps in step with renames.
@@ -53,5 +54,11 @@ extern struct varlena *dp_anchor_options(struct varlena *options, Oid relid, Lis
  * not on the columns that its patterns were declared with.  None is no other.
  */
 extern void dp_anchor_require_key(Relation rel);
+
+/*
+ * A column was dropped.  Raises DEPENDENT_OBJECTS_STILL_EXIST if the key of a
+ * pattern had it, or its document was in it.
+ */
+extern void dp_anchor_require_columns(Relation rel, bool cascade);
 
 #endif							/* DP_PATTERNS_ANCHOR_H */

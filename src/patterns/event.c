@@ -346,12 +346,16 @@ static void
 table_altered(AlterTableStmt *stmt)
 {
 	Oid			relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+	bool		dropped = false;
+	bool		cascade = false;
 	ListCell   *lc;
 
 	foreach(lc, stmt->cmds)
 	{
 		AlterTableCmd *cmd = lfirst(lc);
 
+		dropped |= cmd->subtype == AT_DropColumn;
+		cascade |= cmd->behavior == DROP_CASCADE;
 		if (cmd->subtype == AT_AttachPartition)
 			partition_joined(RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, true), true);
 		else if (cmd->subtype == AT_DetachPartition || cmd->subtype == AT_DetachPartitionFinalize)
@@ -374,6 +378,8 @@ table_altered(AlterTableStmt *stmt)
 
 		CommandCounterIncrement();
 		rel = table_open(relid, AccessShareLock);
+		if (dropped)
+			dp_anchor_require_columns(rel, cascade);
 		dp_anchor_require_key(rel);
 		table_close(rel, NoLock);
 		dp_schema_versioning_depend(relid);

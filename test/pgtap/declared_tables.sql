@@ -241,5 +241,22 @@ SELECT is((SELECT array_agg(DISTINCT outlier_count(rel, 1)) FROM pattern_list() 
 
 SELECT pattern_disable('b', 'a'), pattern_disable('b', 'cold'), pattern_disable('p', 'n') \g /dev/null
 SELECT is((SELECT count(*) FROM pg_trigger WHERE tgname LIKE 'zz_docpatterns_00_anchor%' AND tgrelid = 'b'::regclass), 0::bigint, 'nothing is left of a declaration that has ended');
+-- Columns that patterns need cannot be dropped
+CREATE TABLE needed (id int PRIMARY KEY, doc bson, d2 bson, other int) PARTITION BY RANGE (id);
+CREATE TABLE needed_1 PARTITION OF needed FOR VALUES FROM (0) TO (10);
+CREATE TABLE needing (id int PRIMARY KEY, doc bson);
+SELECT outlier_enable('needing', 'a', 2), computed_enable('needing', 'needed', 'k', '{n: {$count: {}}}', source_doc_column => 'd2'),
+  collection_create('needing_rows'), subset_enable('needing', 'top', 'needing_rows', 'k', '{s: 1}', 2) \g /dev/null
+CREATE VIEW of_needed AS SELECT other, doc FROM needed;
+INSERT INTO needing VALUES (1, '{a: [1, 2, 3]}');
+SELECT throws_ok(format('ALTER TABLE %s DROP COLUMN %s CASCADE', t, c), '2BP01', NULL, format('%s of %s', c, t))
+  FROM (VALUES ('needed', 'd2'), ('needing', 'doc'), ('needing', 'id'), ('needing_rows', 'doc')) AS v (t, c);
+SELECT throws_ok('ALTER TABLE needing DROP COLUMN id', '2BP01', NULL, 'a key without CASCADE');
+SELECT lives_ok('ALTER TABLE needed DROP COLUMN doc CASCADE, DROP COLUMN other', 'others can');
+INSERT INTO needed VALUES (1, '{k: 1}');
+SELECT is((SELECT doc::text FROM needing_whole), '{"a": [1, 2, 3], "n": 1, "top": []}', 'and all goes on');
+SELECT lives_ok($$SELECT pattern_disable('needing', n) FROM unnest('{a,n,top}'::text[]) n$$, 'declarations end');
+SELECT lives_ok('ALTER TABLE needed DROP COLUMN d2', 'and columns are free');
+
 SELECT * FROM finish();
 ROLLBACK;
