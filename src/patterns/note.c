@@ -87,6 +87,9 @@ typedef struct Notes
 #define FIRST_SEARCH_MS		20
 #define LONGEST_SEARCH_MS	500
 
+/* So often a transaction looks for notes; what is left to it later stays for others */
+#define MOST_ROUNDS			10
+
 static List *watched = NIL;		/* OIDs of tables, in TopTransactionContext */
 static List *repaired = NIL;	/* likewise: what pattern_repair() was called for */
 static bool heard = false;
@@ -680,6 +683,7 @@ notes_xact(XactEvent event, void *arg)
 		MemoryContext context;
 		MemoryContext old;
 		uint64		before;
+		int			rounds = 0;
 
 		/* a transaction that has written nothing holds nothing */
 		if (watched == NIL || XactReadOnly || (repaired == NIL && !TransactionIdIsValid(GetTopTransactionIdIfAny())))
@@ -692,7 +696,7 @@ notes_xact(XactEvent event, void *arg)
 		{
 			before = events;
 			MemoryContextReset(context);
-		} while (notes_settle() > 0 || events != before);
+		} while ((notes_settle() > 0 || events != before) && ++rounds < MOST_ROUNDS);
 		PopActiveSnapshot();
 		MemoryContextSwitchTo(old);
 		MemoryContextDelete(context);
