@@ -68,12 +68,14 @@ dp_anchors(Oid relid)
 		bool		isnull;
 		const char *argument;
 		struct varlena *more;
+		bytea	   *arguments;
 		DpAnchor   *anchor;
 
 		if (form->tgnargs != 3 || OidIsValid(form->tgparentid) || !is_anchor_function(form->tgfoid))
 			continue;
-		argument = VARDATA_ANY(DatumGetByteaPP(heap_getattr(tuple, Anum_pg_trigger_tgargs,
-															RelationGetDescr(rel), &isnull)));
+		arguments = DatumGetByteaPP(heap_getattr(tuple, Anum_pg_trigger_tgargs,
+												 RelationGetDescr(rel), &isnull));
+		argument = VARDATA_ANY(arguments);
 		if (strcmp(argument, ANCHOR) != 0)
 			continue;
 		anchor = palloc0(sizeof(DpAnchor));

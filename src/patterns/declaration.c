@@ -593,7 +593,8 @@ dp_pattern_declarations(PG_FUNCTION_ARGS)
 		if (pattern == NULL)
 			continue;
 		args = heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(rel), &isnull);
-		declared = VARDATA_ANY(DatumGetByteaPP(args));
+		args = PointerGetDatum(DatumGetByteaPP(args));	/* once: the macro asks twice */
+		declared = VARDATA_ANY(DatumGetPointer(args));
 		options = dp_declared_options(declared);
 		if (options == NULL ||
 			!dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "name", 4, &name) ||
@@ -1026,7 +1027,8 @@ pair_scan(const char *pair, bool main, Oid relid, bool foreign)
 		if ((relation_owner(form->tgrelid) != owner) != foreign || pattern_of_function(form->tgfoid) == NULL)
 			continue;
 		args = heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(rel), &isnull);
-		first = VARDATA_ANY(DatumGetByteaPP(args));
+		args = PointerGetDatum(DatumGetByteaPP(args));
+		first = VARDATA_ANY(DatumGetPointer(args));
 
 		if (main)
 		{

@@ -1147,5 +1147,8 @@ first_argument(Relation rel, HeapTuple tuple)
 	bool		isnull;
 	Datum		args = heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(rel), &isnull);
 
-	return isnull ? "" : VARDATA_ANY(DatumGetByteaPP(args));
+	if (isnull)
+		return "";
+	args = PointerGetDatum(DatumGetByteaPP(args));
+	return VARDATA_ANY(DatumGetPointer(args));
 }
