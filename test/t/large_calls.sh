@@ -13,7 +13,7 @@ times=20	# memory, as a multiple of what goes in and comes out
 room=8192	# kB of it that are free
 # what is refused for its size may be built up to the limit, of what is as large; what is cancelled has not come out
 limits=262144
-case ${SERVER_ENV:-} in *LD_PRELOAD*) times=1000000 ;; esac  # another malloc(), of a sanitizer
+case ${SERVER_ENV:-} in *LD_PRELOAD*) times=1000000 soon=3000 ;; esac  # a sanitizer, which is slow and has another malloc()
 
 psql -Xq -d postgres -c 'DROP DATABASE IF EXISTS dp_large WITH (FORCE)' -c 'CREATE DATABASE dp_large'
 psql -XqAt -v ON_ERROR_STOP=1 >/dev/null <<'SQL' || echo 'not ok 0 - the tables were made'
