@@ -103,7 +103,8 @@ static int	target_compare(const void *a, const void *b);
 /*
  * Ends a run.  What it writes may be a source again, and so runs lie in each
  * other.  Where a group follows from itself and never comes to rest, they do
- * until the stack is full: then the error says which rows these are.
+ * until the stack is full, or a document too deep or too large: then the error
+ * says which rows these are.
  */
 int64
 dp_derive_end(DpDerive *run, bool forced)
@@ -120,7 +121,7 @@ dp_derive_end(DpDerive *run, bool forced)
 	PG_CATCH();
 	{
 		writing = outer;
-		if (geterrcode() == ERRCODE_STATEMENT_TOO_COMPLEX)
+		if (geterrcode() == ERRCODE_STATEMENT_TOO_COMPLEX || geterrcode() == ERRCODE_PROGRAM_LIMIT_EXCEEDED)
 			circle_raise(run);
 		PG_RE_THROW();
 	}

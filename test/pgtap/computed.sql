@@ -6,7 +6,7 @@ SET client_min_messages = warning;
 SET timezone = 'UTC';
 
 BEGIN;
-SELECT plan(95);
+SELECT plan(96);
 
 -- Signatures
 SELECT has_function('computed_enable', ARRAY['regclass', 'regclass', 'text', 'bson', 'text', 'bson', 'bson', 'boolean', 'text', 'text', 'text', 'text', 'text']);
@@ -265,6 +265,10 @@ SELECT is((SELECT doc ->> 'total' FROM nodes WHERE _id = '1'), '5', 'totals of t
 SELECT is(pg_temp.why($$UPDATE nodes SET doc = bson_set(doc, 'parent', 3) WHERE _id = '1'$$),
   '1 of table public.nodes, 2 of table public.nodes, 3 of table public.nodes', 'rows in a circle');
 SELECT is((SELECT doc ->> 'total' FROM nodes WHERE _id = '1'), '5', 'nothing has happened');
+SELECT collection_create('copying'), collection_create('listing') \g /dev/null
+SELECT reference_enable('copying', 'r', 'listing', live => '{list}'), subset_enable('listing', 'list', 'copying', 'r._id', '{_id: 1}', 3) \g /dev/null
+INSERT INTO listing (doc) VALUES ('{_id: 1}');
+SELECT is(pg_temp.why($$INSERT INTO copying (doc) VALUES ('{_id: 1, r: {_id: 1}}')$$), '1 of table public.listing', 'a copy of a list that holds the copy');
 SELECT computed_enable('left_side', 'right_side', 'k', '{l: {$sum: "$r"}}'), computed_enable('right_side', 'left_side', 'k', '{r: {$sum: {$add: ["$l", 1]}}}') \g /dev/null
 INSERT INTO left_side (doc) VALUES ('{_id: 1, k: 1}');
 SELECT is(pg_temp.why($$INSERT INTO right_side (doc) VALUES ('{_id: 1, k: 1}')$$),
