@@ -5,6 +5,7 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
@@ -16,6 +17,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "patterns/adopt.h"
 #include "patterns/derive_run.h"
 #include "patterns/run.h"
 #include "patterns/sqlgen.h"
@@ -25,6 +27,7 @@
 
 static void rows_groups(DpDerive *run, Oid target, List *derivations, List *keys, bool own);
 static bool row_is_own(DpWriter *w);
+static bool row_is_update(DpWriter *w);
 static bool source_is_void(Oid source);
 static int64 target_whole(List *derivations, bool emptied, bool forced);
 
@@ -76,6 +79,15 @@ row_is_own(DpWriter *w)
 	Datum		xmin = slot_getsysattr(dp_writer_row(w), MinTransactionIdAttributeNumber, &isnull);
 
 	return TransactionIdIsCurrentTransactionId(DatumGetTransactionId(xmin));
+}
+
+/* Whether it is a later version of a row. */
+static bool
+row_is_update(DpWriter *w)
+{
+	HeapTuple	tuple = ExecFetchSlotHeapTuple(dp_writer_row(w), false, NULL);
+
+	return (tuple->t_data->t_infomask & HEAP_UPDATED) != 0;
 }
 
 /*
@@ -182,6 +194,9 @@ dp_derive_take_over(Oid target, List *strange)
 		dp_writer_refresh(w);
 		if (dp_writer_find(w, dp_lookup_primary(target, CurrentMemoryContext), key.values) && row_is_own(w))
 			doc = dp_writer_document(w);
+		/* what ON CONFLICT DO UPDATE leaves in a guarded field is from before the declaration */
+		if (doc != NULL && inserted.data[0] != 0 && dp_holding(d->decl) && row_is_update(w))
+			doc = NULL;
 		if (doc != NULL)
 		{
 			doc = dp_document_to_varlena(DP_DOC_DATA(doc), DP_DOC_SIZE(doc));

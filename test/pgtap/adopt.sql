@@ -1,7 +1,7 @@
 -- What documents held before a pattern was declared is not destroyed: not by a build or a repair, unless it is told to, and not by the
 -- first write to an old row or to a source. What a build adopts, pattern_disable() leaves where it is.
 SET client_min_messages = warning;
-SELECT plan(152);
+SELECT plan(154);
 
 CREATE FUNCTION pg_temp.docs(rel regclass) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE result text;
@@ -254,6 +254,15 @@ SELECT matches(pg_temp.told($$UPDATE lc SET doc = bson_set(doc, '_id', 5) WHERE 
 CALL pattern_build('lo', 'c', discard => true);
 DELETE FROM lc WHERE _id = 2;
 SELECT is(pg_temp.docs('lo'), E'{"c": {"_id": 1, "name": "New"}}\n{"c": {"_id": 1, "name": "New"}}\n{"c": {"_id": 1, "name": "New"}}\n{}', 'reference: afterwards all follow');
+
+-- INSERT .. ON CONFLICT DO UPDATE of what holds such a value
+SELECT collection_create('up'), collection_create('up_rows') \g /dev/null
+INSERT INTO up (doc) VALUES ('{_id: 1, n: 7}');
+SELECT computed_enable('up', 'up_rows', 'k', '{n: {$sum: "$v"}}') \g /dev/null
+INSERT INTO up (doc) VALUES ('{_id: 1, n: 7, new: 1}') ON CONFLICT (_id) DO UPDATE SET doc = bson_set(up.doc, 'x', EXCLUDED.doc -> 'new');
+INSERT INTO up (doc) VALUES ('{_id: 1, n: 8, x: 2}') ON CONFLICT (_id) DO UPDATE SET doc = EXCLUDED.doc;
+SELECT is((SELECT doc::text FROM up), '{"_id": 1, "n": 7, "x": 2}', 'computed: an upsert leaves it alone, as UPDATE does');
+SELECT matches(pg_temp.told($$INSERT INTO up (doc) VALUES ('{_id: 2, n: 7}')$$), '^55000', 'computed: a new document does not come with one');
 
 -- numbers that are added to
 SELECT collection_create('nt'), collection_create('nr') \g /dev/null
