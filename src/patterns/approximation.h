@@ -90,6 +90,13 @@ extern void dp_approximation_seed_assign(int seed, void *extra);
 
 /* approximation_calls.c */
 
+/*
+ * The document with an amount added to a field, which is made if it is not there.
+ * Raises DATATYPE_MISMATCH for what is no number.
+ */
+extern struct varlena *dp_approximation_plus_document(struct varlena *doc, const DpPath *path,
+													  const DpValue *amount);
+
 /* Adds to the field of the row, as its owner or as the current user.  Whether there was such a row. */
 extern bool dp_approximation_write(Approximation *a, const DpKey *key, const DpValue *amount, bool as_owner);
 

@@ -59,7 +59,6 @@ static void amount_argument(FunctionCallInfo fcinfo, int argno, DpAmount *amount
 static Rights user_rights(Approximation *a);
 static bool write_latest(Approximation *a, const DpKey *key, const DpValue *amount);
 static bool write_statement(Approximation *a, const DpKey *key, const DpValue *amount, bool as_owner);
-static struct varlena *document_plus(struct varlena *doc, const DpPath *path, const DpValue *amount);
 static double present_value(Approximation *a, const DpKey *key, Rights rights);
 static bool read_fast(Approximation *a, const DpKey *key, double *value);
 static struct varlena *read_row(Approximation *a, const DpKey *key);
@@ -169,12 +168,11 @@ dp_approximation_plus(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("the amount is of type %s, not a number", dp_type_name(amount.type))));
-	PG_RETURN_POINTER(document_plus(doc, path, &amount));
+	PG_RETURN_POINTER(dp_approximation_plus_document(doc, path, &amount));
 }
 
-/* The document with the amount added to the field. */
-static struct varlena *
-document_plus(struct varlena *doc, const DpPath *path, const DpValue *amount)
+struct varlena *
+dp_approximation_plus_document(struct varlena *doc, const DpPath *path, const DpValue *amount)
 {
 	DpValue		old;
 	DpAmount	sum;
@@ -237,7 +235,7 @@ write_latest(Approximation *a, const DpKey *key, const DpValue *amount)
 			dp_builder_end(&b);
 			doc = dp_builder_finish_bson(&b);
 		}
-		written = dp_writer_update(w, document_plus(doc, a->field, amount)) != DP_WRITE_CHANGED;
+		written = dp_writer_update(w, dp_approximation_plus_document(doc, a->field, amount)) != DP_WRITE_CHANGED;
 	}
 	dp_writer_close(w);
 	return written;

@@ -36,13 +36,14 @@
 #include "patterns/slots.h"
 #include "patterns/sqlgen.h"
 
-static const char plan_hold, plan_lock, plan_lock_free, plan_exists, plan_orphans, plan_keys;
+static const char plan_hold, plan_number, plan_lock, plan_lock_free, plan_exists, plan_orphans, plan_keys;
 
 /* For hold_row() */
 typedef struct Held
 {
 	Approximation *a;
 	const DpKey *key;
+	const DpValue *amount;
 	bool		restricted;
 } Held;
 
@@ -51,6 +52,7 @@ static bool lock_key(Approximation *a, const void *id, const char *locking, cons
 static bool run_key(Approximation *a, const void *id, const char *before, const char *after,
 					const DpKey *key, int flags);
 static bool fold(Approximation *a, const DpKey *key, bool wait);
+static void fold_context(void *document);
 static Oid	slots_table(Approximation *a);
 static void drop_orphans(Approximation *a);
 static void moves_finish(Approximation *a);
@@ -149,7 +151,7 @@ dp_approximation_sync(PG_FUNCTION_ARGS)
 void
 dp_approximation_slots_add(Approximation *a, const DpKey *key, const DpValue *amount, bool restricted)
 {
-	Held		held = {a, key, restricted};
+	Held		held = {a, key, amount, restricted};
 	Oid			table = slots_table(a);
 
 	/* whoever may not see all rows has to be shown this one */
@@ -249,17 +251,22 @@ drop_orphans(Approximation *a)
 }
 
 /*
- * Hold the row of a key, so that nobody deletes it.  As the owner, or as a user
- * who may not see all rows.  Raises NO_DATA_FOUND.
+ * Hold the row of a key, so that nobody deletes it.  As the owner, and before as a
+ * user who may not see all rows.  Raises NO_DATA_FOUND, and what adding to the
+ * document raises.
  */
 static void
 hold_row(void *arg)
 {
 	Held	   *held = arg;
+	struct varlena *doc;
 
 	SPI_connect();
-	if (!lock_key(held->a, &plan_hold, " FOR KEY SHARE", held->key, held->restricted ? 0 : DP_RUN_AS_OWNER))
+	if ((held->restricted && !lock_key(held->a, &plan_hold, " FOR KEY SHARE", held->key, 0)) ||
+		!dp_row_read(held->a->decl, &plan_number, held->key, " FOR KEY SHARE", DP_RUN_AS_OWNER, &doc))
 		dp_row_missing(held->a->decl, held->key);
+	if (doc != NULL)
+		(void) dp_approximation_plus_document(doc, held->a->field, held->amount);
 	SPI_finish();
 }
 
@@ -466,6 +473,7 @@ static bool
 fold(Approximation *a, const DpKey *key, bool wait)
 {
 	DpDecl	   *decl = a->decl;
+	ErrorContextCallback context;
 	DpAmount	sum;
 
 	if (!(wait ? lock_key(a, &plan_lock, " FOR NO KEY UPDATE", key, DP_RUN_AS_OWNER)
@@ -474,7 +482,19 @@ fold(Approximation *a, const DpKey *key, bool wait)
 	dp_amount_set_int(&sum, 0, false);
 	if (dp_slots_take(slots_table(a), key->values, false, &sum) == 0)
 		return false;
+	context.callback = fold_context;
+	context.arg = psprintf("%s of table %s", dp_key_to_text(decl, key), dp_relation_name(decl->target));
+	context.previous = error_context_stack;
+	error_context_stack = &context;
 	if (!dp_approximation_write(a, key, &sum.value, true))
 		dp_write_refused(decl, decl->target);
+	error_context_stack = context.previous;
 	return true;
+}
+
+/* Says which document it is. */
+static void
+fold_context(void *document)
+{
+	errcontext("folding slots into the document with the key %s", (char *) document);
 }

@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 \pset fieldsep '\n'
-SELECT plan(178);
+SELECT plan(185);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE TABLE t (id int PRIMARY KEY, doc bson);
 
@@ -182,6 +182,7 @@ SELECT results_eq('SELECT doc FROM s ORDER BY id', $$VALUES ('{"n": 2}'::bson), 
 SELECT approximation_add('s', 1, 1), approximation_add('s', 2, 2);
 BEGIN; SET LOCAL docpatterns.maintain = off; DELETE FROM s WHERE id = 2; UPDATE s SET doc = '{n: "x"}'; COMMIT;
 SELECT results_eq($$SELECT key, what, found FROM pattern_check('s') ORDER BY what$$, $$VALUES ('2'::bson_value, 'document of slots', 'missing'), ('1', 'field', 'string')$$, 'slots without a document, and a field that is no number');
+SELECT throws_ok($$SELECT approximation_sync('s')$$, '42804', 'cannot add to field "n": it is of type string', 'what cannot be folded is an error');
 SELECT is(pattern_repair('s'), 0::bigint, 'repair forgets the slots'); UPDATE s SET doc = '{n: 5}';
 SELECT pg_temp.true_everywhere('repaired');
 SELECT is((SELECT doc ->> 'n' FROM s_whole), '6', 'and keeps the others');
@@ -194,6 +195,26 @@ SELECT approximation_add('s', 1, 5);
 SELECT is(pattern_disable('s', keep_data => true), 0::bigint, 'or leaves them where they are');
 SELECT is((SELECT amount FROM s_n_slots), '5'::bson_value, 'as an ordinary table');
 DROP TABLE s, s_n_slots, model;
+
+-- A field that is no number
+CREATE TABLE odd (id int PRIMARY KEY, doc bson);
+INSERT INTO odd VALUES (1, '{n: "x"}'), (2, NULL);
+SELECT approximation_enable('odd', 'n', slots => 2);
+SELECT throws_ok($$SELECT approximation_add('odd', 1, 1)$$, '42804', 'cannot add to field "n": it is of type string', 'nothing is added to it');
+SELECT ok(approximation_add('odd', 2, 1), 'a document that is null takes it');
+UPDATE odd SET doc = '{n: 1}' WHERE id = 1;
+SELECT ok(approximation_add('odd', 1, 1), 'a number does');
+BEGIN; SET LOCAL docpatterns.maintain = off; UPDATE odd SET doc = '{n: "x"}' WHERE id = 1; COMMIT;
+DO $$ DECLARE told text; BEGIN
+  PERFORM pattern_disable('odd');
+EXCEPTION WHEN datatype_mismatch THEN
+  GET STACKED DIAGNOSTICS told = PG_EXCEPTION_CONTEXT;
+  PERFORM set_config('odd.told', told, false);
+END $$;
+SELECT matches(current_setting('odd.told'), 'folding slots into the document with the key 1 of', 'the end says where it stands');
+UPDATE odd SET doc = '{n: 5}' WHERE id = 1;
+SELECT is(pattern_disable('odd'), 2::bigint, 'and comes when it is mended');
+SELECT is((SELECT string_agg(doc::text, ' ' ORDER BY id) FROM odd), '{"n": 6} {"n": 1}', 'with all that was added');
 
 -- Partitions: rows move with their slots
 CREATE TABLE p (region text, id int, doc bson, PRIMARY KEY (region, id)) PARTITION BY LIST (region);
