@@ -414,12 +414,16 @@ notes_add(List **notes, Relation rel, AttrNumber column, Oid value)
 	scan = systable_beginscan(rel, index, OidIsValid(index), SnapshotSelf, 1, &key);
 	while ((tuple = systable_getnext(scan)) != NULL)
 	{
-		Note	   *note = palloc0(sizeof(Note));
+		Note	   *note;
 		Datum		values[NOTE_COLUMNS];
 		bool		nulls[NOTE_COLUMNS];
 
 		CHECK_FOR_INTERRUPTS();
 		heap_deform_tuple(tuple, RelationGetDescr(rel), values, nulls);
+		/* what pattern_repair() asks for may have been found by its other table, too */
+		if (column == NOTE_REL && list_member_oid(watched, DatumGetObjectId(values[NOTE_HELD - 1])))
+			continue;
+		note = palloc0(sizeof(Note));
 		note->tid = tuple->t_self;
 		note->own = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data));
 		note->rel = DatumGetObjectId(values[NOTE_REL - 1]);
@@ -477,9 +481,6 @@ notes_settle(void)
 		{
 			Note	   *note = list_nth(all, i + k);
 
-			/* what pattern_repair() asks for may have been found by its other table, too */
-			if (notes.n > 0 && ItemPointerEquals(&notes.v[notes.n - 1]->tid, &note->tid))
-				continue;
 			notes.v[notes.n++] = note;
 			notes.own |= note->own;
 			failed &= note->failed && !list_member_oid(repaired, note->rel);
