@@ -242,14 +242,6 @@ CREATE FUNCTION _pattern_forget_gone(rel regclass, name text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_pattern_forget_gone' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION _pattern_forget_gone(regclass, text) IS 'deletes what the list of what has gone (<rel>_<name>_gone) has of 30 days ago, if there is one; error 42501 unless the caller owns the table';
 
-CREATE FUNCTION _derive_staleness(queue regclass, OUT keys bigint, OUT entries bigint, OUT oldest timestamptz)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  EXECUTE format('SELECT count(DISTINCT q.key), count(*), min(q.queued_at) FROM %s AS q', queue) INTO keys, entries, oldest;
-END
-$$;
-COMMENT ON FUNCTION _derive_staleness(regclass) IS 'how many keys and entries a queue has and when the oldest was put there; reads the queue';
-
 -- A queue is about to be dropped, and what it held has been applied: but only what the transaction sees. The tables are locked.
 CREATE FUNCTION _derive_require_seen(queue regclass) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
