@@ -272,15 +272,15 @@ decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern, bool missing_ok)
 	bool		is_main;
 	ListCell   *lc;
 
-	dp_note_watch(RelationGetRelid(trigdata->tg_relation));
-	if (likely(cache != NULL && cache->generation == generation))
-		return cache->decl;
-
 	if (!CALLED_AS_TRIGGER(fcinfo) || trigdata->tg_trigger->tgnargs < 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"%s" FUNCTION_SUFFIX "\" is called by triggers of the %s pattern only",
 						pattern, pattern)));
+
+	dp_note_watch(RelationGetRelid(trigdata->tg_relation));
+	if (likely(cache != NULL && cache->generation == generation))
+		return cache->decl;
 
 	is_main = trigdata->tg_trigger->tgnargs == 1;
 	argument = trigdata->tg_trigger->tgargs[is_main ? 0 : 1];

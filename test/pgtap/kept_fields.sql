@@ -198,7 +198,8 @@ SELECT is(pg_temp.doc('goods'), '{"_id": 1, "nodes": ["C", "B", "AA"], "node": "
 SELECT pg_temp.all_true('trees');
 SELECT pattern_alter('emp', 'boss', '{children: null}') \g /dev/null
 SELECT hasnt_table('emp_boss_gone', 'tree, children: the list of those that have gone goes with them');
-SELECT pattern_alter('emp', 'boss', '{children: "kids"}') \g /dev/null
+SELECT pattern_alter('emp', 'boss', '{children: "reports"}') \g /dev/null
+SELECT pattern_repair('emp') \g /dev/null
 SELECT has_table('emp_boss_gone', 'tree, children: and comes with them');
 
 -- reference and relation
