@@ -232,7 +232,7 @@ CREATE FUNCTION approximation_add(rel regclass, key "any", amount "any", name te
   AS 'MODULE_PATHNAME', 'dp_approximation_add' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION approximation_add(regclass, "any", "any", text) IS
   'counts an event: adds the amount on average (with slots exactly) and returns whether anything was written. Needs UPDATE on the table; locks the row only when it writes it (with slots, never). '
-  'Errors P0002 when there is no such document (noticed only when it is read), 42804 for an amount that is no number, 22023 for one that is not finite, 42809 for a key of another type';
+  'Errors P0002 when there is no such document (noticed only when it is read), 42804 for an amount or a field that is no number, 22023 for one that is not finite, 42809 for a key of another type';
 
 CREATE FUNCTION approximation_read(rel regclass, key "any", name text DEFAULT NULL, OUT estimate numeric, OUT low numeric, OUT high numeric) RETURNS record
   AS 'MODULE_PATHNAME', 'dp_approximation_read' LANGUAGE C STABLE;
