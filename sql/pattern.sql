@@ -117,7 +117,11 @@ BEGIN
   SELECT format('%I.%I', n.nspname, c.relname), n.nspname, c.relname, c.relowner, c.relkind
     INTO base, schema_name, table_name, owner, kind
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel;
-  IF base IS NULL THEN
+  IF base IS NULL AND pg_table_is_visible(rel) IS NOT NULL THEN
+    RAISE EXCEPTION 'could not serialize access due to concurrent update'
+      USING ERRCODE = 'serialization_failure', HINT = 'Repeat the transaction.',
+            DETAIL = format('Table %s has been created since this transaction began to read.', rel);
+  ELSIF base IS NULL THEN
     RAISE EXCEPTION 'relation % does not exist', rel USING ERRCODE = 'undefined_table';
   END IF;
   IF kind NOT IN ('r', 'p') THEN
@@ -421,7 +425,7 @@ END
 $$;
 COMMENT ON FUNCTION pattern_repair(regclass, text, boolean) IS
   'makes a pattern true again and returns the number of documents that had to be written. Where data are missing that nothing else tells, it leaves what shows that and says so: a warning with keys, '
-  'or error 55000 for a table that is missing; accept_loss => true goes on without them. Where fields hold values from before the declaration it does what pattern_build() does, and no more. Enables triggers that are disabled. Error 55000 where a view that it would make has the name of a relation of another role. Locks the rows that it writes; error 42501 unless the caller owns the table';
+  'or error 55000 for a table that is missing; accept_loss => true goes on without them. Where fields hold values from before the declaration it does what pattern_build() does, and no more. Enables triggers that are disabled. Error 55000 where a view that it would make has the name of a relation of another role. Locks the rows that it writes; errors 42501 unless the caller owns the table, 40001 as pattern_alter';
 
 CREATE FUNCTION pattern_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

@@ -283,12 +283,12 @@ dp_pattern_call(PG_FUNCTION_ARGS)
 	/* options are read, changed and written back: one does that at a time, in no writer's way */
 	if (strcmp(verb, "alter") == 0)
 		LockRelationOid(rel, ShareUpdateExclusiveLock);
-	if (strcmp(verb, "alter") == 0 || strcmp(verb, "disable") == 0)
+	repair = strcmp(verb, "repair") == 0;
+	if (repair || strcmp(verb, "alter") == 0 || strcmp(verb, "disable") == 0)
 		require_seen(rel);
 	decl = decl_of(rel, text_argument(fcinfo, 2), text_argument(fcinfo, 3));
 	if (decl != NULL)
 		dp_require_own_sides(decl);
-	repair = strcmp(verb, "repair") == 0;
 	if (repair)
 		dp_note_repair(rel);
 	if (decl != NULL && repair && PG_ARGISNULL(4))
