@@ -181,12 +181,25 @@ END
 $$;
 COMMENT ON FUNCTION _payload_check(regclass, text) IS 'violated invariants of a payload pattern';
 
+CREATE FUNCTION _payload_wrong(key_row text, base text, doc text, key_list text, name text) RETURNS text
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT format('SELECT %1$s AS key FROM %2$s AS b '
+                'WHERE EXISTS (SELECT FROM @extschema@._payload_faults(%3$s, '
+                '%2$L::regclass, %5$L, %1$s)) ORDER BY %4$s', key_row, base, doc, key_list, name)
+$$;
+COMMENT ON FUNCTION _payload_wrong(text, text, text, text, text) IS
+  'SQL text: keys of rows that are not as a payload pattern has them';
+
 CREATE FUNCTION _payload_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
   SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'payload', name) q;
+  IF @extschema@.bson_exists(p.options, 'held') THEN
+    -- one that is packed may hold a value from before
+    RETURN @extschema@._payload_wrong(p.key_row, p.base, p.doc, p.key_list, name);
+  END IF;
   RETURN format('SELECT %1$s AS key FROM %2$s AS b WHERE @extschema@._payload_is_pending(%3$s, %4$L::regclass, %5$L) '
                 'OR coalesce(@extschema@.bson_typeof(%3$s, %6$L), ''null'') OPERATOR(pg_catalog.=) ANY (''{"null",undefined}'') AND @extschema@.bson_exists_any(%3$s, %7$L::text[]) ORDER BY %8$s',
                 p.key_row, p.base, p.doc, p.base, name, @extschema@.bson_get_text(p.options, 'field'),
@@ -202,7 +215,8 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'payload', name) q;
   PERFORM @extschema@._pattern_create_whole(rel, p.doc_name);
-  RETURN @extschema@._pattern_settle_rows(rel, name, format('SELECT %1$s AS key FROM %2$s AS b WHERE EXISTS (SELECT FROM @extschema@._payload_faults(%3$s, $1, $2, %1$s)) ORDER BY %4$s', p.key_row, p.base, p.doc, p.key_list));
+  RETURN @extschema@._pattern_settle_rows(rel, name,
+           @extschema@._payload_wrong(p.key_row, p.base, p.doc, p.key_list, name));
 END
 $$;
 COMMENT ON FUNCTION _payload_repair(regclass, text) IS 'pattern_repair of a payload pattern';

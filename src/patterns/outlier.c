@@ -356,7 +356,8 @@ outlier_before(Outlier *o, TriggerData *trigdata)
 		}
 	}
 	marked = dp_outlier_mark(o, doc, lost || n > o->threshold,
-							 lost ? count_of(o, old) : old != NULL && dp_outlier_count_is_held(o, old) ? (int64) -1 : (int64) n);
+							 lost ? count_of(o, old) :
+							 dp_outlier_count_is_held(o, old != NULL ? old : doc) ? (int64) -1 : (int64) n);
 
 done:
 	return marked == given ? tuple : row_with_document(o, tuple, desc, marked);

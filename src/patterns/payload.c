@@ -39,7 +39,8 @@ static struct varlena *row_document(DpPayload *p, HeapTuple tuple, TupleDesc des
 static bool find_payload(const DpPayload *p, struct varlena *doc, DpValue *value);
 static struct varlena *extract(DpPayload *p, struct varlena *doc, const DpKey *key, int sqlstate);
 static void refuse_fields(DpPayload *p, struct varlena *before, struct varlena *after);
-static struct varlena *keep_fields(DpPayload *p, struct varlena *before, struct varlena *after);
+static struct varlena *keep_fields(DpPayload *p, struct varlena *before, struct varlena *after,
+								   struct varlena *extracted);
 static struct varlena *pack(const DpPayload *p, struct varlena *doc);
 static struct varlena *unpack(const DpPayload *p, struct varlena *doc);
 
@@ -108,13 +109,16 @@ dp_payload_trigger(PG_FUNCTION_ARGS)
 		if (by_hand && (same || !has))
 			refuse_fields(p, before, doc);
 		if (by_hand && (same || (p->decl->held != NIL && !has && before != NULL && !find_payload(p, before, &old))))
-			changed = keep_fields(p, before, doc);
+			changed = keep_fields(p, before, doc, NULL);
 		else
 		{
 			DpKey		key;
 
 			dp_key_of_tuple(p->decl, tuple, desc, &key);
 			changed = extract(p, doc, &key, ERRCODE_INVALID_BINARY_REPRESENTATION);
+			if (by_hand && before != NULL && dp_holding(p->decl))
+				changed = keep_fields(p, before, changed,
+									  extract(p, before, &key, ERRCODE_DATA_CORRUPTED));
 		}
 	}
 	else
@@ -193,9 +197,12 @@ refuse_fields(DpPayload *p, struct varlena *before, struct varlena *after)
 	}
 }
 
-/* The new document with the old one's extracted fields. */
+/*
+ * The new document with the old one's extracted fields; if extracted, which is the old one with the
+ * fields of its payload, is not NULL, with those that held something else before the declaration.
+ */
 static struct varlena *
-keep_fields(DpPayload *p, struct varlena *before, struct varlena *after)
+keep_fields(DpPayload *p, struct varlena *before, struct varlena *after, struct varlena *extracted)
 {
 	int			i;
 
@@ -208,7 +215,14 @@ keep_fields(DpPayload *p, struct varlena *before, struct varlena *after)
 		bool		had = dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), path, &old);
 		bool		has = dp_path_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), path, &new);
 
-		if (had && !(has && dp_value_identical(&old, &new)))
+		if (extracted != NULL)
+		{
+			bool		extracts = dp_path_find(DP_DOC_DATA(extracted), DP_DOC_SIZE(extracted), path, &new);
+
+			if (had && dp_held(p->decl, path) && dp_value_lost(&old, extracts ? &new : NULL, NIL))
+				changed = dp_payload_put(p, after, path, &old);
+		}
+		else if (had && !(has && dp_value_identical(&old, &new)))
 			changed = dp_payload_put(p, after, path, &old);
 		else if (has && !had)
 			changed = dp_document_unset(DP_DOC_DATA(after), DP_DOC_SIZE(after), path);

@@ -1,7 +1,7 @@
 -- What documents held before a pattern was declared is not destroyed: not by a build or a repair, unless it is told to, and not by the
 -- first write to an old row or to a source. What a build adopts, pattern_disable() leaves where it is.
 SET client_min_messages = warning;
-SELECT plan(154);
+SELECT plan(160);
 
 CREATE FUNCTION pg_temp.docs(rel regclass) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE result text;
@@ -263,6 +263,21 @@ INSERT INTO up (doc) VALUES ('{_id: 1, n: 7, new: 1}') ON CONFLICT (_id) DO UPDA
 INSERT INTO up (doc) VALUES ('{_id: 1, n: 8, x: 2}') ON CONFLICT (_id) DO UPDATE SET doc = EXCLUDED.doc;
 SELECT is((SELECT doc::text FROM up), '{"_id": 1, "n": 7, "x": 2}', 'computed: an upsert leaves it alone, as UPDATE does');
 SELECT matches(pg_temp.told($$INSERT INTO up (doc) VALUES ('{_id: 2, n: 7}')$$), '^55000', 'computed: a new document does not come with one');
+
+SELECT collection_create('up_a'), collection_create('up_p') \g /dev/null
+INSERT INTO up_a (doc) VALUES ('{_id: 1, a: [1, 2], n: 44}');
+INSERT INTO up_p (doc) VALUES ('{_id: 1, p: "axa", e: "mine"}'), ('{_id: 2, p: "axa", e: "x"}');
+SELECT outlier_enable('up_a', 'a', 3, count_field => 'n'), payload_enable('up_p', 'p', '{e: "regex:(x|y)"}') \g /dev/null
+INSERT INTO up_a (doc) VALUES ('{_id: 1, a: [1], n: 44}') ON CONFLICT (_id) DO UPDATE SET doc = EXCLUDED.doc;
+SELECT is((SELECT doc::text FROM up_a), '{"_id": 1, "a": [1], "n": 44}', 'outlier: nor does an upsert write over a count');
+INSERT INTO up_p (doc) VALUES ('{_id: 1, p: "axa", e: "mine"}') ON CONFLICT (_id) DO UPDATE SET doc = EXCLUDED.doc;
+SELECT is((SELECT doc ->> 'e' FROM up_p WHERE _id = 1), 'mine', 'payload: nor over what looks like an extract');
+UPDATE up_p SET doc = bson_set(doc, 'p', 'aya'::text);
+SELECT is((SELECT string_agg(doc ->> 'e', ' ' ORDER BY _id) FROM up_p), 'mine y', 'payload: nor does another payload, but extracts follow');
+SELECT matches(pg_temp.told('CALL pattern_build(''up_p'', batch => NULL)'), '^55000 .*Keys: 1', 'payload: and a build says so');
+CALL pattern_build('up_p', discard => true);
+SELECT is((SELECT string_agg(doc ->> 'e', ' ' ORDER BY _id) FROM up_p), 'y y', 'payload: unless it is told to discard it');
+SELECT is_empty('SELECT * FROM pattern_check(''up_p'')', 'payload: then all is true');
 
 -- numbers that are added to
 SELECT collection_create('nt'), collection_create('nr') \g /dev/null
