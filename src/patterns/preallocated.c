@@ -601,10 +601,15 @@ available_is_held(Preallocated *p, struct varlena *doc)
 {
 	DpValue		value;
 	DpValue		n;
+	const char *why;
 
 	if (!dp_held(p->decl, p->available) || !dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->available, &value) ||
 		!dp_value_lost(&value, NULL, NIL))
 		return false;
+	/* one without slots has none of the pattern's */
+	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, &n) ||
+		dp_shape_cells(p->shape, doc, &n, false, &why) == NULL)
+		return true;
 	doc = arrange_available(p, doc);
 	return !dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->available, &n) || dp_value_compare(&value, &n) != 0;
 }
@@ -640,13 +645,16 @@ arrange_available(Preallocated *p, struct varlena *doc)
 	return dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->available, &n);
 }
 
-/* Times that a document comes with have to be those of taken cells.  cells: NULL if it has none yet. */
+/*
+ * Times that a document comes with have to be those of taken cells, or be from before the
+ * declaration.  cells: NULL if it has none yet.
+ */
 static void
 verify_until(Preallocated *p, struct varlena *doc, DpCells *cells)
 {
 	const char *why = dp_preallocated_until_wrong(p, doc, cells);
 
-	if (why != NULL)
+	if (why != NULL && !dp_held(p->decl, p->until))
 		dp_preallocated_refuse(p, NULL, "does not have its shape", why);
 }
 

@@ -1,7 +1,7 @@
 -- What documents held before a pattern was declared is not destroyed: not by a build or a repair, unless it is told to, and not by the
 -- first write to an old row or to a source. What a build adopts, pattern_disable() leaves where it is.
 SET client_min_messages = warning;
-SELECT plan(160);
+SELECT plan(164);
 
 CREATE FUNCTION pg_temp.docs(rel regclass) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE result text;
@@ -278,6 +278,15 @@ SELECT matches(pg_temp.told('CALL pattern_build(''up_p'', batch => NULL)'), '^55
 CALL pattern_build('up_p', discard => true);
 SELECT is((SELECT string_agg(doc ->> 'e', ' ' ORDER BY _id) FROM up_p), 'y y', 'payload: unless it is told to discard it');
 SELECT is_empty('SELECT * FROM pattern_check(''up_p'')', 'payload: then all is true');
+
+SELECT collection_create('up_s') \g /dev/null
+INSERT INTO up_s (doc) VALUES ('{_id: 1, free: 9}'), ('{_id: 2, free: 8, s_until: {x: 1}}'), ('{_id: 3}');
+SELECT preallocated_enable('up_s', 's', preallocated_pool(2), store => 'document', available_field => 'free') \g /dev/null
+UPDATE up_s SET doc = bson_set(doc, 'k', 1);
+INSERT INTO up_s (doc) VALUES ('{_id: 1, free: 9}') ON CONFLICT (_id) DO UPDATE SET doc = EXCLUDED.doc;
+SELECT is((SELECT string_agg(bson_unset(doc, '_id', 's', 'k')::text, ' ' ORDER BY _id) FROM up_s), '{"free": 9} {"free": 8, "s_until": {"x": 1}} {"free": 2}',
+  'preallocated: a document that gets its slots keeps what it had');
+SELECT pg_temp.stops('up_s', 's', '2 documents .*Fields: free\. Keys: [12], [12]\.');
 
 -- numbers that are added to
 SELECT collection_create('nt'), collection_create('nr') \g /dev/null
