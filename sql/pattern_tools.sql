@@ -235,13 +235,13 @@ END
 $$;
 COMMENT ON FUNCTION _pattern_notice_rows(regclass, text) IS 'a notice, if the table has rows, that says how they are brought in line';
 
-CREATE FUNCTION _pattern_settle_rows(rel regclass, name text, keys text) RETURNS bigint
+CREATE FUNCTION _pattern_settle_rows(rel regclass, name text, query text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
   done bigint := 0;
 BEGIN
-  FOR r IN EXECUTE keys USING rel, name LOOP
+  FOR r IN EXECUTE query USING rel, name LOOP
     done := done + @extschema@._pattern_settle(rel, name, r.key)::int;
   END LOOP;
   RETURN done;

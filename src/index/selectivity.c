@@ -18,10 +18,12 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/selfuncs.h"
 
 #include "bson/catalog.h"
 #include "index/selectivity_path.h"
+#include "mql/spec.h"
 
 static double exists_probability(const DpEstimator *estimator, const char *path, Size len);
 
@@ -82,6 +84,9 @@ double
 dp_estimate_match(PlannerInfo *root, Node *document, Node *filter, int varRelid)
 {
 	DpEstimator *estimator = dp_estimator_create(root, document, varRelid);
+	MemoryContext planner;
+	MemoryContext scratch;
+	double		selectivity;
 	Datum		value;
 	Oid			type;
 	bool		isnull;
@@ -91,8 +96,14 @@ dp_estimate_match(PlannerInfo *root, Node *document, Node *filter, int varRelid)
 		return DEFAULT_MATCHING_SEL * (1.0 - estimator->null_frac);
 	if (isnull)
 		return 0.0;
+	scratch = AllocSetContextCreate(CurrentMemoryContext,
+									"docpatterns filter to be estimated", DP_SPEC_CONTEXT_SIZES);
+	planner = MemoryContextSwitchTo(scratch);
 	spec = dp_value_of_document(PG_DETOAST_DATUM_PACKED(value));
-	return dp_estimate_filter(estimator, dp_filter_compile(&spec, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL));
+	selectivity = dp_estimate_filter(estimator, dp_filter_compile(&spec, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL));
+	MemoryContextSwitchTo(planner);
+	MemoryContextDelete(scratch);
+	return selectivity;
 }
 
 bool

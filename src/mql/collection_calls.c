@@ -35,6 +35,7 @@
 #include "mql/collection_split.h"
 #include "mql/filter.h"
 #include "mql/sort_key.h"
+#include "mql/spec.h"
 #include "mql/update_tree.h"
 
 /* A relation as the calls see it */
@@ -184,8 +185,12 @@ dp_collection_query(PG_FUNCTION_ARGS)
 		appendStringInfo(&c.sql, "%s IS NOT NULL", doc);
 	else
 	{
+		MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext,
+													  "docpatterns filter of a call", DP_SPEC_CONTEXT_SIZES);
+		MemoryContext old = MemoryContextSwitchTo(scratch);
 		DpFilter   *compiled = dp_filter_compile(&spec, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL);
 
+		MemoryContextSwitchTo(old);
 		if (target.split != NULL)
 			dp_split_filter(target.split, &spec, &near, &far);
 		if (near == NULL)
@@ -195,6 +200,7 @@ dp_collection_query(PG_FUNCTION_ARGS)
 							 far == NULL ? "$1" : filter_operand(&c, near));
 		dp_filter_each_comparison(compiled, add_condition, &c);
 		append_loose(&c);
+		MemoryContextDelete(scratch);
 	}
 	computed = far != NULL;
 	if (!PG_ARGISNULL(2))

@@ -11,13 +11,16 @@
 
 #include "mql/filter_compile.h"
 
+#define MOST_SPARE	63			/* of 64 bytes each: little less than what palloc() makes of it */
+
 typedef FilterNode *(*TreeParser) (FilterCompiler *c, FilterOp op, const DpElement *field,
 								   const DpPlace *place);
 
 static FilterNode *parse_document(FilterCompiler *c, const DpValue *spec, const DpPlace *place);
 static void parse_field(FilterCompiler *c, FilterNodes *nodes, const DpElement *field,
 						const DpPlace *place);
-static FilterPath *make_path(FilterCompiler *c, const DpElement *field, const DpPlace *place);
+static FilterPath *make_path(FilterCompiler *c, FilterNodes *nodes, const DpElement *field,
+							 const DpPlace *place);
 static const char *named_rest(FilterCompiler *c, const DpElement *field, const DpPlace *place,
 							  uint32 *len);
 static FilterNode *parse_tree(FilterCompiler *c, FilterOp op, const DpElement *field,
@@ -113,8 +116,15 @@ dp_filter_each_equal(const DpFilter *filter, DpFilterVisit visit, void *arg)
 FilterNode *
 dp_filter_add_node(FilterNodes *nodes, FilterOp op, const FilterPath *path)
 {
-	FilterNode *node = palloc0(sizeof(FilterNode));
+	FilterNode *node;
 
+	if (nodes->nspare_nodes == 0)
+	{
+		nodes->nspare_nodes = Min(nodes->n + 1, MOST_SPARE);
+		nodes->spare_nodes = palloc0(nodes->nspare_nodes * sizeof(FilterNode));
+	}
+	node = nodes->spare_nodes++;
+	nodes->nspare_nodes--;
 	node->op = op;
 	node->path = path;
 	dp_filter_add(nodes, node);
@@ -247,7 +257,7 @@ dp_filter_parse_element(FilterCompiler *c, const FilterPath *path, const DpValue
 static void
 parse_field(FilterCompiler *c, FilterNodes *nodes, const DpElement *field, const DpPlace *place)
 {
-	dp_filter_parse_predicate(c, nodes, make_path(c, field, place), &field->value, place);
+	dp_filter_parse_predicate(c, nodes, make_path(c, nodes, field, place), &field->value, place);
 }
 
 /*
@@ -255,9 +265,9 @@ parse_field(FilterCompiler *c, FilterNodes *nodes, const DpElement *field, const
  * taken as they are; they may be empty.
  */
 static FilterPath *
-make_path(FilterCompiler *c, const DpElement *field, const DpPlace *place)
+make_path(FilterCompiler *c, FilterNodes *nodes, const DpElement *field, const DpPlace *place)
 {
-	FilterPath *path = palloc0(sizeof(FilterPath));
+	FilterPath *path;
 	const char *name = field->name;
 	uint32		len = field->namelen;
 	const char **names;
@@ -270,6 +280,13 @@ make_path(FilterCompiler *c, const DpElement *field, const DpPlace *place)
 		if (name == NULL)
 			return dp_filter_value_path(false);
 	}
+	if (nodes->nspare_paths == 0)
+	{
+		nodes->nspare_paths = Min(nodes->n + 1, MOST_SPARE);
+		nodes->spare_paths = palloc0(nodes->nspare_paths * sizeof(FilterPath));
+	}
+	path = nodes->spare_paths++;
+	nodes->nspare_paths--;
 	for (uint32 i = 0; i < len; i++)
 		n += name[i] == '.';
 	names = palloc(n * sizeof(char *));

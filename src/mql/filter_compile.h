@@ -23,6 +23,10 @@ typedef struct FilterNodes
 	FilterNode **nodes;
 	int			n;
 	int			room;
+	FilterNode *spare_nodes;	/* made some at a time: a filter may have 100,000 */
+	int			nspare_nodes;
+	FilterPath *spare_paths;
+	int			nspare_paths;
 } FilterNodes;
 
 extern FilterNode *dp_filter_add_node(FilterNodes *nodes, FilterOp op, const FilterPath *path);

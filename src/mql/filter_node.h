@@ -70,11 +70,11 @@ typedef struct FilterNumber
 typedef struct FilterIn
 {
 	DpValue    *values;			/* in order, each once */
-	int			nvalues;
-	bool		has_null;
 	DpRegex   **regexes;
 	DpValue    *regex_values;	/* what they were in the filter */
-	int			nregexes;
+	int			nvalues;
+	unsigned int nregexes:31;
+	unsigned int has_null:1;
 } FilterIn;
 
 typedef struct FilterBits
@@ -85,6 +85,7 @@ typedef struct FilterBits
 	bool		beyond;			/* there are others */
 } FilterBits;
 
+/* A filter may have 100,000 of them: 64 bytes, for which palloc() takes no more. */
 typedef struct FilterNode
 {
 	FilterOp	op;
@@ -103,8 +104,8 @@ typedef struct FilterNode
 		{
 			DpRegex    *regex;
 			const char *pattern;
-			uint32		len;
 			const char *options;
+			uint32		len;
 			uint32		optlen;
 		}			regex;
 		DpTypeSet	types;
@@ -123,6 +124,8 @@ typedef struct FilterNode
 		}			expr;
 	}			u;
 } FilterNode;
+
+StaticAssertDecl(sizeof(FilterNode) <= 64, "palloc() rounds up to the next power of two");
 
 struct DpFilter
 {

@@ -52,7 +52,7 @@ spec_cached(DpSpecCache *cache, FunctionCallInfo fcinfo, int argno,
 
 	/* below the current context until it is known that all went well */
 	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns specification",
-									ALLOCSET_SMALL_SIZES);
+									DP_SPEC_CONTEXT_SIZES);
 	old = MemoryContextSwitchTo(context);
 	source = memcpy(palloc(len), source, len);
 	spec = is_value ? dp_value_of_varlena(source) : dp_value_of_document(source);

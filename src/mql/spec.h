@@ -15,6 +15,12 @@
 #include "bson/reader.h"
 
 /*
+ * The sizes of a memory context for what is compiled.  With blocks of 8 MB a large
+ * specification would waste most of the last one.
+ */
+#define DP_SPEC_CONTEXT_SIZES	ALLOCSET_SMALL_MINSIZE, ALLOCSET_SMALL_INITSIZE, (1024 * 1024)
+
+/*
  * Compiles a specification; everything that it needs goes into the current
  * memory context, where the specification itself, already a copy, lives as long
  * as the result: the result may point into it.  arg is what the caller of

@@ -38,6 +38,7 @@
 
 /* Nodes that the planner is shown to tell whether an index serves */
 #define SAMPLE		10
+#define SAMPLE_BYTES	1024		/* larger values are not written into the text of a query */
 
 struct DpGraphRow
 {
@@ -128,8 +129,17 @@ dp_graph_open(DpGraph *g, DpGraphNode **start, int nstart)
 	}
 	if (g->field != NULL)
 	{
-		DpValue		filter = dp_value_of_document(filter_of(g, start, Min(nstart, SAMPLE)));
+		DpGraphNode *sample[SAMPLE];
+		int			n = 0;
+		DpValue		filter;
 		StringInfoData text;
+
+		for (int i = 0; i < nstart && n < SAMPLE; i++)
+		{
+			if (VARSIZE(DP_GRAPH_NODE_VALUE(start[i])) <= SAMPLE_BYTES)
+				sample[n++] = start[i];
+		}
+		filter = dp_value_of_document(filter_of(g, sample, n));
 
 		initStringInfo(&text);
 		dp_value_to_text(&text, &filter, DP_TEXT_CANONICAL, -1);

@@ -34,7 +34,7 @@ others='has no source|has no table|does not exist|the source of .* is missing|th
 # What is wrong after a table came alone into a database; it is freed of its patterns and dropped, and nothing is left.
 alone() {  # alone DATABASE TABLE
   pg_dump -t "$2" -t "$2_[0-9]" dp_alone 2>/dev/null | psql -Xq "$1" 2>&1 >/dev/null | grep ERROR | grep -v '_as_v[0-9]'
-  ask "$1" "SELECT 'other: ' || v::text FROM pattern_check() v WHERE v.found !~ 'missing|does not exist' AND v.what !~ 'age of the queue' AND NOT (v.pattern = 'outlier' AND v.what IN ('flag', 'count'))"
+  ask "$1" "SELECT 'other: ' || v::text FROM pattern_check() v WHERE v.found !~ 'missing|does not exist|^none$' AND v.what !~ 'age of the queue' AND NOT (v.pattern = 'outlier' AND v.what IN ('flag', 'count'))"
   [ "$2" != stored.loose ] || return
   [ "$2" = by_n ] || ask "$1" "BEGIN; UPDATE $2 SET doc = bson_set(doc, 'new', 1); ROLLBACK" | grep ERROR | grep -v 'missing\|does not exist'
   # its patterns can be ended as it is, each that misses a table before those that write to it

@@ -74,7 +74,7 @@ FROM f CROSS JOIN generate_series(0, 5) v CROSS JOIN LATERAL (
       WHEN t = 'text' THEN CASE WHEN v % 2 = 0 THEN '''n50000''' ELSE '''a''' END
       WHEN t IN ('integer', 'bigint', 'smallint', 'numeric', 'real', 'double precision') THEN '3::' || t
       WHEN t = 'boolean' THEN 'true' WHEN t = 'interval' THEN '''1 hour''::interval' WHEN t ~ '^(time|date)' THEN format('%L::%s', '2024-01-01', t)
-      WHEN t = 'regclass' THEN '''plain''::regclass' ELSE 'NULL::' || t END AS value
+      WHEN t = 'regclass' THEN '''plain''::regclass /* {bson others} */' ELSE 'NULL::' || t END AS value
     FROM (SELECT i, t::regtype::text AS t, row_number() OVER (PARTITION BY t ORDER BY i) AS nth FROM unnest(f.types) WITH ORDINALITY AS u (t, i)) a) b) c
 WHERE v = 0 OR (v = 3 AND f.proname !~ '_(eq|ne|lt|gt|le|ge|cmp)$' AND (SELECT count(*) FROM unnest(f.types::regtype[]::text[]) t WHERE t LIKE 'bson%') > 1)
 ORDER BY f.signature COLLATE "C", v;
@@ -295,12 +295,12 @@ tree_distance; SELECT tree_distance({bson_value numbers}, {bson_value backward})
 tree_is_below; SELECT tree_is_below({bson numbers}, 'a', 100001) AS x
 reference_differs; SELECT reference_differs({bson fields}, {bson reversed}, {text[] numbers}) AS x
 reference_array_hashes; SELECT reference_array_hashes({bson documents}, 'a', 'k') AS x
-collection_find; SELECT collection_find('plain', {bson reversed}) AS x
+collection_find; SELECT collection_find('plain', {bson reversed}) AS x /* {bson others} */
 collection_find of fields; SELECT collection_find('plain', '{_id: "reversed"}', fields => {bson fields}) AS x
 collection_update; SELECT collection_update('plain', '{_id: "others"}', {bson SPEC1}) AS x /* {bson others*3} */; bson bson_build('$set', {bson reversed})
 collection_insert; SELECT collection_insert('plain', VARIADIC {bson[] numbers}) AS x
-collection_delete; SELECT collection_delete('plain', {bson reversed}, true) AS x
-collection_distinct; SELECT collection_distinct('plain', 'a', {bson fields}) AS x
+collection_delete; SELECT collection_delete('plain', {bson reversed}, true) AS x /* {bson others} */
+collection_distinct; SELECT collection_distinct('plain', 'a', {bson fields}) AS x /* {bson others} */
 collection_create_index; SELECT collection_create_index('plain', {bson fields}) AS x
 preallocated_cells; SELECT preallocated_cells({bson_value two}) AS x
 preallocated_ranges; SELECT preallocated_ranges({bson numbers}, 'a') AS x

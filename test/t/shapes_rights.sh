@@ -66,6 +66,7 @@ CREATE VIEW probe.functions AS
 GRANT SELECT ON probe.functions TO PUBLIC;
 CREATE FUNCTION probe.argument(name text, type regtype, first boolean, rel regclass, pattern text, declared text) RETURNS text LANGUAGE sql AS $$
   SELECT CASE WHEN type = 'regclass'::regtype THEN format('%L::regclass', CASE WHEN first THEN rel ELSE 'doctors' END)
+    WHEN name = 'query' THEN '''SELECT ROW(1) AS key''' WHEN name = 'event' AND type = 'text'::regtype THEN '''AFTER INSERT'''
     WHEN name = 'name' THEN quote_literal(declared) WHEN name = 'pattern' THEN quote_literal(pattern) WHEN name = 'space' THEN '''game''' WHEN name IN ('key', 'keys') AND type = 'text'::regtype THEN '''best'''
     WHEN type IN ('anyelement'::regtype, '"any"'::regtype) THEN '1'
     ELSE format('%L::%s', CASE WHEN type IN ('text'::regtype, 'name'::regtype) THEN 'mark' WHEN type = 'text[]'::regtype THEN '{mark}' WHEN type = 'bson'::regtype THEN '{}' WHEN type = 'boolean'::regtype THEN 'true'
