@@ -468,13 +468,14 @@ static int
 notes_settle(void)
 {
 	List	   *all = notes_read();
+	Note	  **same = palloc(sizeof(Note *) * Max(list_length(all), 1));
 	int			deleted = 0;
 	int			i;
 	int			k;
 
 	for (i = 0; i < list_length(all); i += k)
 	{
-		Notes		notes = {palloc(sizeof(Note *) * list_length(all))};
+		Notes		notes = {same};
 		bool		failed = true;
 
 		for (k = 0; i + k < list_length(all) && note_compare(list_nth_cell(all, i), list_nth_cell(all, i + k)) == 0; k++)
