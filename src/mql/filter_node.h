@@ -85,7 +85,7 @@ typedef struct FilterBits
 	bool		beyond;			/* there are others */
 } FilterBits;
 
-/* A filter may have 100,000 of them: 64 bytes, for which palloc() takes no more. */
+/* At most 64 bytes: palloc() rounds up to a power of two, and a filter may have 100,000 nodes. */
 typedef struct FilterNode
 {
 	FilterOp	op;
@@ -125,7 +125,7 @@ typedef struct FilterNode
 	}			u;
 } FilterNode;
 
-StaticAssertDecl(sizeof(FilterNode) <= 64, "palloc() rounds up to the next power of two");
+StaticAssertDecl(sizeof(FilterNode) <= 64, "a node is larger than 64 bytes");
 
 struct DpFilter
 {

@@ -251,7 +251,7 @@ drop_orphans(Approximation *a)
 }
 
 /*
- * Hold the row of a key, so that nobody deletes it.  As the owner, and before as a
+ * Lock the row of a key, so that it cannot be deleted.  As the owner, and before as a
  * user who may not see all rows.  Raises NO_DATA_FOUND, and what adding to the
  * document raises.
  */

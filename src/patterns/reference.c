@@ -15,7 +15,7 @@
  * A reference that the row had before, be it in another declaration, needs no
  * lock: whoever changes its source writes to the row, and therefore waits for
  * us; unless the row had another copy, because it was left to another transaction (note.h):
- * then it needs one.  Where copies follow later nobody comes to the row but a refresh, which
+ * then it needs one.  Where copies follow later only a refresh comes to the row, which
  * may have found it in order as it was: then the source is queued again if
  * another copy is written than the row had.
  */
@@ -403,7 +403,8 @@ copied_before(const DpReference *ref, const DpRefSites *sites, const DpValue *id
 
 /*
  * Whether a stored document names the source in another declaration of the
- * table (with the live fields of the extract, if it is given), so that whoever changes it has to come to the row and brings all in line.
+ * table (with the live fields of the extract, if it is given), so that a change of the source comes to
+ * the row and brings all in line.
  */
 static bool
 named_beside(DpReference *ref, struct varlena *doc, const DpValue *id, struct varlena *extract)

@@ -189,7 +189,7 @@ extern DpRefRun *dp_ref_run_make(void);
 extern DpRefId *dp_ref_run_find(DpRefRun *run, const DpValue *id);
 extern DpRefId *dp_ref_run_add(DpRefRun *run, const DpValue *id);
 
-/* Remembers the first extract that is told of an id; NULL: none. */
+/* Remembers the first extract of an id; NULL: none. */
 extern void dp_ref_run_before(DpRefRun *run, DpRefId *id, struct varlena *extract);
 extern void dp_ref_run_sort(DpRefRun *run);
 extern void dp_ref_run_free(DpRefRun *run);

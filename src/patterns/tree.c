@@ -423,7 +423,7 @@ sql_literal(StringInfo sql, const char *text)
 	appendStringInfo(sql, "%s::pg_catalog.text", quote_literal_cstr(text));
 }
 
-/* What is declared by another pattern is no tree, whoever asks. */
+/* A declaration of another pattern is not a tree. */
 DpTree *
 dp_tree_named(FunctionCallInfo fcinfo)
 {
