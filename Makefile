@@ -4,7 +4,7 @@ EXTENSION = docpatterns
 MODULE_big = docpatterns
 EXTVERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" docpatterns.control)
 
-OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
+OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c src/*/*/*.c)))
 
 # The install script is these parts, joined in this order.
 SQL_PARTS = $(wildcard \

@@ -1,4 +1,4 @@
--- Accumulators: the totals of groups of documents. The functions are in src/patterns/accumulate_calls.c.
+-- Accumulators: the totals of groups of documents. The functions are in src/mql/accumulate_calls.c.
 
 CREATE FUNCTION bson_accumulate_value(doc bson, expression bson_value) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_accumulate_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;

@@ -1,4 +1,4 @@
--- Lists of ancestors: in arrays, in BSON arrays and in documents. The functions behind it are in src/tree/ancestors.c.
+-- Lists of ancestors: in arrays, in BSON arrays and in documents. The functions behind it are in src/types/tree/ancestors.c.
 -- tree_is_below() is inlined, so that the planner sees an operator that an index serves. The operators are qualified: where
 -- intarray is installed, a bare @> is its own, which no index of the arrays serves that others have made.
 

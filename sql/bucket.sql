@@ -1,4 +1,4 @@
--- Buckets: the type, spans of time, aggregates and what reads a bucket. The functions are in src/bucket/.
+-- Buckets: the type, spans of time, aggregates and what reads a bucket. The functions are in src/types/bucket/.
 
 -- The type -----------------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
--- Buckets as documents, and back. The functions are in src/bucket/document*.c.
+-- Buckets as documents, and back. The functions are in src/types/bucket/.
 
 CREATE FUNCTION bucket_to_bson(b bucket, layout text DEFAULT 'rows', units text[] DEFAULT NULL) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bucket_to_bson' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;

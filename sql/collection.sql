@@ -1,4 +1,4 @@
--- Collections: ordinary tables of documents. The trigger function is in src/bson/collection.c.
+-- Collections: ordinary tables of documents. The trigger function is in src/patterns/collection/collection.c.
 
 CREATE FUNCTION collection_set_id() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_collection_set_id' LANGUAGE C;

@@ -1,5 +1,5 @@
 -- Indexes for people who think in collections: made, listed and dropped by key documents. The catalog is read by
--- src/index/collection_index.c. No search_path is set where an index is made, because the expressions and triggers of the
+-- src/patterns/collection/indexes.c. No search_path is set where an index is made, because the expressions and triggers of the
 -- table run inside and the command is shown as the caller would spell it; everything is qualified instead.
 
 CREATE FUNCTION _collection_index_key(index_oid oid, OUT key bson, OUT partial_filter bson)

@@ -1,4 +1,4 @@
--- Walks through documents that lead to each other (src/tree/graph*.c). Like the calls for collections they run as the caller,
+-- Walks through documents that lead to each other (src/types/tree/). Like the calls for collections they run as the caller,
 -- and no search_path is set, because policies and views run inside.
 
 CREATE FUNCTION graph_lookup(rel regclass, start "any", connect_from text, connect_to text, max_depth int DEFAULT NULL,

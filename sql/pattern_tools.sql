@@ -76,7 +76,7 @@ COMMENT ON FUNCTION _pattern_latest(text) IS 'the value that a query gives, read
 -- Values from before the declaration ---------------------------------------------------------------------------------------
 
 -- Fields that a pattern keeps may hold values that exist nowhere else. Their paths are noted in the declaration as "held" until
--- pattern_build() has adopted or discarded the values, and as "own" from then on: see src/patterns/adopt.h.
+-- pattern_build() has adopted or discarded the values, and as "own" from then on: see src/kit/adopt.h.
 CREATE FUNCTION _pattern_guarded_paths(pattern text, options bson) RETURNS SETOF text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -535,7 +535,7 @@ COMMENT ON FUNCTION _pattern_drop_side(regclass, regclass, boolean) IS 'drops a 
 
 -- Anchors -----------------------------------------------------------------------------------------------------------------
 
--- What a declaration was made for: see src/patterns/anchor.h. Made when its triggers are there, and again when these have changed.
+-- What a declaration was made for: see src/kit/anchor.h. Made when its triggers are there, and again when these have changed.
 CREATE FUNCTION _pattern_anchor(rel regclass, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

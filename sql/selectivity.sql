@@ -1,4 +1,4 @@
--- Estimates for the planner (src/index/selectivity*.c): the functions that operators name as RESTRICT and JOIN. Nobody calls
+-- Estimates for the planner (src/index/stats/): the functions that operators name as RESTRICT and JOIN. Nobody calls
 -- them but the planner.
 
 CREATE FUNCTION bson_matchsel(internal, oid, internal, int4) RETURNS float8

@@ -1,4 +1,4 @@
--- Statistics of documents, as ANALYZE collects them (src/index/statsfn.c).
+-- Statistics of documents, as ANALYZE collects them (src/index/stats/statsfn.c).
 
 CREATE FUNCTION bson_stats(rel regclass, column_name name DEFAULT NULL,
   OUT doc_column name, OUT path text, OUT presence float4, OUT null_frac float4, OUT types bson, OUT array_lengths bson,

@@ -1,4 +1,4 @@
--- The type treepath: the ids on the way from a root to a node. The functions behind it are in src/tree/.
+-- The type treepath: the ids on the way from a root to a node. The functions behind it are in src/types/tree/.
 
 CREATE TYPE treepath;
 

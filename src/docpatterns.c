@@ -14,12 +14,12 @@
 
 #include "dp.h"
 #include "bson/cast.h"
+#include "kit/split.h"
 #include "mql/collection_split.h"
-#include "patterns/approximation.h"
-#include "patterns/kv.h"
-#include "patterns/versioning.h"
-#include "patterns/whole_calls.h"
-#include "tree/treepath.h"
+#include "patterns/approximation/approximation.h"
+#include "patterns/kv/kv.h"
+#include "patterns/versioning/versioning.h"
+#include "types/tree/treepath.h"
 
 PG_MODULE_MAGIC;
 

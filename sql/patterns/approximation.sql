@@ -1,4 +1,4 @@
--- The approximation pattern. Its triggers and calls are in src/patterns/approximation*.c, slots in src/patterns/slots.c.
+-- The approximation pattern. Its triggers and calls are in src/patterns/approximation/, slots in src/patterns/approximation/shards.c.
 
 CREATE FUNCTION approximation_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_approximation_trigger' LANGUAGE C;

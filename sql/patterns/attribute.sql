@@ -1,5 +1,5 @@
 -- The attribute pattern: fields of one kind are packed into an array of names and values. Its trigger and its views are in
--- src/patterns/attribute*.c, what users call beside the verbs in attribute_calls.sql.
+-- src/patterns/attribute/, what users call beside the verbs in attribute_calls.sql.
 
 CREATE FUNCTION attribute_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_attribute_trigger' LANGUAGE C;

@@ -1,4 +1,4 @@
--- The bucket pattern: relations of measurements that are kept in buckets. The access path is in src/bucket/.
+-- The bucket pattern: relations of measurements that are kept in buckets. The access path is in src/patterns/bucket/.
 
 CREATE FUNCTION bucket_handler() RETURNS fdw_handler
   AS 'MODULE_PATHNAME', 'dp_bucket_handler' LANGUAGE C;

@@ -1,4 +1,4 @@
--- What keeps a bucket relation: packing, other spans, retention, columns, conversion, checks. The calls are in src/bucket/maintain.c.
+-- What keeps a bucket relation: packing, other spans, retention, columns, conversion, checks. The calls are in src/patterns/bucket/maintain.c.
 
 CREATE FUNCTION bucket_pack(rel regclass, until timestamptz DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_bucket_pack_call' LANGUAGE C VOLATILE;

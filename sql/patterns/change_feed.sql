@@ -1,5 +1,5 @@
 -- The change feed: what happened to the documents of a table, for readers that follow. Triggers and calls are in
--- src/patterns/change_feed*.c.
+-- src/patterns/change_feed/.
 
 CREATE FUNCTION change_feed_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_change_feed_trigger' LANGUAGE C;

@@ -1,5 +1,5 @@
--- The computed pattern: fields that are totals of the rows of another table. Its triggers are in src/patterns/computed*.c
--- and derive*.c, what all patterns of two tables share in derive.sql.
+-- The computed pattern: fields that are totals of the rows of another table. Its triggers are in src/patterns/computed/
+-- and src/kit/derive/, what all patterns of two tables share in derive.sql.
 
 CREATE FUNCTION computed_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_computed_trigger' LANGUAGE C;

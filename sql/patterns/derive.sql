@@ -1,5 +1,5 @@
 -- What patterns of two tables share: the triggers on a source, indexes, queues, and their end. The triggers' machinery is in
--- src/patterns/change.c, that of queues in queue.c. None of this is for users.
+-- src/kit/derive/change.c, that of queues in queue.c. None of this is for users.
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
 -- The fan-out pattern: each new post is put on the walls of those who follow its author. Its triggers are in
--- src/patterns/fanout*.c and derive*.c, what all patterns of two tables share in derive.sql.
+-- src/patterns/fanout/ and src/kit/derive/, what all patterns of two tables share in derive.sql.
 
 CREATE FUNCTION fanout_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_fanout_trigger' LANGUAGE C;

@@ -1,4 +1,4 @@
--- Key-value structures: spaces, keys, and what is the same for all structures. The functions are in src/patterns/kv*.c.
+-- Key-value structures: spaces, keys, and what is the same for all structures. The functions are in src/patterns/kv/.
 
 CREATE FUNCTION kv_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_kv_trigger' LANGUAGE C;

@@ -1,4 +1,4 @@
--- Hashes of key-value spaces. The functions are in src/patterns/kv_hash.c.
+-- Hashes of key-value spaces. The functions are in src/patterns/kv/hash.c.
 
 CREATE FUNCTION kv_hset(space text, key text, VARIADIC pairs "any") RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_kv_hset' LANGUAGE C VOLATILE COST 100;

@@ -1,4 +1,4 @@
--- Boards of key-value spaces that are made of a table's documents. The trigger is in src/patterns/kv_leaderboard.c.
+-- Boards of key-value spaces that are made of a table's documents. The trigger is in src/patterns/kv/leaderboard.c.
 
 CREATE FUNCTION kv_leaderboard_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_kv_leaderboard_trigger' LANGUAGE C;

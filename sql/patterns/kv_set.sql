@@ -1,4 +1,4 @@
--- Sets of key-value spaces. The functions are in src/patterns/kv_set.c.
+-- Sets of key-value spaces. The functions are in src/patterns/kv/set.c.
 
 CREATE FUNCTION kv_sadd(space text, key text, VARIADIC members "any") RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_kv_sadd' LANGUAGE C VOLATILE COST 100;

@@ -1,4 +1,4 @@
--- Sorted sets of key-value spaces. The functions are in src/patterns/kv_sorted.c, kv_range.c and kv_count.c.
+-- Sorted sets of key-value spaces. The functions are in src/patterns/kv/.
 
 CREATE FUNCTION kv_zadd(space text, key text, VARIADIC scores_and_members "any") RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_kv_zadd' LANGUAGE C VOLATILE COST 100;

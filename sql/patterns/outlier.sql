@@ -1,4 +1,4 @@
--- The outlier pattern. Its triggers, stores and calls are in src/patterns/outlier*.c.
+-- The outlier pattern. Its triggers, stores and calls are in src/patterns/outlier/.
 
 CREATE FUNCTION outlier_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_outlier_trigger' LANGUAGE C;

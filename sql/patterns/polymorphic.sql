@@ -1,5 +1,5 @@
 -- The polymorphic pattern: documents of several kinds in one table, each of the shape that its kind asks for. The triggers, and
--- what looks at documents, are in src/patterns/polymorphic*.c.
+-- what looks at documents, are in src/patterns/polymorphic/.
 
 CREATE FUNCTION polymorphic_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_polymorphic_trigger' LANGUAGE C;

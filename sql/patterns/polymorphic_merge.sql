@@ -1,5 +1,5 @@
 -- The single view: one document for what several tables know of one thing, each of them under a field of its own. Its triggers are
--- in src/patterns/polymorphic_merge.c and derive*.c, what all patterns of two tables share in derive.sql. Each source is a
+-- in src/patterns/polymorphic/merge.c and src/kit/derive/, what all patterns of two tables share in derive.sql. Each source is a
 -- declaration of the merged table.
 
 CREATE FUNCTION polymorphic_merge_trigger() RETURNS trigger

@@ -1,4 +1,4 @@
--- The preallocated pattern. Its triggers and calls are in src/patterns/preallocated*.c; here are shapes, declaring and the verbs.
+-- The preallocated pattern. Its triggers and calls are in src/patterns/preallocated/; here are shapes, declaring and the verbs.
 
 CREATE FUNCTION preallocated_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_preallocated_trigger' LANGUAGE C;

@@ -1,4 +1,4 @@
--- Query tables: a table of real columns for each query, kept from a source. The triggers are in src/patterns/query_table*.c,
+-- Query tables: a table of real columns for each query, kept from a source. The triggers are in src/patterns/query_table/,
 -- what all patterns of two tables share in derive.sql.
 
 CREATE FUNCTION query_table_trigger() RETURNS trigger

@@ -1,5 +1,5 @@
 -- The extended reference pattern: documents that carry copies of fields of the documents that they name. What fills the copies in
--- and keeps them is in src/patterns/reference*.c.
+-- and keeps them is in src/patterns/reference/.
 
 CREATE FUNCTION reference_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_reference_trigger' LANGUAGE C;

@@ -1,5 +1,5 @@
 -- Relationships with ids on both sides: two arrays that point at each other and are kept in agreement. What keeps them is in
--- src/patterns/relation.c; conversions and advice are in relation_calls.sql.
+-- src/patterns/relationship/relationship.c; conversions and advice are in relation_calls.sql.
 
 CREATE FUNCTION relation_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_relation_trigger' LANGUAGE C;

@@ -1,5 +1,5 @@
--- The roll-up pattern: totals of a table by spans of time or along a tree. Its triggers are in src/patterns/rollup*.c and
--- derive*.c, what all patterns of two tables share in derive.sql.
+-- The roll-up pattern: totals of a table by spans of time or along a tree. Its triggers are in src/patterns/rollup/ and
+-- src/kit/derive/, what all patterns of two tables share in derive.sql.
 
 CREATE FUNCTION rollup_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_rollup_trigger' LANGUAGE C;

@@ -1,5 +1,5 @@
 -- The schema versioning pattern: declaration, steps, generated functions and views, and the verbs of all patterns. Triggers and
--- chains of steps are in src/patterns/schema_versioning*.c, the calls in schema_versioning_calls.sql.
+-- chains of steps are in src/patterns/schema_versioning/, the calls in schema_versioning_calls.sql.
 
 CREATE FUNCTION schema_versioning_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_trigger' LANGUAGE C;

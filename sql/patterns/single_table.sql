@@ -1,5 +1,5 @@
 -- Single tables: items of many entities in one table, under keys that are computed from templates. The trigger and the calls
--- are in src/patterns/single_table*.c.
+-- are in src/patterns/single_table/.
 
 CREATE FUNCTION single_table_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_single_table_trigger' LANGUAGE C;

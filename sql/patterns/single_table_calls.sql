@@ -1,5 +1,5 @@
 -- Calls of single tables. They do what they do with the rights of the caller; those for single items and queries are in
--- src/patterns/single_table_calls.c and single_table_query.c.
+-- src/patterns/single_table/.
 
 CREATE FUNCTION single_table_key(rel regclass, entity text, doc bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_single_table_key' LANGUAGE C STABLE STRICT;

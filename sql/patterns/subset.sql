@@ -1,5 +1,5 @@
--- The subset pattern: documents show the first few rows of their group. Its triggers are in src/patterns/subset*.c and
--- derive*.c, what all patterns of two tables share in derive.sql.
+-- The subset pattern: documents show the first few rows of their group. Its triggers are in src/patterns/subset/ and
+-- src/kit/derive/, what all patterns of two tables share in derive.sql.
 
 CREATE FUNCTION subset_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_subset_trigger' LANGUAGE C;

@@ -1,5 +1,5 @@
 -- Hot and cold fields: rarely read fields of documents lie in a side table. Triggers and methods are in
--- src/patterns/subset_fields.c.
+-- src/patterns/subset/fields.c.
 
 CREATE FUNCTION subset_fields_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_subset_fields_trigger' LANGUAGE C;

@@ -1,4 +1,4 @@
--- The tree pattern: nodes of a tree keep their ancestors, path, children and depth. The triggers are in src/patterns/tree*.c.
+-- The tree pattern: nodes of a tree keep their ancestors, path, children and depth. The triggers are in src/patterns/tree/.
 
 CREATE FUNCTION tree_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_tree_trigger' LANGUAGE C;

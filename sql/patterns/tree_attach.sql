@@ -1,4 +1,4 @@
--- Documents of other tables that hang on nodes of a tree. The triggers are in src/patterns/tree_attach.c.
+-- Documents of other tables that hang on nodes of a tree. The triggers are in src/patterns/tree/attach.c.
 
 CREATE FUNCTION tree_attach_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_tree_attach_trigger' LANGUAGE C;

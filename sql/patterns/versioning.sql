@@ -1,4 +1,4 @@
--- The document versioning pattern. Its triggers and calls are in src/patterns/versioning*.c.
+-- The document versioning pattern. Its triggers and calls are in src/patterns/versioning/.
 
 CREATE FUNCTION versioning_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_versioning_trigger' LANGUAGE C;

@@ -1,4 +1,4 @@
--- What history is asked for (src/patterns/versioning_calls.c, _edit.c).
+-- What history is asked for (src/patterns/versioning/).
 
 CREATE FUNCTION versioning_at(rel regclass, key "any", revision bigint, name text DEFAULT NULL) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_versioning_at' LANGUAGE C STABLE COST 100;

@@ -24,7 +24,7 @@
 #include "utils/lsyscache.h"
 
 #include "index/query.h"
-#include "index/selectivity.h"
+#include "index/stats/selectivity.h"
 
 static List *index_condition(SupportRequestIndexCondition *request);
 static Const *served_part(SupportRequestIndexCondition *request, Node *document, Const *filter);

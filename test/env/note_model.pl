@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# A model of how transactions leave notes to each other (src/patterns/note.h): three of them, two rows, all interleavings.
+# A model of how transactions leave notes to each other (src/kit/note.h): three of them, two rows, all interleavings.
 #
 # Each transaction may hold a row from the start (what its statement was given), and wants to add itself to a row (maintenance). A row is
 # right if it has exactly the transactions that want to be in it and have committed. Any transaction may be rolled back at any moment.

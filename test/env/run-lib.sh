@@ -70,9 +70,9 @@ suite_build() {
   [ -s "$library" ] && [ -z "$lines" ]
   result $? "every symbol that leaves the library begins with dp_" "$lines"
 
-  lines=$(awk -f test/env/arrows.awk src/*.[ch] src/*/*.[ch] 2>&1)
+  lines=$(test/env/arrows.pl 2>&1)
   [ -z "$lines" ]
-  result $? "rooms of src/ include only those that they know" "$lines"
+  result $? "rooms of src/ use only those below them" "$lines"
 
   "$cluster" psql -qc 'DROP DATABASE IF EXISTS dp_comments' -c 'CREATE DATABASE dp_comments' >/dev/null 2>&1
   lines=$(PGDATABASE=dp_comments bounded 60 "$cluster" psql -qAt -v ON_ERROR_STOP=1 \

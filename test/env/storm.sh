@@ -27,7 +27,7 @@ SQL
 }
 
 # Transactions: how they are put together is drawn. In a block a result has nowhere to go.
-# What pattern_check finds while others write must have a note (src/patterns/note.h) in the same snapshot.
+# What pattern_check finds while others write must have a note (src/kit/note.h) in the same snapshot.
 stormy='
     function key(n) { return r(n) }
     function new() { return "nextval($$storm.ids$$)" }

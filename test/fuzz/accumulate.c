@@ -25,7 +25,7 @@
 
 #include "bson/distinct.h"
 #include "mql/expression_node.h"
-#include "patterns/accumulate_node.h"
+#include "mql/accumulate_node.h"
 
 static uint64 seed;
 static uint64 iteration;

@@ -29,7 +29,7 @@
 #include "utils/timestamp.h"
 
 #include "bson/reader.h"
-#include "bucket/builder.h"
+#include "types/bucket/builder.h"
 
 
 #define MAX_ROWS		6000

@@ -18,7 +18,7 @@
 
 #include "bson/cast.h"
 #include "bson/catalog.h"
-#include "bucket/builder.h"
+#include "types/bucket/builder.h"
 
 static DpTypes types = {.bson = 100001, .bson_value = 100002, .objectid = 100003};
 

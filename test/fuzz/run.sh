@@ -18,7 +18,7 @@ pc=$(pkg-config --exists bson2 2>/dev/null && echo bson2 || echo libbson-1.0)
 mkdir -p "$work"
 cd "$top"
 bson=src/bson
-bucket=src/bucket
+bucket=src/types/bucket
 
 # build OUT FILE...
 build() {
@@ -42,13 +42,13 @@ build bucket test/fuzz/bucket.c test/fuzz/bucket_shim.c test/fuzz/shim.c \
   $bson/builder.c $bson/reader.c $bson/validate.c $bucket/codec_*.c $bucket/numeric.c $bucket/column.c $bucket/builder.c \
   $bucket/reader.c $bucket/load.c $bucket/whole.c $bucket/kind.c
 build accumulate test/fuzz/accumulate.c test/fuzz/bucket_shim.c test/fuzz/shim.c \
-  src/patterns/accumulate.c src/patterns/accumulate_list.c src/patterns/accumulate_state.c src/patterns/accumulate_document.c \
+  src/mql/accumulate.c src/mql/accumulate_list.c src/mql/accumulate_state.c src/mql/accumulate_document.c \
   src/mql/expression_result.c $bson/names.c $bson/bigsum.c $bson/exactsum.c $bson/distinct.c $bson/compare.c $bson/hash.c $bson/number.c $bson/find.c $bson/path.c \
   $bson/builder.c $bson/reader.c $bson/validate.c $(grep -l '^dp_decimal128_from_text' $bson/*.c)
 build diff test/fuzz/diff.c test/fuzz/documents.c test/fuzz/shim.c \
   $bson/diff.c $bson/diff_align.c $bson/diff_carry.c $bson/diff_list.c $bson/path.c $bson/find.c $bson/builder.c $bson/reader.c $bson/validate.c
 build stats test/fuzz/stats.c test/fuzz/documents.c test/fuzz/shim.c \
-  src/index/stats_pack.c $bson/find.c $bson/path.c $bson/builder.c $bson/reader.c $bson/validate.c
+  src/index/stats/stats_pack.c $bson/find.c $bson/path.c $bson/builder.c $bson/reader.c $bson/validate.c
 export ASAN_OPTIONS=detect_leaks=0 FUZZ_TEXTS="$work/texts"
 for room in document value filter update expression schema json; do cat test/fuzz/corpus/$room/*.txt; done >"$FUZZ_TEXTS"
 "$work/stats" "$((iterations / 20))" "$seed" ${3:+"$3"}

@@ -16,7 +16,7 @@
  */
 #include "shim.h"
 
-#include "index/stats.h"
+#include "index/stats/stats.h"
 #include "bson/validate.h"
 
 #include "documents.h"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Transactions of several statements, with savepoints and at all isolation levels, through all that is derived: they leave notes to each
-# other (src/patterns/note.h), fail, and are rolled back in part. What is wrong at any moment has a note, and in the end nothing is.
+# other (src/kit/note.h), fail, and are rolled back in part. What is wrong at any moment has a note, and in the end nothing is.
 . "$DP_TOP/test/env/storm.sh"
 set -u
 plan 3

@@ -1,0 +1,48 @@
+/*
+ * selectivity.h
+ *		Estimates: which share of a table's rows a condition on its documents
+ *		keeps.
+ *
+ * An estimator is made for one document expression of a query (most often a
+ * column) and asked as often as one likes.  It uses the statistics that
+ * ANALYZE collected about the expression (stats.h), as far as the user who
+ * plans may see them, and otherwise assumes what is usual for conditions of
+ * the kind.  All estimates are shares of all rows between 0 and 1, rows whose
+ * document is null included (those match nothing).
+ */
+#ifndef DP_INDEX_STATS_SELECTIVITY_H
+#define DP_INDEX_STATS_SELECTIVITY_H
+
+#include "nodes/pathnodes.h"
+#include "nodes/supportnodes.h"
+
+#include "mql/filter_node.h"
+
+typedef struct DpEstimator DpEstimator;
+
+/*
+ * An estimator for the document that an expression of type bson stands for.
+ * varRelid is as for restriction estimators: 0, or the only relation whose
+ * columns count as variable (index->rel->relid in SupportRequestIndexCondition).
+ * root may be NULL: then nothing is known.  The result is palloc'd; asked while
+ * one query is planned and not kept longer.
+ */
+extern DpEstimator *dp_estimator_create(PlannerInfo *root, Node *document, int varRelid);
+
+/* Whether there are statistics behind the estimates. */
+extern bool dp_estimator_is_informed(const DpEstimator *estimator);
+
+/* A filter that was compiled for documents: all of it, or one of its nodes (a condition or a tree of them). */
+extern double dp_estimate_filter(DpEstimator *estimator, const DpFilter *filter);
+extern double dp_estimate_node(DpEstimator *estimator, const FilterNode *node);
+
+/* document @@ filter, with the filter as an expression; a filter that is not known yet gets a default. */
+extern double dp_estimate_match(PlannerInfo *root, Node *document, Node *filter, int varRelid);
+
+/*
+ * For the planner support function of bson_match(doc, filter): fills in the
+ * selectivity of a call.  Returns false if it cannot tell (a join clause).
+ */
+extern bool dp_match_selectivity_request(SupportRequestSelectivity *request);
+
+#endif							/* DP_INDEX_STATS_SELECTIVITY_H */

@@ -1,0 +1,33 @@
+/*
+ * selectivity_field.h
+ *		Fields of documents as the planner sees them: doc -> 'path' as an
+ *		expression, and what statistics say about it.  For the files
+ *		selectivity*.c only.
+ */
+#ifndef DP_INDEX_STATS_SELECTIVITY_FIELD_H
+#define DP_INDEX_STATS_SELECTIVITY_FIELD_H
+
+#include "index/stats/selectivity_path.h"
+
+typedef struct DpField
+{
+	DpEstimator *estimator;
+	DpKnown		known;
+} DpField;
+
+/*
+ * Whether the expression is a field, at a constant path, of a document of
+ * which there are statistics.
+ */
+extern bool dp_field_recognize(PlannerInfo *root, Node *expression, int varRelid, DpField *field);
+
+/* The share of all rows in which there is something at the path. */
+extern double dp_field_present(const DpField *field);
+
+/* The share of all rows in which the field compares with the value as a strategy of btree says. */
+extern double dp_field_compare(const DpField *field, int strategy, const DpValue *value);
+
+/* The BSON value next to a constant of the planner; false if there is none. */
+extern bool dp_const_value(const Const *constant, DpValue *value);
+
+#endif							/* DP_INDEX_STATS_SELECTIVITY_FIELD_H */

@@ -1,0 +1,1071 @@
+/*
+ * declaration.c
+ *		Declarations of patterns, read back from the triggers that carry them.
+ *
+ * What is read is kept per backend and relation until the relation changes
+ * (creating, renaming or dropping a trigger sends an invalidation for its
+ * table).  A declaration that has become stale is not freed before the
+ * transaction ends, because somebody up the stack may still be using it.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/partition.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_trigger.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "replication/logicalworker.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+#include "bson/builder.h"
+#include "bson/catalog.h"
+#include "bson/reader.h"
+#include "bson/text.h"
+#include "kit/anchor.h"
+#include "kit/declaration.h"
+#include "kit/note.h"
+#include "kit/sql/run.h"
+
+typedef struct RelationDecls
+{
+	Oid			relid;			/* hash key */
+	Oid			target;			/* the table that a partition's were declared on, or InvalidOid */
+	bool		valid;
+	bool		stranger;		/* with another owner it would be the side of a pair */
+	MemoryContext context;
+	List	   *decls;
+	List	   *others;			/* OIDs of tables that decls know something of; in context */
+} RelationDecls;
+
+/* What a trigger function keeps in fn_extra */
+typedef struct TriggerCache
+{
+	uint64		generation;
+	DpDecl	   *decl;
+} TriggerCache;
+
+static HTAB *relations = NULL;
+static List *graveyard = NIL;	/* contexts to delete when the transaction ends */
+static uint64 generation = 1;	/* changes with every invalidation */
+
+static struct varlena *parse_options(const char *declared);
+static void cache_init(void);
+static void relation_invalidated(Datum arg, Oid relid);
+static void transaction_ended(XactEvent event, void *arg);
+static List *relation_read(Relation rel);
+static void relation_watch(Oid relid);
+static DpDecl *decl_make(Relation rel, const Trigger *trigger, const char *pattern);
+static void decl_read_key(DpDecl *decl, Relation rel);
+static void decl_read_doc_column(DpDecl *decl, Relation rel);
+static bool decl_option(DpDecl *decl, const char *option, DpValue *value);
+static char *pattern_of_function(Oid function);
+static Oid	declared_on(Oid relid, bool isclone);
+static DpDecl *decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern, bool missing_ok);
+static Oid	pair_scan(const char *pair, bool main, Oid relid, bool foreign);
+static void different_owners(Oid relid, Oid other) pg_attribute_noreturn();
+static Oid	relation_owner(Oid relid);
+
+#define FUNCTION_SUFFIX "_trigger"
+
+/* So often declarations are read at once that change while they are; then as they are and again next time */
+#define READ_TRIES 5
+
+/* The options that name pairs: one for each table that the pattern keeps */
+const char *const dp_pair_options[DP_PAIR_OPTIONS] = {"pair", "second_pair", "gone_pair"};
+
+/*
+ * Declarations of a relation, empty if it has none.  Raises UNDEFINED_TABLE if
+ * there is no such relation, and what is wrong with a declaration.
+ */
+List *
+dp_decls(Oid relid)
+{
+	RelationDecls *entry;
+	bool		found;
+	Relation	rel;
+	MemoryContext context;
+	MemoryContext old;
+	List	   *decls;
+	uint64		before;
+	int			tries;
+	ListCell   *lc;
+
+	cache_init();
+	entry = hash_search(relations, &relid, HASH_FIND, NULL);
+	if (entry != NULL && entry->valid)
+		return entry->decls;
+
+	/* what changes while they are being read is heard of, too: then they are read again */
+	relation_watch(relid);
+	for (tries = 1;; tries++)
+	{
+		before = generation;
+		context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns declarations",
+										ALLOCSET_SMALL_SIZES);
+		old = MemoryContextSwitchTo(context);
+		rel = try_table_open(relid, AccessShareLock);
+		if (rel == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_TABLE),
+					 errmsg("relation with OID %u does not exist", relid)));
+		decls = relation_read(rel);
+		table_close(rel, NoLock);
+		MemoryContextSwitchTo(old);
+		if (generation == before || tries == READ_TRIES)
+			break;
+		MemoryContextDelete(context);
+	}
+
+	entry = hash_search(relations, &relid, HASH_ENTER, &found);
+	if (found && entry->context != NULL)
+	{
+		old = MemoryContextSwitchTo(TopMemoryContext);
+		graveyard = lappend(graveyard, entry->context);
+		MemoryContextSwitchTo(old);
+	}
+	MemoryContextSetParent(context, CacheMemoryContext);
+	entry->context = context;
+	entry->decls = decls;
+	entry->others = NIL;
+	entry->target = InvalidOid;
+	entry->valid = generation == before;
+	if (!found)
+		entry->stranger = false;
+
+	/* names of columns come from other tables, too */
+	foreach(lc, decls)
+	{
+		ListCell   *other;
+
+		foreach(other, ((DpDecl *) lfirst(lc))->others)
+			dp_decl_depends(lfirst(lc), lfirst_oid(other));
+	}
+
+	/* a partition's declarations know the owner of another table: hear of its changes too */
+	if (decls != NIL && ((DpDecl *) linitial(decls))->target != relid)
+	{
+		entry->target = ((DpDecl *) linitial(decls))->target;
+		relation_watch(entry->target);
+	}
+	return decls;
+}
+
+/* From now on changes of the relation are heard of. */
+static void
+relation_watch(Oid relid)
+{
+	bool		found;
+	RelationDecls *entry = hash_search(relations, &relid, HASH_ENTER, &found);
+
+	if (!found)
+	{
+		entry->target = InvalidOid;
+		entry->valid = false;
+		entry->stranger = false;
+		entry->context = NULL;
+		entry->decls = NIL;
+		entry->others = NIL;
+	}
+}
+
+/*
+ * What the declaration keeps (its state and plans) knows something of another
+ * relation: it is to be read anew when that one changes.
+ */
+void
+dp_decl_depends(DpDecl *decl, Oid relid)
+{
+	RelationDecls *entry = hash_search(relations, &decl->relid, HASH_FIND, NULL);
+	MemoryContext old;
+
+	/* one that is stale already is read anew in any case */
+	if (!OidIsValid(relid) || relid == decl->relid || entry == NULL || entry->context != decl->context)
+		return;
+	relation_watch(relid);
+	entry = hash_search(relations, &decl->relid, HASH_FIND, NULL);
+	old = MemoryContextSwitchTo(entry->context);
+	entry->others = list_append_unique_oid(entry->others, relid);
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * The declaration of that pattern and name, or the only one of that pattern.
+ */
+DpDecl *
+dp_decl_find(Oid relid, const char *pattern, const char *name)
+{
+	DpDecl	   *found = NULL;
+	ListCell   *lc;
+
+	foreach(lc, dp_decls(relid))
+	{
+		DpDecl	   *decl = lfirst(lc);
+
+		if (strcmp(decl->pattern, pattern) != 0)
+			continue;
+		if (name != NULL && strcmp(decl->name, name) != 0)
+			continue;
+		if (found != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("table %s has more than one %s pattern",
+							dp_relation_name(relid), pattern),
+					 errhint("Say which one with the argument \"name\".")));
+		found = decl;
+	}
+	if (found == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 name == NULL ?
+				 errmsg("table %s has no %s pattern", dp_relation_name(relid), pattern) :
+				 errmsg("table %s has no %s pattern named \"%s\"",
+						dp_relation_name(relid), pattern, name)));
+	return found;
+}
+
+/*
+ * The declaration that the called trigger belongs to, kept in fn_extra.
+ */
+DpDecl *
+dp_decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern)
+{
+	return decl_of_trigger(fcinfo, pattern, false);
+}
+
+DpDecl *
+dp_decl_of_trigger_if(FunctionCallInfo fcinfo, const char *pattern)
+{
+	return decl_of_trigger(fcinfo, pattern, true);
+}
+
+DpDecl *
+dp_decl_of_any_trigger(FunctionCallInfo fcinfo, const char *pattern)
+{
+	return decl_of_trigger(fcinfo, pattern, CALLED_AS_TRIGGER(fcinfo) &&
+						   !TRIGGER_FIRED_FOR_ROW(((TriggerData *) fcinfo->context)->tg_event));
+}
+
+/* Both: missing_ok is what to do when the trigger belongs to no declaration. */
+static DpDecl *
+decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern, bool missing_ok)
+{
+	TriggerCache *cache = fcinfo->flinfo->fn_extra;
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	const char *argument;
+	bool		is_main;
+	ListCell   *lc;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) || trigdata->tg_trigger->tgnargs < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s" FUNCTION_SUFFIX "\" is called by triggers of the %s pattern only",
+						pattern, pattern)));
+
+	dp_note_watch(RelationGetRelid(trigdata->tg_relation));
+	if (likely(cache != NULL && cache->generation == generation))
+		return cache->decl;
+
+	is_main = trigdata->tg_trigger->tgnargs == 1;
+	argument = trigdata->tg_trigger->tgargs[is_main ? 0 : 1];
+	foreach(lc, dp_decls(RelationGetRelid(trigdata->tg_relation)))
+	{
+		DpDecl	   *decl = lfirst(lc);
+
+		if (strcmp(decl->pattern, pattern) == 0 &&
+			strcmp(is_main ? decl->declared : decl->name, argument) == 0)
+		{
+			if (cache == NULL)
+			{
+				cache = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(TriggerCache));
+				fcinfo->flinfo->fn_extra = cache;
+			}
+			cache->generation = generation;
+			cache->decl = decl;
+			return decl;
+		}
+	}
+
+	if (missing_ok)
+		return NULL;
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg("trigger \"%s\" belongs to no declaration of the %s pattern on table %s",
+					trigdata->tg_trigger->tgname, pattern,
+					dp_relation_name(RelationGetRelid(trigdata->tg_relation))),
+			 errhint("A trigger of the pattern was dropped or renamed by hand; drop the others and declare the pattern again.")));
+}
+
+TriggerDesc *
+dp_triggers(Relation rel)
+{
+	TriggerDesc *triggers = CopyTriggerDesc(rel->trigdesc);
+
+	return triggers != NULL ? triggers : palloc0(sizeof(TriggerDesc));
+}
+
+bool
+dp_partition_restoring(Relation rel)
+{
+	if (!rel->rd_rel->relispartition)
+		return false;
+	list_free(RelationGetIndexList(rel));
+	return !OidIsValid(rel->rd_pkindex);
+}
+
+/* The table whose main trigger names the pair. */
+Oid
+dp_pair_main(const char *pair, Oid relid)
+{
+	/* asked for by every statement that writes to a side table */
+	static char last_pair[64];
+	static Oid	last_relid;
+	static Oid	last_found;
+	static uint64 last_generation = 0;
+	uint64		now;
+
+	cache_init();
+	now = generation;
+	if (last_generation == generation && last_relid == relid && strcmp(last_pair, pair) == 0)
+		return last_found;
+	last_generation = 0;
+	last_found = dp_pair_find(pair, true, relid);
+	if (OidIsValid(last_found) && strlen(pair) < sizeof(last_pair))
+	{
+		(void) dp_decls(last_found);	/* so that changes of the table are heard */
+		strcpy(last_pair, pair);
+		last_relid = relid;
+		last_generation = now;
+	}
+	return last_found;
+}
+
+/* The table whose side triggers name the pair. */
+Oid
+dp_pair_side(const char *pair, Oid relid)
+{
+	Oid			side = dp_pair_find(pair, false, relid);
+	Oid			stranger = OidIsValid(side) ? InvalidOid : pair_scan(pair, false, relid, true);
+
+	/* what is kept without the side must be read again when it gets the same owner */
+	if (OidIsValid(stranger))
+	{
+		cache_init();
+		relation_watch(stranger);
+		((RelationDecls *) hash_search(relations, &stranger, HASH_FIND, NULL))->stranger = true;
+	}
+	return side;
+}
+
+/*
+ * The text of a declaration as a document, however long it is: the limit is the
+ * session's for its own documents, and it must not blind it for what is declared.
+ */
+static struct varlena *
+parse_options(const char *declared)
+{
+	int			limit = dp_max_document_size;
+	struct varlena *volatile options = NULL;
+
+	dp_max_document_size = MaxAllocSize - VARHDRSZ;
+	PG_TRY();
+	{
+		options = dp_text_to_bson(declared, strlen(declared), NULL);
+	}
+	PG_FINALLY();
+	{
+		dp_max_document_size = limit;
+	}
+	PG_END_TRY();
+	return options;
+}
+
+/*
+ * What a main trigger declares, as a bson, or NULL if it is no document:
+ * anybody can give a trigger of his own any argument, and that must not
+ * disturb others.
+ */
+struct varlena *
+dp_declared_options(const char *declared)
+{
+	MemoryContext context = CurrentMemoryContext;
+	struct varlena *volatile options = NULL;
+
+	if (declared[0] != '{')
+		return NULL;
+	PG_TRY();
+	{
+		/* the parser holds no resources but memory, so its error can be dropped */
+		options = parse_options(declared);
+	}
+	PG_CATCH();
+	{
+		int			category = ERRCODE_TO_CATEGORY(geterrcode());
+
+		if (category != ERRCODE_DATA_EXCEPTION && category != ERRCODE_PROGRAM_LIMIT_EXCEEDED)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+		options = NULL;
+	}
+	PG_END_TRY();
+	return options;
+}
+
+/*
+ * An option that is a text, or NULL.
+ */
+char *
+dp_decl_text(DpDecl *decl, const char *option)
+{
+	DpValue		value;
+
+	if (!decl_option(decl, option, &value))
+		return NULL;
+	if (value.type != DP_TYPE_STRING)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" of the %s pattern is not a text", option, decl->pattern)));
+	return MemoryContextStrdup(decl->context, DP_STRING_DATA(&value));
+}
+
+/*
+ * An option that is a path, or NULL.
+ */
+DpPath *
+dp_decl_path(DpDecl *decl, const char *option)
+{
+	char	   *text = dp_decl_text(decl, option);
+	MemoryContext old;
+	DpPath	   *path;
+
+	if (text == NULL)
+		return NULL;
+	old = MemoryContextSwitchTo(decl->context);
+	path = dp_path_parse(text, strlen(text));
+	MemoryContextSwitchTo(old);
+	return path;
+}
+
+/*
+ * An option that is a whole number.
+ */
+int64
+dp_decl_int(DpDecl *decl, const char *option, int64 dflt)
+{
+	DpValue		value;
+
+	if (!decl_option(decl, option, &value))
+		return dflt;
+	if (value.type == DP_TYPE_INT32)
+		return dp_get_int32(value.data);
+	if (value.type == DP_TYPE_INT64)
+		return dp_get_int64(value.data);
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("option \"%s\" of the %s pattern is not a whole number", option, decl->pattern)));
+}
+
+/*
+ * An option that is true or false.
+ */
+bool
+dp_decl_bool(DpDecl *decl, const char *option, bool dflt)
+{
+	DpValue		value;
+
+	if (!decl_option(decl, option, &value))
+		return dflt;
+	if (value.type != DP_TYPE_BOOL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" of the %s pattern is neither true nor false", option, decl->pattern)));
+	return value.data[0] != 0;
+}
+
+/*
+ * Whether triggers have to work.  The setting is heard from the table's owner
+ * and superusers only, and it is the user who acts that counts, not the owner
+ * that the extension may have switched to.  What a worker of a subscription
+ * writes has been kept where it comes from, also if somebody has enabled our
+ * triggers for it.
+ */
+bool
+dp_decl_maintained(DpDecl *decl)
+{
+	return (likely(dp_maintain) || !has_privs_of_role(dp_acting_user(), decl->owner)) && !IsLogicalWorker();
+}
+
+/*
+ * Raises INSUFFICIENT_PRIVILEGE unless the current user owns the relation.
+ */
+void
+dp_require_owner(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid)));
+	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+	if (!has_privs_of_role(GetUserId(), owner))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("must be owner of table %s", dp_relation_name(relid))));
+}
+
+/*
+ * The qualified, quoted name of a relation.
+ */
+char *
+dp_relation_name(Oid relid)
+{
+	char	   *name = get_rel_name(relid);
+	char	   *schema;
+
+	if (name == NULL)
+		return psprintf("%u", relid);
+	schema = get_namespace_name(get_rel_namespace(relid));
+	return quote_qualified_identifier(schema, name);
+}
+
+/*
+ * _pattern_declarations(regclass) -> (rel, pattern, name, options, trigger oid)
+ *
+ * One row for each main trigger, of one table or, with NULL, of all tables.
+ */
+DP_FUNCTION(dp_pattern_declarations);
+Datum
+dp_pattern_declarations(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Relation	rel;
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+
+	InitMaterializedSRF(fcinfo, 0);
+
+	rel = table_open(TriggerRelationId, AccessShareLock);
+	if (PG_ARGISNULL(0))
+		scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	else
+	{
+		ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ,
+					PG_GETARG_DATUM(0));
+		scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);
+	}
+
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
+		Datum		values[5];
+		bool		nulls[5] = {false};
+		Datum		args;
+		bool		isnull;
+		char	   *pattern;
+		char	   *declared;
+		struct varlena *options;
+		DpValue		name;
+
+		if (form->tgnargs != 1 || OidIsValid(form->tgparentid))
+			continue;
+		pattern = pattern_of_function(form->tgfoid);
+		if (pattern == NULL)
+			continue;
+		args = heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(rel), &isnull);
+		args = PointerGetDatum(DatumGetByteaPP(args));	/* once: the macro asks twice */
+		declared = VARDATA_ANY(DatumGetPointer(args));
+		options = dp_declared_options(declared);
+		if (options == NULL ||
+			!dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "name", 4, &name) ||
+			name.type != DP_TYPE_STRING)
+			continue;
+
+		values[0] = ObjectIdGetDatum(form->tgrelid);
+		values[1] = CStringGetTextDatum(pattern);
+		values[2] = PointerGetDatum(cstring_to_text_with_len(DP_STRING_DATA(&name), DP_STRING_LEN(&name)));
+		values[3] = PointerGetDatum(dp_anchor_options(options, form->tgrelid, NULL));
+		values[4] = ObjectIdGetDatum(form->oid);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return (Datum) 0;
+}
+
+/* Create the cache and hear of changes, once per backend. */
+static void
+cache_init(void)
+{
+	HASHCTL		ctl;
+	HTAB	   *made;
+
+	if (relations != NULL)
+		return;
+	ctl.keysize = sizeof(Oid);
+	ctl.entrysize = sizeof(RelationDecls);
+	ctl.hcxt = CacheMemoryContext;
+	made = hash_create("docpatterns relations", 32, &ctl,
+					   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	/* what may fail comes first: who hears of changes finds the table */
+	RegisterXactCallback(transaction_ended, NULL);
+	relations = made;
+	CacheRegisterRelcacheCallback(relation_invalidated, (Datum) 0);
+}
+
+/*
+ * A relation has changed, or all have.  With a table change the declarations
+ * of its partitions.  A declaration also depends on its side table, so that
+ * any change makes all declarations be looked up again when they are next
+ * wanted.
+ */
+static void
+relation_invalidated(Datum arg, Oid relid)
+{
+	HASH_SEQ_STATUS seq;
+	RelationDecls *entry;
+	bool		all = !OidIsValid(relid);
+
+	if (OidIsValid(relid))
+	{
+		/* only relations that we know, or that our plans use, matter */
+		entry = hash_search(relations, &relid, HASH_FIND, NULL);
+		if (entry == NULL)
+			return;
+		all = entry->stranger;
+		entry->stranger = false;
+	}
+	hash_seq_init(&seq, relations);
+	while ((entry = hash_seq_search(&seq)) != NULL)
+	{
+		if (all || entry->relid == relid || entry->target == relid || list_member_oid(entry->others, relid))
+			entry->valid = false;
+	}
+	generation++;
+}
+
+/* Free what became stale during the transaction. */
+static void
+transaction_ended(XactEvent event, void *arg)
+{
+	ListCell   *lc;
+
+	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT &&
+		event != XACT_EVENT_PREPARE)
+		return;
+	foreach(lc, graveyard)
+		MemoryContextDelete(lfirst(lc));
+	list_free(graveyard);
+	graveyard = NIL;
+}
+
+/*
+ * The declarations among the triggers of a relation, in the current context.
+ */
+static List *
+relation_read(Relation rel)
+{
+	TriggerDesc *triggers = dp_triggers(rel);
+	List	   *decls = NIL;
+	int			i;
+
+	for (i = 0; i < triggers->numtriggers; i++)
+	{
+		const Trigger *trigger = &triggers->triggers[i];
+		char	   *pattern;
+
+		if (trigger->tgnargs != 1 || trigger->tgargs[0][0] != '{')
+			continue;
+		pattern = pattern_of_function(trigger->tgfoid);
+		if (pattern != NULL)
+			decls = lappend(decls, decl_make(rel, trigger, pattern));
+	}
+	/* the context stays */
+	if (triggers->numtriggers > 0)
+		FreeTriggerDesc(triggers);
+	return decls;
+}
+
+/*
+ * What a main trigger declares.
+ */
+static DpDecl *
+decl_make(Relation rel, const Trigger *trigger, const char *pattern)
+{
+	DpDecl	   *decl = palloc0(sizeof(DpDecl));
+	HeapTuple	tuple;
+	DpIter		iter;
+	DpValue		held;
+	DpValue		path;
+
+	decl->context = CurrentMemoryContext;
+	decl->relid = RelationGetRelid(rel);
+	decl->target = declared_on(decl->relid, trigger->tgisclone);
+	decl->pattern = pstrdup(pattern);
+	decl->declared = pstrdup(trigger->tgargs[0]);
+	decl->options = dp_anchor_options(parse_options(decl->declared), decl->target, &decl->others);
+	decl->name = dp_decl_text(decl, "name");
+	if (decl->name == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("trigger \"%s\" declares a pattern without a name", trigger->tgname)));
+
+	decl->trigger = trigger->tgoid;
+	if (decl_option(decl, "held", &held) && held.type == DP_TYPE_ARRAY)
+	{
+		dp_iter_init_value(&iter, &held);
+		while (dp_iter_next_value(&iter, &path))
+		{
+			if (path.type == DP_TYPE_STRING)
+				decl->held = lappend(decl->held, dp_path_parse(DP_STRING_DATA(&path), DP_STRING_LEN(&path)));
+		}
+	}
+
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(decl->target));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", decl->target);
+	decl->owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+
+	/* relations of measurements have neither, key-value spaces no documents */
+	if (rel->rd_rel->relkind != RELKIND_FOREIGN_TABLE)
+	{
+		if (strcmp(pattern, "kv") != 0)
+			decl_read_doc_column(decl, rel);
+		decl_read_key(decl, rel);
+	}
+	return decl;
+}
+
+/*
+ * The columns of the primary key.  Raises an error if there is none (it was
+ * dropped after the pattern was declared).
+ */
+static void
+decl_read_key(DpDecl *decl, Relation rel)
+{
+	Relation	index;
+	int			i;
+
+	if (decl->target == decl->relid)
+		dp_anchor_require_key(rel);
+	else
+	{
+		Relation	target = table_open(decl->target, AccessShareLock);
+
+		dp_anchor_require_key(target);
+		table_close(target, NoLock);
+	}
+
+	/* last: any look at a catalog may hear that REINDEX CONCURRENTLY has made another index the key's */
+	list_free(RelationGetIndexList(rel));
+	if (!OidIsValid(rel->rd_pkindex))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table %s has no primary key", dp_relation_name(decl->relid)),
+				 errdetail("The %s pattern \"%s\" finds rows by it.", decl->pattern, decl->name)));
+	index = RelationIdGetRelation(rel->rd_pkindex);
+	decl->nkeys = IndexRelationGetNumberOfKeyAttributes(index);
+	decl->keys = palloc0(sizeof(DpKeyColumn) * decl->nkeys);
+	for (i = 0; i < decl->nkeys; i++)
+	{
+		DpKeyColumn *key = &decl->keys[i];
+		Form_pg_attribute att;
+
+		key->attnum = index->rd_index->indkey.values[i];
+		att = TupleDescAttr(RelationGetDescr(rel), key->attnum - 1);
+		key->name = pstrdup(NameStr(att->attname));
+		key->type = att->atttypid;
+		key->typmod = att->atttypmod;
+		key->collation = att->attcollation;
+		key->eqop = get_opfamily_member(index->rd_opfamily[i], index->rd_opcintype[i],
+										index->rd_opcintype[i], BTEqualStrategyNumber);
+	}
+	RelationClose(index);
+}
+
+/*
+ * The column that holds the document: the one that was named, or the only one
+ * of type bson.
+ */
+static void
+decl_read_doc_column(DpDecl *decl, Relation rel)
+{
+	char	   *wanted = dp_decl_text(decl, "doc_column");
+	Oid			bson = dp_types()->bson;
+	Form_pg_attribute found = NULL;
+	int			n = 0;
+	int			i;
+
+	for (i = 0; i < RelationGetNumberOfAttributes(rel); i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
+
+		if (att->attisdropped || att->atttypid != bson)
+			continue;
+		found = att;
+		n++;
+		if (wanted != NULL && strcmp(NameStr(att->attname), wanted) == 0)
+		{
+			n = 1;
+			break;
+		}
+	}
+	if (n == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("table %s has no column of type bson", dp_relation_name(decl->relid))));
+
+	/* without an anchor one that was renamed must be the only one */
+	if (n > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_AMBIGUOUS_COLUMN),
+				 wanted == NULL ?
+				 errmsg("table %s has more than one column of type bson", dp_relation_name(decl->relid)) :
+				 errmsg("table %s has no column \"%s\" and more than one other of type bson",
+						dp_relation_name(decl->relid), wanted)));
+	decl->doc_column = pstrdup(NameStr(found->attname));
+	decl->doc_attnum = found->attnum;
+}
+
+/*
+ * What declarations know of their table, for a table that need not have any.
+ */
+DpDecl *
+dp_decl_of_table(Oid relid, const char *pattern, const char *name, const char *doc_column,
+				 MemoryContext context)
+{
+	MemoryContext old = MemoryContextSwitchTo(context);
+	Relation	rel = table_open(relid, AccessShareLock);
+	DpDecl	   *decl = palloc0(sizeof(DpDecl));
+	DpBuilder	b;
+
+	decl->context = context;
+	decl->relid = relid;
+	decl->target = relid;
+	decl->owner = rel->rd_rel->relowner;
+	decl->pattern = pstrdup(pattern);
+	decl->name = pstrdup(name);
+	decl->declared = "";
+	dp_builder_init(&b, 0);
+	dp_builder_begin_document(&b);
+	if (doc_column != NULL)
+		dp_builder_append_string(&b, "doc_column", strlen("doc_column"), doc_column, strlen(doc_column));
+	dp_builder_end(&b);
+	decl->options = dp_builder_finish_bson(&b);
+	decl_read_doc_column(decl, rel);
+	decl_read_key(decl, rel);
+	table_close(rel, NoLock);
+	MemoryContextSwitchTo(old);
+	return decl;
+}
+
+/* The option's value; false if it is absent or null. */
+static bool
+decl_option(DpDecl *decl, const char *option, DpValue *value)
+{
+	return dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options),
+							option, strlen(option), value) &&
+		value->type != DP_TYPE_NULL;
+}
+
+/*
+ * The pattern whose trigger function this is, or NULL if it is none of ours.
+ */
+static char *
+pattern_of_function(Oid function)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Form_pg_proc form;
+	char	   *pattern = NULL;
+
+	if (!HeapTupleIsValid(tuple))
+		return NULL;
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	if (form->prolang == ClanguageId && form->pronamespace == dp_types()->schema)
+	{
+		const char *name = NameStr(form->proname);
+		int			len = strlen(name) - strlen(FUNCTION_SUFFIX);
+
+		if (len > 0 && strcmp(name + len, FUNCTION_SUFFIX) == 0)
+			pattern = pnstrdup(name, len);
+	}
+	ReleaseSysCache(tuple);
+	return pattern;
+}
+
+/*
+ * The table that a declaration was made on: the topmost one that a cloned
+ * trigger came from.
+ */
+static Oid
+declared_on(Oid relid, bool isclone)
+{
+	while (isclone)
+	{
+		Oid			parent = get_partition_parent(relid, true);
+		Relation	rel = table_open(parent, AccessShareLock);
+		int			i;
+
+		isclone = false;
+		for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+		{
+			const Trigger *trigger = &rel->trigdesc->triggers[i];
+
+			if (trigger->tgisclone && trigger->tgnargs == 1 && trigger->tgargs[0][0] == '{')
+				isclone = true;
+		}
+		table_close(rel, NoLock);
+		relid = parent;
+	}
+	return relid;
+}
+
+/*
+ * The table with triggers that name the pair.  It must have the same owner as
+ * relid, so that nobody can put a table of his own in the place of another.
+ * Walks all triggers; what it finds is kept by the callers.
+ */
+Oid
+dp_pair_find(const char *pair, bool main, Oid relid)
+{
+	return pair_scan(pair, main, relid, false);
+}
+
+void
+dp_pair_require_owner(const char *pair, bool main, Oid relid)
+{
+	Oid			other = pair_scan(pair, main, relid, true);
+
+	if (OidIsValid(other))
+		different_owners(relid, other);
+}
+
+static void
+different_owners(Oid relid, Oid other)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("tables %s and %s have different owners", dp_relation_name(relid), dp_relation_name(other)),
+			 errdetail("A pattern writes to one what is written to the other."),
+			 errhint("ALTER TABLE .. OWNER TO gives them the same owner again.")));
+}
+
+Oid
+dp_foreign_side(DpDecl *decl)
+{
+	int			i;
+
+	for (i = 0; i < DP_PAIR_OPTIONS; i++)
+	{
+		char	   *pair = dp_decl_text(decl, dp_pair_options[i]);
+		Oid			side;
+
+		if (pair == NULL || OidIsValid(dp_pair_find(pair, false, decl->target)))
+			continue;
+		/* the copy of a schema that belongs to another role is no matter of this table */
+		side = pair_scan(pair, false, decl->target, true);
+		if (OidIsValid(side) && get_rel_namespace(side) == get_rel_namespace(decl->target))
+			return side;
+	}
+	return InvalidOid;
+}
+
+void
+dp_require_own_sides(DpDecl *decl)
+{
+	Oid			side = dp_foreign_side(decl);
+
+	if (OidIsValid(side))
+		different_owners(decl->target, side);
+}
+
+/* Looks at all triggers, of tables of the same owner as relid or of others. */
+static Oid
+pair_scan(const char *pair, bool main, Oid relid, bool foreign)
+{
+	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	Oid			owner = relation_owner(relid);
+	Oid			schema = get_rel_namespace(relid);
+	HeapTuple	tuple;
+	Oid			result = InvalidOid;
+
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
+		Datum		args;
+		bool		isnull;
+		const char *first;
+		const char *found = NULL;
+		DpValue		value;
+		int			i;
+
+		if (form->tgnargs != (main ? 1 : 3) || OidIsValid(form->tgparentid) ||
+			strncmp(NameStr(form->tgname), DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0)
+			continue;
+		if ((relation_owner(form->tgrelid) != owner) != foreign || pattern_of_function(form->tgfoid) == NULL)
+			continue;
+		args = heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(rel), &isnull);
+		args = PointerGetDatum(DatumGetByteaPP(args));
+		first = VARDATA_ANY(DatumGetPointer(args));
+
+		if (main)
+		{
+			struct varlena *options = dp_declared_options(first);
+
+			for (i = 0; i < lengthof(dp_pair_options) && options != NULL; i++)
+			{
+				if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options),
+									 dp_pair_options[i], strlen(dp_pair_options[i]), &value) &&
+					value.type == DP_TYPE_STRING && strcmp(DP_STRING_DATA(&value), pair) == 0)
+					found = pair;
+			}
+		}
+		else if (strcmp(first, "side") == 0)
+			found = first + strlen("side") + 1;
+
+		if (found == NULL || strcmp(found, pair) != 0)
+			continue;
+		if (!OidIsValid(result) || get_rel_namespace(form->tgrelid) == schema)
+			result = form->tgrelid;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
+}
+
+/* The owner of a relation, InvalidOid if there is no such relation. */
+static Oid
+relation_owner(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid			owner = InvalidOid;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+		ReleaseSysCache(tuple);
+	}
+	return owner;
+}

@@ -1,0 +1,830 @@
+/*
+ * change.c
+ *		What a statement did to a table from which something is derived.
+ *
+ * A BEFORE trigger of a statement makes a note of the event, or adds it to the
+ * note that is there; an AFTER trigger takes its event off, and the one that
+ * finds no other left hands out what all have collected.  The note is looked
+ * for by the table and by the statement: an AFTER trigger is called by the
+ * statement itself, or, where that was a foreign key's (its triggers are those
+ * of the statement around it), by the one around it.
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/tupconvert.h"
+#include "access/xact.h"
+#include "catalog/partition.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_trigger.h"
+#include "executor/executor.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "utils/hsearch.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/resowner.h"
+#include "utils/snapmgr.h"
+#include "utils/tuplestore.h"
+
+#include "bson/builder.h"
+#include "bson/cast.h"
+#include "bson/catalog.h"
+#include "bson/reader.h"
+#include "kit/derive/change.h"
+#include "kit/derive/derive.h"
+#include "kit/note.h"
+#include "kit/rows/lookup.h"
+#include "kit/sql/run.h"
+#include "patterns/fanout/fanout.h"
+#include "patterns/query_table/query_table.h"
+#include "patterns/rollup/rollup.h"
+
+/* Rows that are gone and rows that have come by one event */
+typedef struct Event
+{
+	Tuplestorestate *before;
+	Tuplestorestate *after;
+} Event;
+
+#define EVENTS 4				/* INSERT, DELETE, UPDATE, TRUNCATE, as in TriggerEvent */
+#define EVENT_OF(event) ((event) & TRIGGER_EVENT_OPMASK)
+
+/* A statement that is under way */
+typedef struct Note
+{
+	Oid			relid;
+	Oid			table;			/* the one above it that is no partition */
+	DpStatement statement;
+	int			nestlevel;
+	uint32		pending;		/* bits of events whose AFTER trigger has not come yet */
+	bool		truncated;
+	Oid			collector;		/* the AFTER ROW trigger that collects; the others of its kind do not */
+	MemoryContext context;		/* of what it has collected, or NULL */
+	Event		events[EVENTS];
+} Note;
+
+struct DpChanges
+{
+	Oid			relid;
+	Oid			table;
+	bool		wholly;
+	bool		emptied;
+	int			told_before;	/* while it is told: changes whose telling this one's is inside of */
+	MemoryContext collected;	/* to be deleted in the end, or NULL */
+	Event		events[EVENTS];
+	int			event;			/* that is being read */
+	bool		reading;
+	int			before_pointer[EVENTS];
+	int			after_pointer[EVENTS];
+
+	/* all rows of a partition instead */
+	Relation	partition;
+	bool		attached;
+	bool		doubtful;
+	TableScanDesc scan;
+	Snapshot	snapshot;
+
+	Relation	rel;			/* open for its columns */
+	Relation	top;			/* likewise, if it has others */
+	TupleConversionMap *map;
+	TupleTableSlot *before;
+	TupleTableSlot *after;
+	TupleTableSlot *before_top;
+	TupleTableSlot *after_top;
+};
+
+/* Changes that are being told to those who handle them */
+typedef struct Telling
+{
+	Oid			table;
+	int			nestlevel;		/* of the transaction */
+} Telling;
+
+/* What feeds from a table */
+typedef struct FeedsEntry
+{
+	Oid			relid;			/* hash key */
+	uint64		generation;
+	MemoryContext context;
+	List	   *feeds;
+} FeedsEntry;
+
+/* Who handles changes that no trigger tells.  Each looks for the declarations that are its own. */
+static const DpChangesHandler handlers[] = {
+	dp_derive_changes,
+	dp_rollup_tree_changed,
+	dp_fanout_follows_changed,
+	dp_query_table_changed,
+	NULL
+};
+
+static Note *notes = NULL;
+static int	nnotes = 0;
+static int	notes_size = 0;
+static Telling *tellings = NULL;	/* the innermost last */
+static int	ntellings = 0;
+static int	tellings_size = 0;
+static HTAB *feeds_table = NULL;
+static List *buried = NIL;		/* contexts of feeds that may be in use */
+
+static Note *note_find(Oid relid, const DpStatement *statement, uint32 event);
+static Note *note_begin(Oid relid);
+static void note_remove(Note *note);
+static void note_collect(Note *note, TriggerData *trigdata);
+static void telling_begin(DpChanges *changes);
+static DpChanges *changes_make(Oid relid, Oid table);
+static void changes_open(DpChanges *changes);
+static bool changes_row(DpChanges *changes, Tuplestorestate *rows, int *pointer, bool first, TupleTableSlot *slot);
+static Oid	topmost(Oid relid);
+static struct varlena *row_document(TupleTableSlot *row);
+static List *feeds_read(Oid relid);
+static void feeds_of(Oid source, List **feeds);
+static DpDecl *decl_of_pair(Oid relid, const char *pair);
+static void callbacks(void);
+static void change_xact(XactEvent event, void *arg);
+static void change_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+
+/*
+ * Note, collect, or hand out.
+ */
+DpChanges *
+dp_changes_of_trigger(FunctionCallInfo fcinfo)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	Oid			relid;
+	int			event;
+	DpStatement statement;
+	Note	   *note;
+	DpChanges  *changes;
+
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("changes of a source are told by triggers only")));
+	relid = RelationGetRelid(trigdata->tg_relation);
+	dp_note_watch(relid);
+	event = EVENT_OF(trigdata->tg_event);
+	statement = dp_statement_now();
+
+	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
+	{
+		note = note_find(relid, &statement, 0);
+		if (note == NULL || note->statement.depth != statement.depth || note->statement.command != statement.command)
+			note = note_begin(relid);
+		note->pending |= 1 << event;
+		return NULL;
+	}
+	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
+	{
+		note = note_find(relid, &statement, 1 << event);
+		if (note != NULL && (!OidIsValid(note->collector) || note->collector == trigdata->tg_trigger->tgoid))
+			note_collect(note, trigdata);
+		return NULL;
+	}
+
+	note = note_find(relid, &statement, 1 << event);
+	if (note == NULL)
+		return NULL;
+	note->pending &= ~(1 << event);
+	if (event == EVENT_OF(TRIGGER_EVENT_TRUNCATE))
+		note->truncated = true;
+	else if (trigdata->tg_oldtable != NULL || trigdata->tg_newtable != NULL)
+	{
+		note->events[event].before = trigdata->tg_oldtable;
+		note->events[event].after = trigdata->tg_newtable;
+	}
+	if (note->pending != 0)
+		return NULL;
+
+	changes = changes_make(relid, note->table);
+	changes->wholly = note->truncated;
+	changes->emptied = note->truncated && relid == note->table;
+	changes->collected = note->context;
+	memcpy(changes->events, note->events, sizeof(changes->events));
+	note->context = NULL;
+	note_remove(note);
+	return changes;
+}
+
+Oid
+dp_changes_table(const DpChanges *changes)
+{
+	return changes->table;
+}
+
+bool
+dp_changes_wholly(const DpChanges *changes)
+{
+	return changes->wholly;
+}
+
+bool
+dp_changes_emptied(const DpChanges *changes)
+{
+	return changes->emptied;
+}
+
+/*
+ * The next change.
+ */
+bool
+dp_changes_next(DpChanges *changes, DpChange *change)
+{
+	if (changes->rel == NULL)
+		changes_open(changes);
+	change->before = change->after = NULL;
+
+	if (changes->partition != NULL)
+	{
+		TupleTableSlot *slot = changes->before;
+
+		if (changes->scan == NULL)
+		{
+			changes->snapshot = RegisterSnapshot(GetLatestSnapshot());
+			changes->scan = table_beginscan(changes->partition, changes->snapshot, 0, NULL);
+		}
+		CHECK_FOR_INTERRUPTS();
+		if (!table_scan_getnextslot(changes->scan, ForwardScanDirection, slot))
+			return false;
+		if (changes->map != NULL)
+			slot = execute_attr_map_slot(changes->map->attrMap, slot, changes->before_top);
+		*(changes->attached ? &change->after : &change->before) = slot;
+		return true;
+	}
+
+	while (changes->event < EVENTS)
+	{
+		Event	   *event = &changes->events[changes->event];
+		bool		first = !changes->reading;
+
+		changes->reading = true;
+		CHECK_FOR_INTERRUPTS();
+		if (changes_row(changes, event->before, &changes->before_pointer[changes->event], first, changes->before))
+			change->before = changes->before;
+		if (changes_row(changes, event->after, &changes->after_pointer[changes->event], first, changes->after))
+			change->after = changes->after;
+		if (change->before != NULL || change->after != NULL)
+		{
+			if (changes->map != NULL && change->before != NULL)
+				change->before = execute_attr_map_slot(changes->map->attrMap, change->before, changes->before_top);
+			if (changes->map != NULL && change->after != NULL)
+				change->after = execute_attr_map_slot(changes->map->attrMap, change->after, changes->after_top);
+			return true;
+		}
+		changes->event++;
+		changes->reading = false;
+	}
+	return false;
+}
+
+void
+dp_changes_rewind(DpChanges *changes)
+{
+	changes->event = 0;
+	changes->reading = false;
+	if (changes->scan != NULL)
+		table_rescan(changes->scan, NULL);
+}
+
+void
+dp_changes_end(DpChanges *changes)
+{
+	if (changes->scan != NULL)
+	{
+		table_endscan(changes->scan);
+		UnregisterSnapshot(changes->snapshot);
+	}
+	if (changes->before != NULL)
+		ExecDropSingleTupleTableSlot(changes->before);
+	if (changes->after != NULL)
+		ExecDropSingleTupleTableSlot(changes->after);
+	if (changes->before_top != NULL)
+		ExecDropSingleTupleTableSlot(changes->before_top);
+	if (changes->after_top != NULL)
+		ExecDropSingleTupleTableSlot(changes->after_top);
+	if (changes->map != NULL)
+		free_conversion_map(changes->map);
+	if (changes->top != NULL)
+		table_close(changes->top, NoLock);
+	if (changes->rel != NULL)
+		table_close(changes->rel, NoLock);
+	if (changes->collected != NULL)
+		MemoryContextDelete(changes->collected);
+	pfree(changes);
+}
+
+bool
+dp_changes_pending(Oid table)
+{
+	int			i;
+
+	for (i = 0; i < nnotes; i++)
+	{
+		if (notes[i].table == table && notes[i].pending != 0)
+			return true;
+	}
+	return false;
+}
+
+bool
+dp_changes_inside(const DpChanges *changes)
+{
+	int			i;
+
+	for (i = 0; i < changes->told_before; i++)
+	{
+		if (tellings[i].table == changes->table)
+			return true;
+	}
+	return dp_changes_pending(changes->table);
+}
+
+/*
+ * The document of a row.
+ */
+struct varlena *
+dp_source_document(TupleTableSlot *row, const char *column)
+{
+	static const uint8 empty[] = {5, 0, 0, 0, 0};
+	TupleDesc	desc = row->tts_tupleDescriptor;
+	Oid			bson = dp_types()->bson;
+	AttrNumber	found = InvalidAttrNumber;
+	bool		isnull;
+	Datum		value;
+	int			i;
+
+	for (i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (att->atttypid != bson || att->attisdropped)
+			continue;
+		if (found == InvalidAttrNumber || (column != NULL && strcmp(NameStr(att->attname), column) == 0))
+			found = att->attnum;
+	}
+	if (found == InvalidAttrNumber || (column == NULL && get_rel_relkind(get_typ_typrelid(desc->tdtypeid)) == RELKIND_FOREIGN_TABLE))
+		return row_document(row);
+	value = slot_getattr(row, found, &isnull);
+	if (isnull)
+	{
+		struct varlena *doc = palloc(VARHDRSZ + sizeof(empty));
+
+		SET_VARSIZE(doc, VARHDRSZ + sizeof(empty));
+		memcpy(VARDATA(doc), empty, sizeof(empty));
+		return doc;
+	}
+	return PG_DETOAST_DATUM_PACKED(value);
+}
+
+/*
+ * What feeds from a table.
+ */
+List *
+dp_feeds(Oid relid)
+{
+	uint64		now = dp_schema_generation();
+	FeedsEntry *entry;
+	MemoryContext context;
+	MemoryContext old;
+	List	   *feeds;
+	bool		found;
+
+	callbacks();
+	if (feeds_table == NULL)
+	{
+		HASHCTL		ctl;
+
+		ctl.keysize = sizeof(Oid);
+		ctl.entrysize = sizeof(FeedsEntry);
+		ctl.hcxt = CacheMemoryContext;
+		feeds_table = hash_create("docpatterns feeds", 32, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+	entry = hash_search(feeds_table, &relid, HASH_FIND, NULL);
+	if (entry != NULL && entry->generation == now)
+		return entry->feeds;
+
+	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns feeds", ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(context);
+	feeds = feeds_read(relid);
+	MemoryContextSwitchTo(TopMemoryContext);
+	entry = hash_search(feeds_table, &relid, HASH_ENTER, &found);
+	if (found)
+		buried = lappend(buried, entry->context);
+	MemoryContextSwitchTo(old);
+	MemoryContextSetParent(context, CacheMemoryContext);
+	entry->context = context;
+	entry->feeds = feeds;
+	entry->generation = now;
+	return feeds;
+}
+
+/*
+ * All of a table is to be looked at again.
+ */
+void
+dp_changed_wholly(Oid relid, bool emptied)
+{
+	Oid			table = topmost(relid);
+	DpChanges  *changes = changes_make(relid, table);
+
+	changes->wholly = true;
+	changes->emptied = emptied && relid == table;
+	dp_changes_handle(changes);
+}
+
+/*
+ * A partition has come or gone with all its rows.
+ */
+void
+dp_changed_partition(Oid table, Oid partition, bool attached, bool doubtful)
+{
+	DpChanges  *changes;
+
+	if (get_rel_relkind(partition) == RELKIND_PARTITIONED_TABLE)
+	{
+		ListCell   *lc;
+
+		foreach(lc, find_inheritance_children(partition, AccessShareLock))
+			dp_changed_partition(table, lfirst_oid(lc), attached, doubtful);
+		return;
+	}
+	changes = changes_make(partition, topmost(table));
+	changes->attached = attached;
+	changes->doubtful = doubtful;
+	changes->partition = table_open(partition, AccessShareLock);
+	if (changes->partition->rd_rel->relkind != RELKIND_RELATION)
+	{
+		/* it is elsewhere */
+		table_close(changes->partition, NoLock);
+		changes->partition = NULL;
+		changes->wholly = true;
+	}
+	dp_changes_handle(changes);
+}
+
+/* Whether some of these rows may have been left out before. */
+bool
+dp_changes_doubtful(const DpChanges *changes)
+{
+	return changes->doubtful;
+}
+
+/* Gives changes to all who handle them, and ends them. */
+void
+dp_changes_handle(DpChanges *changes)
+{
+	Relation	partition = changes->partition;
+	int			i;
+
+	CommandCounterIncrement();
+	telling_begin(changes);
+	for (i = 0; handlers[i] != NULL; i++)
+	{
+		dp_changes_rewind(changes);
+		handlers[i] (changes);
+	}
+	ntellings = changes->told_before;
+	dp_changes_end(changes);
+	if (partition != NULL)
+		table_close(partition, NoLock);
+}
+
+/*
+ * The note that an event belongs to: the innermost of the table that expects
+ * it (0: any) and was made by the statement, or inside of it.
+ */
+static Note *
+note_find(Oid relid, const DpStatement *statement, uint32 event)
+{
+	int			i;
+
+	for (i = nnotes - 1; i >= 0; i--)
+	{
+		if (notes[i].relid == relid && dp_statement_noted(statement, &notes[i].statement) &&
+			(event == 0 || (notes[i].pending & event) != 0))
+			return &notes[i];
+	}
+	return NULL;
+}
+
+/* A new note. */
+static Note *
+note_begin(Oid relid)
+{
+	Note	   *note;
+
+	callbacks();
+	if (nnotes == notes_size)
+	{
+		int			size = notes_size == 0 ? 8 : notes_size * 2;
+
+		notes = notes == NULL ? MemoryContextAlloc(TopMemoryContext, size * sizeof(Note)) :
+			repalloc(notes, size * sizeof(Note));
+		notes_size = size;
+	}
+	note = &notes[nnotes];
+	memset(note, 0, sizeof(Note));
+	note->relid = relid;
+	note->table = topmost(relid);
+	note->statement = dp_statement_now();
+	note->nestlevel = GetCurrentTransactionNestLevel();
+	nnotes++;
+	return note;
+}
+
+/* The note is done with. */
+static void
+note_remove(Note *note)
+{
+	int			i = note - notes;
+
+	if (note->context != NULL)
+		MemoryContextDelete(note->context);
+	memmove(note, note + 1, (nnotes - i - 1) * sizeof(Note));
+	nnotes--;
+}
+
+/*
+ * A row of a table that has no transition tables.  What is collected lasts as
+ * long as the transaction, and is deleted when it has been handled.
+ */
+static void
+note_collect(Note *note, TriggerData *trigdata)
+{
+	int			event = EVENT_OF(trigdata->tg_event);
+	Event	   *rows = &note->events[event];
+	bool		update = event == EVENT_OF(TRIGGER_EVENT_UPDATE);
+	ResourceOwner owner = CurrentResourceOwner;
+	MemoryContext old;
+
+	note->collector = trigdata->tg_trigger->tgoid;
+	if (note->context == NULL)
+		note->context = AllocSetContextCreate(TopTransactionContext, "docpatterns changes", ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(note->context);
+	CurrentResourceOwner = CurTransactionResourceOwner;
+	if (event != EVENT_OF(TRIGGER_EVENT_INSERT))
+	{
+		if (rows->before == NULL)
+			rows->before = tuplestore_begin_heap(false, false, work_mem);
+		tuplestore_puttupleslot(rows->before, trigdata->tg_trigslot);
+	}
+	if (event == EVENT_OF(TRIGGER_EVENT_INSERT) || update)
+	{
+		if (rows->after == NULL)
+			rows->after = tuplestore_begin_heap(false, false, work_mem);
+		tuplestore_puttupleslot(rows->after, update ? trigdata->tg_newslot : trigdata->tg_trigslot);
+	}
+	CurrentResourceOwner = owner;
+	MemoryContextSwitchTo(old);
+}
+
+/* Changes are told from here on, inside of those that are being told already. */
+static void
+telling_begin(DpChanges *changes)
+{
+	callbacks();
+	if (ntellings == tellings_size)
+	{
+		int			size = tellings_size == 0 ? 8 : tellings_size * 2;
+
+		tellings = tellings == NULL ? MemoryContextAlloc(TopMemoryContext, size * sizeof(Telling)) :
+			repalloc(tellings, size * sizeof(Telling));
+		tellings_size = size;
+	}
+	changes->told_before = ntellings;
+	tellings[ntellings].table = changes->table;
+	tellings[ntellings].nestlevel = GetCurrentTransactionNestLevel();
+	ntellings++;
+}
+
+/* Changes of a relation, none yet. */
+static DpChanges *
+changes_make(Oid relid, Oid table)
+{
+	DpChanges  *changes = palloc0(sizeof(DpChanges));
+
+	changes->relid = relid;
+	changes->table = table;
+	return changes;
+}
+
+/* What is needed for reading rows. */
+static void
+changes_open(DpChanges *changes)
+{
+	TupleDesc	desc;
+
+	changes->rel = table_open(changes->relid, AccessShareLock);
+	desc = RelationGetDescr(changes->rel);
+	if (changes->partition != NULL)
+		changes->before = table_slot_create(changes->partition, NULL);
+	else
+	{
+		changes->before = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+		changes->after = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	}
+	if (changes->table == changes->relid)
+		return;
+	changes->top = table_open(changes->table, AccessShareLock);
+	changes->map = convert_tuples_by_name(desc, RelationGetDescr(changes->top));
+	if (changes->map == NULL)
+		return;
+	changes->before_top = MakeSingleTupleTableSlot(RelationGetDescr(changes->top), &TTSOpsVirtual);
+	changes->after_top = MakeSingleTupleTableSlot(RelationGetDescr(changes->top), &TTSOpsVirtual);
+}
+
+/*
+ * The next row of one table of rows, whose place of reading is our own: others
+ * may read it between two calls.
+ */
+static bool
+changes_row(DpChanges *changes, Tuplestorestate *rows, int *pointer, bool first, TupleTableSlot *slot)
+{
+	if (rows == NULL)
+		return false;
+	if (*pointer == 0)
+		*pointer = tuplestore_alloc_read_pointer(rows, EXEC_FLAG_REWIND);
+	tuplestore_select_read_pointer(rows, *pointer);
+	if (first)
+		tuplestore_rescan(rows);
+	return tuplestore_gettupleslot(rows, true, false, slot);
+}
+
+/* The table above a partition that is none itself.  A partition that is being detached still counts. */
+static Oid
+topmost(Oid relid)
+{
+	while (get_rel_relispartition(relid))
+		relid = get_partition_parent(relid, true);
+	return relid;
+}
+
+/* A row as a document: its columns by name, nulls as null. */
+static struct varlena *
+row_document(TupleTableSlot *row)
+{
+	TupleDesc	desc = row->tts_tupleDescriptor;
+	DpBuilder	b;
+	int			i;
+
+	slot_getallattrs(row);
+	dp_builder_init(&b, 0);
+	dp_builder_begin_document(&b);
+	for (i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		const char *name = NameStr(att->attname);
+
+		if (att->attisdropped)
+			continue;
+		if (row->tts_isnull[i])
+			dp_builder_append_null(&b, name, strlen(name));
+		else
+			dp_builder_append_datum(&b, name, strlen(name), row->tts_values[i], false, att->atttypid);
+	}
+	dp_builder_end(&b);
+	return dp_builder_finish_bson(&b);
+}
+
+/* Those of a table and of the tables above it, in the current context. */
+static List *
+feeds_read(Oid relid)
+{
+	List	   *feeds = NIL;
+
+	feeds_of(relid, &feeds);
+	while (get_rel_relispartition(relid))
+		feeds_of(relid = get_partition_parent(relid, true), &feeds);
+	return feeds;
+}
+
+/* Those of one table, which is not a partition that has its triggers from above. */
+static void
+feeds_of(Oid source, List **feeds)
+{
+	Relation	rel = table_open(source, AccessShareLock);
+	List	   *pairs = NIL;
+	ListCell   *lc;
+	TriggerDesc *triggers;
+	int			i;
+
+	triggers = dp_triggers(rel);
+	for (i = 0; i < triggers->numtriggers; i++)
+	{
+		const Trigger *trigger = &triggers->triggers[i];
+		DpFeed	   *feed;
+		DpDecl	   *decl;
+		Oid			main;
+		bool		known = false;
+
+		/* a BEFORE trigger with these arguments may be a guard */
+		if (trigger->tgnargs != 3 || strcmp(trigger->tgargs[0], "side") != 0 ||
+			trigger->tgisclone || TRIGGER_FOR_BEFORE(trigger->tgtype) ||
+			strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0)
+			continue;
+		foreach(lc, pairs)
+			known = known || strcmp(lfirst(lc), trigger->tgargs[1]) == 0;
+		if (known)
+			continue;
+		pairs = lappend(pairs, trigger->tgargs[1]);
+		main = dp_pair_main(trigger->tgargs[1], source);
+		if (!OidIsValid(main))
+			dp_pair_require_owner(trigger->tgargs[1], true, source);
+		decl = OidIsValid(main) ? decl_of_pair(main, trigger->tgargs[1]) : NULL;
+		if (decl == NULL)
+			continue;
+		feed = palloc0(sizeof(DpFeed));
+		feed->decl = decl;
+		feed->pair = pstrdup(trigger->tgargs[1]);
+		feed->source = source;
+		*feeds = lappend(*feeds, feed);
+	}
+	table_close(rel, NoLock);
+
+	foreach(lc, dp_decls(source))
+	{
+		DpDecl	   *decl = lfirst(lc);
+		DpFeed	   *feed;
+
+		/* that of a table above is found there */
+		if (decl->target != source)
+			continue;
+		feed = palloc0(sizeof(DpFeed));
+		feed->decl = decl;
+		feed->is_main = true;
+		feed->source = source;
+		*feeds = lappend(*feeds, feed);
+	}
+}
+
+/* The declaration of a table that names the pair, or NULL. */
+static DpDecl *
+decl_of_pair(Oid relid, const char *pair)
+{
+	ListCell   *lc;
+	int			i;
+
+	foreach(lc, dp_decls(relid))
+	{
+		DpDecl	   *decl = lfirst(lc);
+
+		for (i = 0; i < DP_PAIR_OPTIONS; i++)
+		{
+			char	   *text = dp_decl_text(decl, dp_pair_options[i]);
+
+			if (text != NULL && strcmp(text, pair) == 0)
+				return decl;
+		}
+	}
+	return NULL;
+}
+
+/* Hear of the ends of transactions. */
+static void
+callbacks(void)
+{
+	static bool registered = false;
+
+	if (registered)
+		return;
+	RegisterXactCallback(change_xact, NULL);
+	RegisterSubXactCallback(change_subxact, NULL);
+	registered = true;
+}
+
+/* No statement is under way any more. */
+static void
+change_xact(XactEvent event, void *arg)
+{
+	ListCell   *lc;
+
+	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE)
+		return;
+	nnotes = ntellings = 0;
+	foreach(lc, buried)
+		MemoryContextDelete(lfirst(lc));
+	list_free(buried);
+	buried = NIL;
+}
+
+/* Statements of a subtransaction that is rolled back are not either. */
+static void
+change_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
+{
+	int			level = GetCurrentTransactionNestLevel();
+	int			i;
+
+	if (event != SUBXACT_EVENT_ABORT_SUB)
+		return;
+	for (i = nnotes - 1; i >= 0; i--)
+	{
+		if (notes[i].nestlevel >= level)
+			note_remove(&notes[i]);
+	}
+	while (ntellings > 0 && tellings[ntellings - 1].nestlevel >= level)
+		ntellings--;
+}

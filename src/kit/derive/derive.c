@@ -1,0 +1,515 @@
+/*
+ * derive.c
+ *		Derived data: which derivations there are, the groups of a run, and the
+ *		locks of groups.
+ *
+ * trigger.c feeds runs from statements, recompute.c those that compute
+ * anew; write.c ends them by writing the targets.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "common/hashfn.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "storage/lock.h"
+#include "utils/memutils.h"
+
+#include "bson/compare.h"
+#include "kit/derive/change.h"
+#include "kit/derive/run.h"
+#include "kit/note.h"
+
+/* The patterns that derive data. */
+static const DpDeriveMethods *const methods[] = {
+	&dp_computed_methods,
+	&dp_subset_methods,
+	&dp_rollup_methods,
+	&dp_fanout_methods,
+	&dp_polymorphic_merge_methods,
+	NULL
+};
+
+/* Our own among the advisory locks: users' have 1 and 2 there. */
+#define LOCK_CLASS_GROUP	0x4450
+#define LOCK_CLASS_WIDE		0x4451
+
+/* Locks of single groups that a transaction may take */
+#define MAX_GROUP_LOCKS		256
+
+static int	group_locks = 0;	/* taken in this transaction */
+static bool group_locks_heard = false;
+
+static int	derivation_compare(const ListCell *a, const ListCell *b);
+static void groups_grow(DpDerive *run);
+static LOCKMODE lock_mode(const DpGroup *group, LOCKMODE mode);
+static int	lock_rank(const DpDerivation *d);
+static bool lock_group(DpDerivation *d, uint64 hash, LOCKMODE mode, bool leave);
+static bool lock_class(uint32 class, const DpDerivation *d, uint32 hash, LOCKMODE mode, bool leave);
+static void group_locks_ended(XactEvent event, void *arg);
+
+const DpDeriveMethods *
+dp_derive_methods(const char *pattern)
+{
+	int			i;
+
+	for (i = 0; methods[i] != NULL; i++)
+	{
+		if (strcmp(methods[i]->pattern, pattern) == 0)
+			return methods[i];
+	}
+	return NULL;
+}
+
+/* ---------------------------------------------------------------- derivations */
+
+/*
+ * Derivations that a table, or the table that it is a partition of, feeds: a
+ * new list.
+ */
+List *
+dp_derivations_of_source(Oid relid)
+{
+	List	   *list = NIL;
+	ListCell   *lc;
+
+	foreach(lc, dp_feeds(relid))
+	{
+		DpFeed	   *feed = lfirst(lc);
+		const DpDeriveMethods *m = dp_derive_methods(feed->decl->pattern);
+
+		if (m != NULL && m->main_on_source == feed->is_main)
+		{
+			DpDerivation *d = dp_derivation(feed->decl);
+
+			if (m->main_on_source && !OidIsValid(d->target) && d->pair != NULL)
+				dp_pair_require_owner(d->pair, false, d->source);
+			if (OidIsValid(d->source) && OidIsValid(d->target))
+				list = list_append_unique_ptr(list, d);
+		}
+	}
+	if (list_length(list) > 1)
+		list_sort(list, derivation_compare);
+	return list;
+}
+
+/* Those whose fields are kept in it and that users may write to: a new list. */
+List *
+dp_derivations_of_target(Oid relid)
+{
+	List	   *list = NIL;
+	ListCell   *lc;
+
+	foreach(lc, dp_decls(relid))
+	{
+		DpDecl	   *decl = lfirst(lc);
+		const DpDeriveMethods *m = dp_derive_methods(decl->pattern);
+
+		if (m != NULL && !m->main_on_source)
+			list = list_append_unique_ptr(list, dp_derivation(decl));
+	}
+	if (list_length(list) > 1)
+		list_sort(list, derivation_compare);
+	return list;
+}
+
+/*
+ * The derivation of a declaration, which the declaration keeps.  One that was
+ * read of a partition is that of its table.  Raises UNDEFINED_OBJECT if the
+ * other table of the pair is gone.
+ */
+DpDerivation *
+dp_derivation(DpDecl *decl)
+{
+	DpDerivation *d;
+	MemoryContext old;
+	StringInfoData path;
+
+	if (decl->relid != decl->target)
+		decl = dp_decl_find(decl->target, decl->pattern, decl->name);
+	if (decl->state != NULL)
+		return decl->state;
+
+	old = MemoryContextSwitchTo(decl->context);
+	d = palloc0(sizeof(DpDerivation));
+	d->methods = dp_derive_methods(decl->pattern);
+	if (d->methods == NULL)
+		elog(ERROR, "pattern \"%s\" does not derive data", decl->pattern);
+	d->decl = decl;
+	d->context = decl->context;
+	d->pair = dp_decl_text(decl, "pair");
+	if (d->methods->main_on_source)
+		d->source = decl->target;
+	else
+		d->target = decl->target;
+	if (d->pair != NULL)
+	{
+		Oid			side = dp_pair_side(d->pair, decl->target);
+
+		if (d->methods->main_on_source)
+			d->target = side;
+		else
+			d->source = side;
+	}
+	d->lock_id = hash_combine(hash_bytes_uint32(d->target),
+							  hash_bytes((const unsigned char *) decl->name, strlen(decl->name)));
+	dp_decl_depends(decl, d->source);
+	dp_decl_depends(decl, d->target);
+	d->methods->open(d);
+	if (d->source_column == NULL && d->methods->main_on_source)
+		d->source_column = decl->doc_column;
+	initStringInfo(&path);
+	if (d->link == NULL)
+		appendStringInfoString(&path, "_id");
+	else
+		dp_path_to_text(&path, d->link);
+	d->place = path.data;
+	if (d->create_missing && !d->methods->main_on_source)
+		d->lock_id = hash_combine(hash_bytes((const unsigned char *) path.data, path.len), hash_bytes_uint32(d->target));
+	if (OidIsValid(d->target))
+	{
+		if (d->link == NULL && !d->methods->main_on_source)
+			d->lookup = dp_lookup_primary(d->target, d->context);
+		else
+			d->lookup = dp_lookup_path(d->target, d->methods->main_on_source ? NULL : decl->doc_column, path.data, d->context);
+	}
+	decl->state = d;
+	MemoryContextSwitchTo(old);
+	return d;
+}
+
+/* Orders derivations by their targets, then as their locks are taken. */
+static int
+derivation_compare(const ListCell *a, const ListCell *b)
+{
+	const DpDerivation *left = lfirst(a);
+	const DpDerivation *right = lfirst(b);
+
+	if (left->target != right->target)
+		return left->target < right->target ? -1 : 1;
+	if (left->lock_id != right->lock_id)
+		return left->lock_id < right->lock_id ? -1 : 1;
+	return strcmp(left->decl->name, right->decl->name);
+}
+
+/* ---------------------------------------------------------------- runs and groups */
+
+/*
+ * Begins a run.  Its memory is below the current context.
+ */
+DpDerive *
+dp_derive_begin(void)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns run", ALLOCSET_DEFAULT_SIZES);
+	DpDerive   *run = MemoryContextAllocZero(context, sizeof(DpDerive));
+
+	run->context = context;
+	run->mask = lengthof(run->few) - 1;
+	run->table = run->few;
+	return run;
+}
+
+MemoryContext
+dp_derive_memory(DpDerive *run)
+{
+	return run->context;
+}
+
+uint64
+dp_derive_hash(const DpValue *key)
+{
+	return dp_value_hash(key, 0);
+}
+
+void
+dp_derive_gone(DpGroup *group, struct varlena *shown)
+{
+	MemoryContext old = MemoryContextSwitchTo(group->run->context);
+	DpValue    *value = palloc(sizeof(DpValue));
+
+	*value = dp_value_of_document(dp_document_to_varlena(DP_DOC_DATA(shown), DP_DOC_SIZE(shown)));
+	group->gone = lappend(group->gone, value);
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * The group of a key, which is copied if it is new.
+ */
+DpGroup *
+dp_derive_group(DpDerive *run, DpDerivation *d, const DpValue *key)
+{
+	uint64		hash = dp_derive_hash(key);
+	uint32		i = ((uint32) hash ^ d->lock_id) & run->mask;
+	DpGroup    *group;
+	uint8	   *data;
+
+	while ((group = run->table[i]) != NULL)
+	{
+		if (group->hash == hash && group->derivation == d && dp_value_compare(&group->key, key) == 0)
+		{
+			group->changed = true;
+			return group;
+		}
+		i = (i + 1) & run->mask;
+	}
+
+	group = MemoryContextAllocZero(run->context, sizeof(DpGroup));
+	data = MemoryContextAlloc(run->context, Max(key->len, 1));
+	memcpy(data, key->data, key->len);
+	group->derivation = d;
+	group->run = run;
+	group->key = *key;
+	group->key.data = data;
+	group->hash = hash;
+	group->changed = true;
+	group->next = run->groups;
+	run->groups = group;
+	run->table[i] = group;
+	run->ngroups++;
+	if (run->ngroups * 2 > run->mask)
+		groups_grow(run);
+	return group;
+}
+
+/*
+ * The group of a key if the run has it, else NULL.
+ */
+DpGroup *
+dp_derive_find(DpDerive *run, DpDerivation *d, const DpValue *key)
+{
+	uint64		hash = dp_derive_hash(key);
+	uint32		i = ((uint32) hash ^ d->lock_id) & run->mask;
+	DpGroup    *group;
+
+	while ((group = run->table[i]) != NULL &&
+		   !(group->hash == hash && group->derivation == d && dp_value_compare(&group->key, key) == 0))
+		i = (i + 1) & run->mask;
+	return group;
+}
+
+/* Makes the table of groups four times as large. */
+static void
+groups_grow(DpDerive *run)
+{
+	uint32		size = (run->mask + 1) * 4;
+	DpGroup    *group;
+
+	if (run->table != run->few)
+		pfree(run->table);
+	run->mask = size - 1;
+	run->table = MemoryContextAllocExtended(run->context, size * sizeof(DpGroup *),
+											MCXT_ALLOC_ZERO | MCXT_ALLOC_HUGE);
+	for (group = run->groups; group != NULL; group = group->next)
+	{
+		uint32		i = ((uint32) group->hash ^ group->derivation->lock_id) & run->mask;
+
+		while (run->table[i] != NULL)
+			i = (i + 1) & run->mask;
+		run->table[i] = group;
+	}
+}
+
+/*
+ * Those that are locked before rows are found come before those that are locked
+ * when no row was; and of these, those who make rows before others that keep
+ * something in them.
+ */
+static int
+lock_rank(const DpDerivation *d)
+{
+	return d->methods->group_lock != NULL ? 0 : d->create_missing && !d->guarded ? 1 : 2;
+}
+
+/* Orders groups by derivation and hash: for qsort() of DpGroup *. */
+int
+dp_derive_group_compare(const void *a, const void *b)
+{
+	const DpGroup *left = *(DpGroup *const *) a;
+	const DpGroup *right = *(DpGroup *const *) b;
+	int			left_rank = lock_rank(left->derivation);
+	int			right_rank = lock_rank(right->derivation);
+
+	if (left_rank != right_rank)
+		return left_rank < right_rank ? -1 : 1;
+	if (left->derivation->lock_id != right->derivation->lock_id)
+		return left->derivation->lock_id < right->derivation->lock_id ? -1 : 1;
+	if ((uint32) left->hash != (uint32) right->hash)
+		return (uint32) left->hash < (uint32) right->hash ? -1 : 1;
+	return 0;
+}
+
+/* ---------------------------------------------------------------- locks of groups */
+
+/*
+ * Locks a group until the transaction ends.  Who locks a single group also
+ * holds the lock of all groups in a mode that does not exclude others who do so; who
+ * has too many takes that one alone.
+ */
+void
+dp_derive_lock_group(DpDerivation *d, uint64 hash, LOCKMODE mode)
+{
+	(void) lock_group(d, hash, mode, false);
+}
+
+/*
+ * The same, unless the lock's holder waits for us.
+ */
+bool
+dp_derive_lock_or_leave(DpGroup *group, LOCKMODE mode)
+{
+	DpDerivation *d = group->derivation;
+
+	if (lock_group(d, group->hash, mode, dp_derive_leaves(d)))
+		return true;
+	dp_note(d->decl, &group->key, d->target);
+	group->left = true;
+	return false;
+}
+
+/* Both: returns false only with leave. */
+static bool
+lock_group(DpDerivation *d, uint64 hash, LOCKMODE mode, bool leave)
+{
+	if (!group_locks_heard)
+	{
+		RegisterXactCallback(group_locks_ended, NULL);
+		group_locks_heard = true;
+	}
+	dp_note_watch(d->target);
+	if (group_locks >= MAX_GROUP_LOCKS)
+		return lock_class(LOCK_CLASS_WIDE, d, 0, ExclusiveLock, leave);
+	return lock_class(LOCK_CLASS_WIDE, d, 0, RowShareLock, leave) &&
+		lock_class(LOCK_CLASS_GROUP, d, (uint32) hash, mode, leave);
+}
+
+bool
+dp_derive_leaves(const DpDerivation *d)
+{
+	return !d->guarded && !d->methods->main_on_source && !d->methods->refuses;
+}
+
+bool
+dp_derive_holds_group(DpDerivation *d, uint64 hash)
+{
+	LOCKTAG		tag;
+	LOCKMODE	mode;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, d->lock_id, 0, LOCK_CLASS_WIDE);
+	if (dp_lock_held(&tag, ExclusiveLock))
+		return true;
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, d->lock_id, (uint32) hash, LOCK_CLASS_GROUP);
+	for (mode = RowExclusiveLock; mode <= ExclusiveLock; mode++)
+	{
+		if (dp_lock_held(&tag, mode))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Gives a lock of a group back that was taken for this statement.  The lock of
+ * all groups stays: so does what takes the place of single ones.
+ */
+void
+dp_derive_unlock_group(DpDerivation *d, uint64 hash, LOCKMODE mode)
+{
+	LOCKTAG		tag;
+
+	if (group_locks >= MAX_GROUP_LOCKS)
+		return;
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, d->lock_id, (uint32) hash, LOCK_CLASS_GROUP);
+	(void) LockRelease(&tag, mode, false);
+	if (group_locks > 0)
+		group_locks--;
+}
+
+/*
+ * So many groups are going to be locked one after the other: if that is too
+ * many for single locks none of them is taken first, because others who do the
+ * same would wait for each other.
+ */
+void
+dp_derive_lock_many(int n)
+{
+	if (group_locks + n > MAX_GROUP_LOCKS)
+		group_locks = MAX_GROUP_LOCKS;
+}
+
+/*
+ * Locks groups in their order, which the array gets.
+ */
+void
+dp_derive_lock_groups(DpGroup **groups, int n, LOCKMODE mode)
+{
+	const DpDerivation *wide = NULL;
+	int			fresh = 0;
+	int			i;
+
+	if (n > 1)
+		qsort(groups, n, sizeof(DpGroup *), dp_derive_group_compare);
+	for (i = 0; i < n; i++)
+		fresh += groups[i]->held != lock_mode(groups[i], mode);
+	if (group_locks + fresh > MAX_GROUP_LOCKS)
+		group_locks = MAX_GROUP_LOCKS;	/* not some of them first */
+	for (i = 0; i < n; i++)
+	{
+		DpDerivation *d = groups[i]->derivation;
+		LOCKMODE	wanted = lock_mode(groups[i], mode);
+
+		if (groups[i]->held == wanted)
+			continue;
+		if ((group_locks < MAX_GROUP_LOCKS || d != wide) && !dp_derive_lock_or_leave(groups[i], wanted))
+			continue;
+		if (group_locks >= MAX_GROUP_LOCKS)
+			wide = d;
+		groups[i]->held = wanted;
+	}
+}
+
+/* The mode in which a group is locked: that one, or with NoLock as those do who have found no row. */
+static LOCKMODE
+lock_mode(const DpGroup *group, LOCKMODE mode)
+{
+	if (mode != NoLock)
+		return mode;
+	return group->derivation->create_missing ? ExclusiveLock : group->alone ? ShareRowExclusiveLock : RowExclusiveLock;
+}
+
+bool
+dp_derive_locks_few(int n)
+{
+	return group_locks + n <= MAX_GROUP_LOCKS;
+}
+
+bool
+dp_derive_lock_few(DpGroup **groups, int n)
+{
+	if (!dp_derive_locks_few(n))
+		return false;
+	dp_derive_lock_groups(groups, n, NoLock);
+	return true;
+}
+
+/* Takes one of the two locks; with leave, false if its holder waits for us. */
+static bool
+lock_class(uint32 class, const DpDerivation *d, uint32 hash, LOCKMODE mode, bool leave)
+{
+	LOCKTAG		tag;
+	LockAcquireResult result;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, d->lock_id, hash, class);
+	result = LockAcquire(&tag, mode, false, leave);
+	if (result == LOCKACQUIRE_NOT_AVAIL && !dp_note_lock(&tag, mode))
+		return false;
+	if (class == LOCK_CLASS_GROUP && result != LOCKACQUIRE_ALREADY_HELD)
+		group_locks++;
+	return true;
+}
+
+/* With the transaction its locks are gone.  (Those of a subtransaction may be gone before; then they are counted too many.) */
+static void
+group_locks_ended(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
+		group_locks = 0;
+}

@@ -1,0 +1,500 @@
+/*
+ * queue.c
+ *		Work that is put off: a table of keys, with what is to be done.
+ *
+ * Entries are added by a writer, row by row, and taken by statements, many at
+ * a time.
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_type.h"
+#include "commands/sequence.h"
+#include "executor/spi.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/timestamp.h"
+
+#include "bson/catalog.h"
+#include "bson/compare.h"
+#include "bson/reader.h"
+#include "kit/derive/queue.h"
+#include "kit/rows/lookup.h"
+#include "kit/rows/write.h"
+#include "kit/sql/run.h"
+#include "kit/sql/text.h"
+
+/* What is known of a queue's table and need not be found for every statement */
+typedef struct QueueTable
+{
+	char		pair[64];
+	Oid			main;
+	uint64		generation;
+	Oid			table;
+	Oid			sequence;
+	AttrNumber	id;
+	AttrNumber	key;
+	AttrNumber	delta;
+	AttrNumber	queued_at;
+	int			natts;
+} QueueTable;
+
+#define TABLES_KNOWN 8
+
+/* Lists of what has gone: how often they are shortened, and by how much at most, but for those of the key */
+#define FORGET_EVERY 256
+#define FORGET_MOST	1024
+
+struct DpQueue
+{
+	DpDecl	   *decl;
+	int			option;			/* in dp_pair_options: tells plans of several queues apart */
+	QueueTable	table;
+	DpWriter   *writer;			/* NULL until something is added */
+	struct varlena *forget;		/* the key whose entries of long ago are to be deleted, or NULL */
+};
+
+/* The statements, for each option */
+typedef struct QueuePlans
+{
+	char		take_key;
+	char		take;
+	char		holds;
+	char		empty;
+	char		clear;
+	char		forget;
+	char		forget_key;
+} QueuePlans;
+
+static const QueuePlans plan_ids[DP_PAIR_OPTIONS] = {{0}};
+
+static QueueTable tables_known[TABLES_KNOWN];
+static int	next_known = 0;
+
+static void table_find(DpDecl *decl, const char *pair, QueueTable *table);
+static void table_read(Oid table, QueueTable *known);
+static bool is_guard(const Trigger *trigger);
+static SPIPlanPtr plan_of(DpQueue *queue, const void *id, const char *format, int nargs, Oid first);
+static List *take(DpQueue *queue, const DpValue *key, int64 most, List *taken, MemoryContext context);
+static DpQueued *entry_of(List *taken, struct varlena *key);
+static int	queued_compare(const ListCell *a, const ListCell *b);
+static int	entry_compare(const void *a, const void *b);
+
+/*
+ * Open the queue that an option names.
+ */
+DpQueue *
+dp_queue_open(DpDecl *decl, const char *option)
+{
+	DpQueue    *queue = palloc0(sizeof(DpQueue));
+	char	   *pair = dp_decl_text(decl, option);
+	int			i;
+
+	for (i = 0; i < DP_PAIR_OPTIONS; i++)
+	{
+		if (strcmp(dp_pair_options[i], option) == 0)
+			queue->option = i;
+	}
+	queue->decl = decl;
+	if (pair == NULL || strlen(pair) >= sizeof(queue->table.pair))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the %s pattern \"%s\" has no queue", decl->pattern, decl->name)));
+	table_find(decl, pair, &queue->table);
+	return queue;
+}
+
+/*
+ * Close it; what was added is there now.
+ */
+void
+dp_queue_close(DpQueue *queue)
+{
+	if (queue->writer != NULL)
+		dp_writer_close(queue->writer);
+	if (queue->forget != NULL)
+	{
+		DpValue		key = dp_value_of_varlena(queue->forget);
+
+		dp_queue_forget(queue, &key, FORGET_MOST);
+	}
+	pfree(queue);
+}
+
+/*
+ * Add an entry.
+ */
+void
+dp_queue_add(DpQueue *queue, const DpValue *key, struct varlena *delta)
+{
+	const QueueTable *table = &queue->table;
+	Datum	   *values = palloc0(sizeof(Datum) * table->natts);
+	bool	   *nulls = palloc(sizeof(bool) * table->natts);
+	int64		id = nextval_internal(table->sequence, false);
+
+	if (queue->writer == NULL)
+	{
+		queue->writer = dp_writer_open(table->table, "delta", DP_WRITE_LATEST, queue->decl->name);
+		dp_writer_skip(queue->writer, is_guard);
+	}
+	memset(nulls, true, sizeof(bool) * table->natts);
+	values[table->id - 1] = Int64GetDatum(id);
+	nulls[table->id - 1] = false;
+	values[table->key - 1] = PointerGetDatum(dp_value_to_varlena(key));
+	nulls[table->key - 1] = false;
+	if (delta != NULL)
+	{
+		values[table->delta - 1] = PointerGetDatum(delta);
+		nulls[table->delta - 1] = false;
+	}
+	values[table->queued_at - 1] = TimestampTzGetDatum(GetCurrentTimestamp());
+	nulls[table->queued_at - 1] = false;
+	dp_writer_insert_row(queue->writer, values, nulls);
+	if (id % FORGET_EVERY == 0 && strcmp(dp_pair_options[queue->option], "gone_pair") == 0)
+		queue->forget = (struct varlena *) DatumGetPointer(values[table->key - 1]);
+	pfree(values);
+	pfree(nulls);
+}
+
+/*
+ * Take entries.  The limit may fall into the midst of a key's; then the others
+ * of this key are taken too.
+ */
+List *
+dp_queue_take(DpQueue *queue, const DpValue *key, int64 most)
+{
+	MemoryContext context = CurrentMemoryContext;
+	List	   *taken;
+
+	SPI_connect();
+	taken = take(queue, key, most, NIL, context);
+	if (key == NULL && taken != NIL)
+	{
+		DpValue		last = dp_value_of_varlena(((DpQueued *) llast(taken))->key);
+
+		taken = take(queue, &last, PG_INT64_MAX, taken, context);
+	}
+	SPI_finish();
+	return taken;
+}
+
+void
+dp_queue_clear(DpQueue *queue)
+{
+	SPIPlanPtr	plan;
+
+	SPI_connect();
+	plan = plan_of(queue, &plan_ids[queue->option].clear, "DELETE FROM %s AS q", 0, InvalidOid);
+	(void) dp_run_marked(queue->decl, plan, NULL, NULL, DP_RUN_AS_OWNER | DP_RUN_LOCK, SPI_OK_DELETE,
+						 queue->table.table, queue->decl->name, DP_MARK_INTERNAL);
+	SPI_finish();
+}
+
+bool
+dp_queue_has(DpQueue *queue, const DpValue *key, struct varlena *delta)
+{
+	SPIPlanPtr	plan;
+	Datum		values[2] = {PointerGetDatum(dp_value_to_varlena(key)), PointerGetDatum(delta)};
+	bool		found;
+
+	SPI_connect();
+	plan = dp_plan(queue->decl, &plan_ids[queue->option].holds);
+	if (plan == NULL)
+	{
+		Oid			types[2] = {dp_types()->bson_value, dp_types()->bson};
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "SELECT FROM ");
+		dp_sql_table(&sql, queue->table.table);
+		appendStringInfoString(&sql, " AS q WHERE q.key ");
+		dp_sql_own_operator(&sql, "=");
+		appendStringInfoString(&sql, " $1 AND q.delta ");
+		dp_sql_own_operator(&sql, "=");
+		appendStringInfoString(&sql, " $2 LIMIT 1");
+		plan = dp_plan_make(queue->decl, &plan_ids[queue->option].holds, sql.data, 2, types);
+	}
+	found = dp_run(queue->decl, plan, values, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT) > 0;
+	SPI_finish();
+	return found;
+}
+
+void
+dp_queue_forget(DpQueue *queue, const DpValue *key, int64 most)
+{
+	SPIPlanPtr	plan;
+	Datum		values[2] = {Int64GetDatum(most)};
+
+	/* what another transaction has deleted meanwhile would be an error, and no transaction is to wait for this */
+	if (IsolationUsesXactSnapshot() || !ConditionalLockRelationOid(queue->table.table, ShareUpdateExclusiveLock))
+		return;
+	SPI_connect();
+	plan = plan_of(queue, &plan_ids[queue->option].forget,
+				   "DELETE FROM %1$s AS q USING (SELECT t.id FROM %1$s AS t ORDER BY t.id LIMIT $1) AS first "
+				   "WHERE q.id OPERATOR(pg_catalog.=) first.id "
+				   "AND q.queued_at OPERATOR(pg_catalog.<) (pg_catalog.now() OPERATOR(pg_catalog.-) interval '30 days')", 1, INT8OID);
+	(void) dp_run_marked(queue->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE,
+						 queue->table.table, queue->decl->name, DP_MARK_INTERNAL);
+	if (key != NULL)
+	{
+		values[0] = Int64GetDatum(10000);
+		values[1] = PointerGetDatum(dp_value_to_varlena(key));
+		plan = plan_of(queue, &plan_ids[queue->option].forget_key,
+					   "DELETE FROM %1$s AS q WHERE q.key %2$s $2 AND q.id OPERATOR(pg_catalog.<=) "
+					   "(SELECT t.id FROM %1$s AS t WHERE t.key %2$s $2 ORDER BY t.key DESC, t.id DESC LIMIT 1 OFFSET $1)", 2, INT8OID);
+		(void) dp_run_marked(queue->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE,
+							 queue->table.table, queue->decl->name, DP_MARK_INTERNAL);
+	}
+	SPI_finish();
+}
+
+/*
+ * An entry that was taken, as it stands in the result.
+ */
+typedef struct Entry
+{
+	int64		id;
+	struct varlena *key;
+	struct varlena *delta;
+} Entry;
+
+/*
+ * Take entries and add them to the list, whose keys stay in order.  Inside
+ * SPI_connect(); what is kept goes to the context.
+ *
+ * The statement sees what the transaction sees: what it takes it must see, or
+ * it could not delete it.
+ */
+static List *
+take(DpQueue *queue, const DpValue *key, int64 most, List *taken, MemoryContext context)
+{
+	static const char *const take_sql =
+		"DELETE FROM %1$s AS q USING (SELECT t.id FROM %1$s AS t ORDER BY t.key, t.id LIMIT $1 FOR UPDATE SKIP LOCKED) AS found "
+		"WHERE q.id OPERATOR(pg_catalog.=) found.id RETURNING q.id, q.key, q.delta";
+	static const char *const take_key_sql =
+		"DELETE FROM %1$s AS q USING (SELECT t.id FROM %1$s AS t WHERE t.key %2$s $2 ORDER BY t.key, t.id LIMIT $1 FOR UPDATE SKIP LOCKED) AS found "
+		"WHERE q.id OPERATOR(pg_catalog.=) found.id RETURNING q.id, q.key, q.delta";
+	SPIPlanPtr	plan;
+	Datum		values[2];
+	Entry	   *entries;
+	MemoryContext old;
+	uint64		n;
+	uint64		i;
+
+	values[0] = Int64GetDatum(most);
+	if (key != NULL)
+	{
+		values[1] = PointerGetDatum(dp_value_to_varlena(key));
+		plan = plan_of(queue, &plan_ids[queue->option].take_key, take_key_sql, 2, INT8OID);
+	}
+	else
+		plan = plan_of(queue, &plan_ids[queue->option].take, take_sql, 1, INT8OID);
+	n = dp_run_marked(queue->decl, plan, values, NULL, DP_RUN_AS_OWNER | DP_RUN_LOCK, SPI_OK_DELETE_RETURNING,
+					  queue->table.table, queue->decl->name, DP_MARK_INTERNAL);
+
+	entries = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Entry) * Max(n, 1));
+	for (i = 0; i < n; i++)
+	{
+		bool		isnull;
+
+		entries[i].id = DatumGetInt64(dp_result(i, 1, &isnull));
+		entries[i].key = (struct varlena *) DatumGetPointer(dp_result(i, 2, &isnull));
+		entries[i].delta = (struct varlena *) DatumGetPointer(dp_result(i, 3, &isnull));
+		if (isnull)
+			entries[i].delta = NULL;
+	}
+	qsort(entries, n, sizeof(Entry), entry_compare);
+
+	old = MemoryContextSwitchTo(context);
+	for (i = 0; i < n; i++)
+	{
+		DpQueued   *last = entry_of(taken, entries[i].key);
+
+		if (last == NULL)
+		{
+			last = palloc0(sizeof(DpQueued));
+			last->key = palloc(VARSIZE_ANY(entries[i].key));
+			memcpy(last->key, entries[i].key, VARSIZE_ANY(entries[i].key));
+			taken = lappend(taken, last);
+		}
+		last->entries++;
+		if (entries[i].delta == NULL)
+			last->anew = true;
+		else
+		{
+			struct varlena *delta = palloc(VARSIZE_ANY(entries[i].delta));
+
+			memcpy(delta, entries[i].delta, VARSIZE_ANY(entries[i].delta));
+			last->deltas = lappend(last->deltas, delta);
+		}
+	}
+	list_sort(taken, queued_compare);
+	MemoryContextSwitchTo(old);
+	pfree(entries);
+	return taken;
+}
+
+/* The last key that was taken if it is this one, else NULL. */
+static DpQueued *
+entry_of(List *taken, struct varlena *key)
+{
+	DpValue		left;
+	DpValue		right;
+
+	if (taken == NIL)
+		return NULL;
+	left = dp_value_of_varlena(((DpQueued *) llast(taken))->key);
+	right = dp_value_of_varlena(key);
+	return dp_value_compare(&left, &right) == 0 ? llast(taken) : NULL;
+}
+
+/* Orders keys. */
+static int
+queued_compare(const ListCell *a, const ListCell *b)
+{
+	DpValue		left = dp_value_of_varlena(((DpQueued *) lfirst(a))->key);
+	DpValue		right = dp_value_of_varlena(((DpQueued *) lfirst(b))->key);
+
+	return dp_value_compare(&left, &right);
+}
+
+/* Orders entries by key and number. */
+static int
+entry_compare(const void *a, const void *b)
+{
+	const Entry *left = a;
+	const Entry *right = b;
+	DpValue		left_key = dp_value_of_varlena(left->key);
+	DpValue		right_key = dp_value_of_varlena(right->key);
+	int			cmp = dp_value_compare(&left_key, &right_key);
+
+	if (cmp != 0)
+		return cmp;
+	return left->id < right->id ? -1 : left->id > right->id;
+}
+
+/*
+ * A statement on the queue; %1$s is its table, %2$s the equality of keys.  The
+ * first parameter has the type, a second one is a key.
+ */
+static SPIPlanPtr
+plan_of(DpQueue *queue, const void *id, const char *format, int nargs, Oid first)
+{
+	SPIPlanPtr	plan = dp_plan(queue->decl, id);
+	Oid			types[2];
+	StringInfoData table;
+	StringInfoData equal;
+
+	if (plan != NULL)
+		return plan;
+	types[0] = first;
+	types[1] = dp_types()->bson_value;
+	initStringInfo(&table);
+	initStringInfo(&equal);
+	dp_sql_table(&table, queue->table.table);
+	dp_sql_own_operator(&equal, "=");
+	return dp_plan_make(queue->decl, id, psprintf(format, table.data, equal.data), nargs, types);
+}
+
+/*
+ * The queue's table, which is looked for among all triggers: so it is kept
+ * until the schema changes.
+ */
+static void
+table_find(DpDecl *decl, const char *pair, QueueTable *table)
+{
+	uint64		now = dp_schema_generation();
+	int			i;
+	QueueTable *known;
+	Oid			found;
+
+	for (i = 0; i < TABLES_KNOWN; i++)
+	{
+		known = &tables_known[i];
+		if (known->generation == now && known->main == decl->target && strcmp(known->pair, pair) == 0)
+		{
+			*table = *known;
+			return;
+		}
+	}
+	found = dp_pair_side(pair, decl->target);
+	if (!OidIsValid(found))
+		dp_require_own_sides(decl);
+	if (!OidIsValid(found))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the queue of the %s pattern \"%s\" on table %s is missing",
+						decl->pattern, decl->name, dp_relation_name(decl->target)),
+				 errhint("pattern_repair() makes it again.")));
+	memset(table, 0, sizeof(QueueTable));
+	strcpy(table->pair, pair);
+	table->main = decl->target;
+	table_read(found, table);
+	table->generation = now;
+	tables_known[next_known] = *table;
+	next_known = (next_known + 1) % TABLES_KNOWN;
+}
+
+/* Its columns.  Triggers can be made by hand, so a table may only claim to be a queue. */
+static void
+table_read(Oid table, QueueTable *known)
+{
+	Relation	rel = table_open(table, AccessShareLock);
+
+	known->table = table;
+	known->id = get_attnum(table, "id");
+	known->key = get_attnum(table, "key");
+	known->delta = get_attnum(table, "delta");
+	known->queued_at = get_attnum(table, "queued_at");
+	known->natts = RelationGetNumberOfAttributes(rel);
+	if (known->id <= 0 || known->key <= 0 || known->delta <= 0 || known->queued_at <= 0 ||
+		get_atttype(table, known->id) != INT8OID || get_atttype(table, known->key) != dp_types()->bson_value ||
+		get_atttype(table, known->delta) != dp_types()->bson || get_atttype(table, known->queued_at) != TIMESTAMPTZOID ||
+		TupleDescAttr(RelationGetDescr(rel), known->id - 1)->attidentity == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table %s has not the columns of a queue", dp_relation_name(table))));
+	known->sequence = dp_identity_sequence(rel, known->id);
+	table_close(rel, NoLock);
+}
+
+/* The queue's guard has nothing to guard against here. */
+static bool
+is_guard(const Trigger *trigger)
+{
+	char	   *function = get_func_name(trigger->tgfoid);
+
+	return function != NULL && strcmp(function, "pattern_guard_trigger") == 0;
+}
+
+/*
+ * _pattern_forget_gone(rel, name)
+ */
+DP_FUNCTION(dp_pattern_forget_gone);
+Datum
+dp_pattern_forget_gone(PG_FUNCTION_ARGS)
+{
+	Oid			rel = PG_GETARG_OID(0);
+	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	ListCell   *lc;
+
+	dp_require_owner(rel);
+	foreach(lc, dp_decls(rel))
+	{
+		DpDecl	   *decl = lfirst(lc);
+
+		if (strcmp(decl->name, name) == 0 && dp_decl_text(decl, "gone_pair") != NULL)
+		{
+			DpQueue    *queue = dp_queue_open(decl, "gone_pair");
+
+			dp_queue_forget(queue, NULL, PG_INT64_MAX);
+			dp_queue_close(queue);
+		}
+	}
+	PG_RETURN_VOID();
+}

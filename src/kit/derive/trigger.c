@@ -1,0 +1,542 @@
+/*
+ * trigger.c
+ *		Derived data: the triggers on sources and targets.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "bson/builder.h"
+#include "bson/compare.h"
+#include "bson/reader.h"
+#include "kit/derive/change.h"
+#include "kit/derive/run.h"
+#include "kit/sql/run.h"
+#include "patterns/reference/reference.h"
+
+/*
+ * A group that was computed anew inside of a statement on its source whose
+ * rows had not been taken in yet: it is computed anew once more at the end of that statement.
+ */
+typedef struct ReadGroup
+{
+	Oid			source;
+	uint32		lock_id;
+	uint64		hash;
+	int			nestlevel;		/* of the transaction */
+	struct ReadGroup *next;
+} ReadGroup;
+
+/* Keys of target rows that were inserted, or whose link has changed */
+static const char late_rows;
+
+/* Groups whose target row has gone, of declarations that make missing rows: [name, link] */
+static const char gone_groups;
+static const char made_again;
+
+/* Those in which something new was written to a derived field */
+static const char strange_rows;
+
+static ReadGroup *read_groups = NULL;	/* in TopTransactionContext */
+static bool callbacks_registered = false;
+
+static void target_gone(DpDerivation *d, DpDecl *decl, HeapTuple before, TupleDesc desc, struct varlena *doc);
+static void target_truncated(Oid target);
+static void gone_make(Oid target, List *gone);
+static HeapTuple target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata);
+static struct varlena *strange_row(DpDecl *decl, struct varlena *key, bool inserted);
+static bool link_changed(DpDerivation *d, DpDecl *decl, HeapTuple before, HeapTuple after, TupleDesc desc,
+						 struct varlena *old_doc, struct varlena *new_doc);
+static struct varlena *tuple_document(DpDecl *decl, HeapTuple tuple, TupleDesc desc);
+static void changes_derive(DpChanges *changes);
+static void change_take(DpDerive *run, List *derivations, const DpChange *change);
+static void read_groups_xact(XactEvent event, void *arg);
+static void read_groups_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+
+/*
+ * The trigger function of all patterns that derive data.
+ */
+Datum
+dp_derive_trigger(FunctionCallInfo fcinfo, const DpDeriveMethods *methods)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	bool		row;
+	bool		begins;
+	DpDecl	   *decl;
+	List	   *keys;
+	List	   *strange;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) || trigdata->tg_trigger->tgnargs < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s_trigger\" is called by triggers of the %s pattern only",
+						methods->pattern, methods->pattern)));
+
+	if (methods->main_on_source || trigdata->tg_trigger->tgnargs == 3)
+	{
+		DpChanges  *changes = dp_changes_of_trigger(fcinfo);
+
+		if (changes != NULL)
+			dp_changes_handle(changes);
+		return PointerGetDatum(NULL);
+	}
+
+	row = TRIGGER_FIRED_FOR_ROW(trigdata->tg_event);
+	begins = row && fcinfo->flinfo->fn_extra == NULL;
+	if (begins && dp_partition_restoring(trigdata->tg_relation))
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple);
+	decl = row ? dp_decl_of_trigger(fcinfo, methods->pattern) : dp_decl_of_trigger_if(fcinfo, methods->pattern);
+	if (decl == NULL)
+		return PointerGetDatum(NULL);	/* such a trigger stays behind when a partition is detached */
+	if (begins && dp_decl_maintained(decl) && !OidIsValid(dp_derivation(decl)->source) &&
+		dp_derivation(decl)->pair != NULL)
+		dp_pair_require_owner(dp_derivation(decl)->pair, false, decl->target);
+
+	if (row && TRIGGER_FIRED_AFTER(trigdata->tg_event) && TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
+	{
+		TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+
+		target_gone(dp_derivation(decl), decl, trigdata->tg_trigtuple, desc, tuple_document(decl, trigdata->tg_trigtuple, desc));
+		return PointerGetDatum(NULL);
+	}
+	if (row)
+	{
+		if (!TRIGGER_FIRED_BEFORE(trigdata->tg_event) || TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
+			ereport(ERROR,
+					(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+					 errmsg("function \"%s_trigger\" is called by triggers that %s_enable() makes only",
+							methods->pattern, methods->pattern)));
+		return PointerGetDatum(target_before(dp_derivation(decl), decl, trigdata));
+	}
+
+	/* for each statement: the first trigger of the target handles the rows for all derivations */
+	strange = dp_collected(decl->target, &strange_rows);
+	keys = dp_collected(decl->target, &late_rows);
+	if (keys != NIL && dp_decl_maintained(decl))
+	{
+		if (strange != NIL)
+			dp_derive_take_over(decl->target, strange);
+		dp_derive_late(decl->target, keys);
+	}
+	keys = dp_collected(decl->target, &gone_groups);
+	if (keys != NIL && dp_decl_maintained(decl))
+		gone_make(decl->target, keys);
+	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
+		target_truncated(decl->target);
+	return PointerGetDatum(NULL);
+}
+
+/* ---------------------------------------------------------------- sources */
+
+/*
+ * A statement has changed a source, and all derivations that it feeds follow.
+ * What its rows refer to is locked in between.
+ */
+void
+dp_derive_changes(DpChanges *changes)
+{
+	Oid			source = dp_changes_table(changes);
+
+	dp_ref_before_derived(source);
+	changes_derive(changes);
+	dp_ref_after_derived(source);
+}
+
+/* Takes the statement's rows into a run, and writes it. */
+static void
+changes_derive(DpChanges *changes)
+{
+	Oid			source = dp_changes_table(changes);
+	List	   *all = dp_derivations_of_source(source);
+	List	   *derivations = NIL;
+	List	   *wholly = NIL;
+	DpDerive   *run;
+	DpChange	change;
+	MemoryContext row;
+	MemoryContext old;
+	ListCell   *lc;
+
+	foreach(lc, all)
+	{
+		if (dp_decl_maintained(((DpDerivation *) lfirst(lc))->decl))
+			derivations = lappend(derivations, lfirst(lc));
+	}
+	if (derivations == NIL)
+		return;
+
+	if (dp_changes_wholly(changes))
+	{
+		wholly = derivations;
+		(void) dp_derive_whole(wholly, dp_changes_emptied(changes), false);
+		return;
+	}
+
+	run = dp_derive_begin();
+	run->source = source;
+	row = AllocSetContextCreate(run->context, "docpatterns row", ALLOCSET_DEFAULT_SIZES);
+	while (dp_changes_next(changes, &change))
+	{
+		old = MemoryContextSwitchTo(row);
+		change_take(run, derivations, &change);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(row);
+	}
+	if (read_groups != NULL)
+		dp_derive_mark_read(run, source);
+	if (dp_changes_doubtful(changes))
+	{
+		for (DpGroup *group = run->groups; group != NULL; group = group->next)
+			group->recompute = true;
+	}
+	(void) dp_derive_end(run, false);
+}
+
+/* Takes one change into the groups of a run. */
+static void
+change_take(DpDerive *run, List *derivations, const DpChange *change)
+{
+	DpSourceRow before = {change->before, NULL};
+	DpSourceRow after = {change->after, NULL};
+	const char *column = NULL;
+	bool		equal = false;
+	bool		first = true;
+	ListCell   *lc;
+
+	foreach(lc, derivations)
+	{
+		DpDerivation *d = lfirst(lc);
+
+		if (first || (column != d->source_column &&
+					  (column == NULL || d->source_column == NULL || strcmp(column, d->source_column) != 0)))
+		{
+			column = d->source_column;
+			before.doc = before.slot != NULL ? dp_source_document(before.slot, column) : NULL;
+			after.doc = after.slot != NULL ? dp_source_document(after.slot, column) : NULL;
+			equal = before.doc != NULL && after.doc != NULL &&
+				DP_DOC_SIZE(before.doc) == DP_DOC_SIZE(after.doc) &&
+				memcmp(DP_DOC_DATA(before.doc), DP_DOC_DATA(after.doc), DP_DOC_SIZE(after.doc)) == 0;
+			first = false;
+		}
+		if (before.slot != NULL && after.slot != NULL)
+		{
+			if (equal && !d->methods->reads_columns)
+				continue;
+			if (d->methods->same != NULL && d->methods->same(d, &before, &after))
+				continue;
+		}
+		if (before.slot != NULL)
+			d->methods->take(d, run, &before, -1);
+		if (after.slot != NULL)
+			d->methods->take(d, run, &after, 1);
+	}
+}
+
+/* ---------------------------------------------------------------- reading inside of statements */
+
+/*
+ * The source is going to be read for a group, whose row is locked.
+ */
+void
+dp_derive_reading(DpGroup *group)
+{
+	DpDerivation *d = group->derivation;
+	ReadGroup  *r;
+
+	CommandCounterIncrement();
+	if (!dp_changes_pending(d->source))
+		return;
+	if (!callbacks_registered)
+	{
+		RegisterXactCallback(read_groups_xact, NULL);
+		RegisterSubXactCallback(read_groups_subxact, NULL);
+		callbacks_registered = true;
+	}
+	for (r = read_groups; r != NULL; r = r->next)
+	{
+		if (r->source == d->source && r->lock_id == d->lock_id && r->hash == group->hash)
+			return;
+	}
+	r = MemoryContextAlloc(TopTransactionContext, sizeof(ReadGroup));
+	r->source = d->source;
+	r->lock_id = d->lock_id;
+	r->hash = group->hash;
+	r->nestlevel = GetCurrentTransactionNestLevel();
+	r->next = read_groups;
+	read_groups = r;
+}
+
+/*
+ * Groups of the run that were read in the meantime have some of the run's rows
+ * already: they are computed anew.  The notes stay until no statement on the
+ * source is under way any more, because there may be others around this one.
+ */
+void
+dp_derive_mark_read(DpDerive *run, Oid source)
+{
+	bool		pending = dp_changes_pending(source);
+	ReadGroup **next = &read_groups;
+
+	while (*next != NULL)
+	{
+		ReadGroup  *r = *next;
+		DpGroup    *group;
+
+		if (r->source != source)
+		{
+			next = &r->next;
+			continue;
+		}
+		for (group = run->groups; group != NULL; group = group->next)
+		{
+			if (group->hash == r->hash && group->derivation->lock_id == r->lock_id)
+				group->recompute = true;
+		}
+		if (pending)
+			next = &r->next;
+		else
+			*next = r->next;
+	}
+}
+
+/*
+ * Notes do not outlive their transaction, nor what was read their
+ * subtransaction; one that ends well leaves them to the one around it.
+ */
+static void
+read_groups_xact(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
+		read_groups = NULL;
+}
+
+static void
+read_groups_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
+{
+	int			level = GetCurrentTransactionNestLevel();
+	ReadGroup **next = &read_groups;
+
+	if (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
+		return;
+	while (*next != NULL)
+	{
+		if ((*next)->nestlevel >= level && event == SUBXACT_EVENT_ABORT_SUB)
+		{
+			*next = (*next)->next;
+			continue;
+		}
+		(*next)->nestlevel = Min((*next)->nestlevel, level - 1);
+		next = &(*next)->next;
+	}
+}
+
+/* ---------------------------------------------------------------- targets */
+
+/*
+ * A target row is deleted, or gets another link: if its group has rows in the
+ * source, and the declaration makes what is missing, it is made again.
+ */
+static void
+target_gone(DpDerivation *d, DpDecl *decl, HeapTuple before, TupleDesc desc, struct varlena *doc)
+{
+	DpBuilder	b;
+	DpKey		key;
+	DpValue		link;
+
+	if (!d->create_missing || d->guarded || !dp_decl_maintained(decl) || dp_marked_derived(decl->target, NULL))
+		return;
+	if (d->link == NULL)
+	{
+		dp_key_of_tuple(decl, before, desc, &key);
+		link = dp_value_of_varlena(dp_key_to_value(decl, &key));
+	}
+	else if (doc == NULL || !dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), d->link, &link))
+		return;
+	dp_builder_init_value(&b, 0);
+	dp_builder_begin_array(&b);
+	dp_builder_append_string(&b, NULL, 0, decl->name, strlen(decl->name));
+	dp_builder_append_value(&b, NULL, 0, &link);
+	dp_builder_end(&b);
+	dp_collect(decl->target, &gone_groups, dp_builder_finish_value(&b, DP_TYPE_ARRAY));
+}
+
+/*
+ * A target was truncated: what is made if it is missing is made again, once, by the first of the
+ * triggers that it and its partitions have.
+ */
+static void
+target_truncated(Oid target)
+{
+	bool		again = dp_collected(target, &made_again) != NIL;
+	DpValue		none = {NULL, 0, DP_TYPE_NULL};
+	List	   *making = NIL;
+	ListCell   *lc;
+
+	dp_collect(target, &made_again, dp_value_to_varlena(&none));
+	if (again)
+		return;
+	foreach(lc, dp_derivations_of_target(target))
+	{
+		DpDerivation *d = lfirst(lc);
+
+		if (d->create_missing && dp_decl_maintained(d->decl))
+			making = lappend(making, d);
+	}
+	(void) dp_derive_whole(making, false, false);
+}
+
+/* Makes the rows of such groups, as those of groups without a row are made. */
+static void
+gone_make(Oid target, List *gone)
+{
+	DpDerive   *run = dp_derive_begin();
+	MemoryContext old = MemoryContextSwitchTo(dp_derive_memory(run));
+	ListCell   *lc;
+
+	foreach(lc, gone)
+	{
+		DpValue		value = dp_value_of_varlena(lfirst(lc));
+		DpIter		iter = {NULL, NULL};
+		DpValue		name;
+		DpValue		link;
+		ListCell   *lc2;
+
+		dp_iter_init_value(&iter, &value);
+		if (!dp_iter_next_value(&iter, &name) || !dp_iter_next_value(&iter, &link))
+			continue;
+		foreach(lc2, dp_derivations_of_target(target))
+		{
+			DpDerivation *d = lfirst(lc2);
+
+			if (d->create_missing && OidIsValid(d->source) && strcmp(d->decl->name, DP_STRING_DATA(&name)) == 0)
+				dp_derive_group(run, d, &link)->recompute = true;
+		}
+	}
+	MemoryContextSwitchTo(old);
+	(void) dp_derive_end(run, false);
+}
+
+/*
+ * BEFORE INSERT or UPDATE of a target row: derived fields stay what they are, and a
+ * new row has those of an empty group until the statement's end.  Returns the
+ * row to go on with.
+ */
+static HeapTuple
+target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
+{
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	bool		update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
+	HeapTuple	tuple = update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	struct varlena *written;
+	struct varlena *before = NULL;
+	struct varlena *after;
+	struct varlena *result;
+	bool		strange;
+	bool		moved;
+
+	if (!dp_decl_maintained(decl))
+		return tuple;
+	after = tuple_document(decl, tuple, desc);
+	if (after == NULL)
+	{
+		if (update && d->link != NULL)
+			target_gone(d, decl, trigdata->tg_trigtuple, desc, tuple_document(decl, trigdata->tg_trigtuple, desc));
+		return tuple;
+	}
+
+	if (dp_marked_derived(decl->target, &written))
+	{
+		/* what was written is right; triggers of users may have changed it since */
+		if (written == NULL || d->methods->protect == NULL)
+			result = after;
+		else
+			result = d->methods->protect(d, written, after);
+	}
+	else
+	{
+		/* where there was no document it is new, too */
+		if (update)
+			before = tuple_document(decl, trigdata->tg_trigtuple, desc);
+		strange = d->methods->strange != NULL && OidIsValid(d->source) && d->methods->strange(d, before, after);
+		result = d->methods->protect != NULL && !strange ? d->methods->protect(d, before, after) : after;
+		moved = before == NULL || link_changed(d, decl, trigdata->tg_trigtuple, tuple, desc, before, result);
+		if (moved || strange)
+		{
+			DpKey		key;
+			struct varlena *value;
+
+			dp_key_of_tuple(decl, tuple, desc, &key);
+			value = dp_key_to_value(decl, &key);
+			dp_collect(decl->target, &late_rows, value);
+			if (update && moved)
+				target_gone(d, decl, trigdata->tg_trigtuple, desc, before);
+			if (strange)
+				dp_collect(decl->target, &strange_rows, strange_row(decl, value, before == NULL));
+		}
+	}
+	if (result != after)
+	{
+		int			attnum = decl->doc_attnum;
+		Datum		value = PointerGetDatum(result);
+		bool		isnull = false;
+
+		tuple = heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
+	}
+	return tuple;
+}
+
+/* What is collected of a row with something new: [name, key, inserted]. */
+static struct varlena *
+strange_row(DpDecl *decl, struct varlena *key, bool inserted)
+{
+	DpBuilder	b;
+	DpValue		value = dp_value_of_varlena(key);
+
+	dp_builder_init_value(&b, 0);
+	dp_builder_begin_array(&b);
+	dp_builder_append_string(&b, NULL, 0, decl->name, strlen(decl->name));
+	dp_builder_append_value(&b, NULL, 0, &value);
+	dp_builder_append_bool(&b, NULL, 0, inserted);
+	dp_builder_end(&b);
+	return dp_builder_finish_value(&b, DP_TYPE_ARRAY);
+}
+
+/* Whether an update gives the row another group. */
+static bool
+link_changed(DpDerivation *d, DpDecl *decl, HeapTuple before, HeapTuple after, TupleDesc desc,
+			 struct varlena *old_doc, struct varlena *new_doc)
+{
+	DpKey		old_key;
+	DpKey		new_key;
+	DpValue		old_link;
+	DpValue		new_link;
+	bool		had;
+	bool		has;
+
+	if (d->link == NULL)
+	{
+		dp_key_of_tuple(decl, before, desc, &old_key);
+		dp_key_of_tuple(decl, after, desc, &new_key);
+		return !dp_key_identical(decl, &old_key, &new_key);
+	}
+	had = dp_path_find(DP_DOC_DATA(old_doc), DP_DOC_SIZE(old_doc), d->link, &old_link);
+	has = dp_path_find(DP_DOC_DATA(new_doc), DP_DOC_SIZE(new_doc), d->link, &new_link);
+	return had != has || (had && dp_value_compare(&old_link, &new_link) != 0);
+}
+
+/* A row's document, detoasted; NULL for a null. */
+static struct varlena *
+tuple_document(DpDecl *decl, HeapTuple tuple, TupleDesc desc)
+{
+	bool		isnull;
+	Datum		value = heap_getattr(tuple, decl->doc_attnum, desc, &isnull);
+
+	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
+}

@@ -1,0 +1,1089 @@
+/*
+ * write.c
+ *		Derived data: the end of a run, where the groups' target rows are found,
+ *		locked in order, and written.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/typcache.h"
+
+#include "bson/catalog.h"
+#include "bson/compare.h"
+#include "bson/text.h"
+#include "kit/derive/run.h"
+#include "kit/note.h"
+#include "patterns/reference/reference.h"
+
+/* A target row and a group that concerns it, or what refers to it. */
+typedef struct TargetRow
+{
+	DpRowRef	ref;
+	DpKey		key;
+	DpGroup    *group;			/* NULL: the row is only locked */
+	LockTupleMode lock;			/* then */
+	uint32		seq;			/* order of finding, for a stable order */
+} TargetRow;
+
+/* How a target's rows are ordered */
+typedef struct KeyOrder
+{
+	int			n;
+	Oid			type[INDEX_MAX_KEYS];
+	bool		byval[INDEX_MAX_KEYS];
+	int16		len[INDEX_MAX_KEYS];
+	Oid			collation[INDEX_MAX_KEYS];
+	FmgrInfo   *cmp[INDEX_MAX_KEYS];
+} KeyOrder;
+
+/* A target that is being written. */
+typedef struct Target
+{
+	DpDerive   *run;
+	DpWriter   *w;
+	MemoryContext row;			/* reset after each row */
+	KeyOrder	order;
+	bool		ordered;		/* order is filled in */
+	bool		forced;
+	DpKey		sought;			/* what is looked for */
+	DpRefWanted *wanted;		/* rows to be locked because the statement's rows refer to them */
+	int			nwanted;
+	DpDerive   *made;			/* groups of other derivations whose rows have been made, or NULL */
+} Target;
+
+/* The rows of a target that are found, to be put in order */
+typedef struct TargetRows
+{
+	TargetRow  *v;
+	int			n;
+	int			cap;
+} TargetRows;
+
+/* Rows of a circle that an error shows */
+#define CIRCLE_SHOWN	20
+
+/* The innermost run that is being written */
+static DpDerive *writing = NULL;
+
+static void circle_raise(DpDerive *run);
+static int64 run_write(DpDerive *run, bool forced);
+static int64 target_write(DpDerive *run, DpGroup **groups, int n, DpRefWanted *wanted, int nwanted, bool forced);
+static TargetRow *target_row_room(TargetRows *rows);
+static void target_row_add(Target *t, TargetRows *rows, DpGroup *group, LockTupleMode lock);
+static bool target_missing_add(Target *t, TargetRows *rows, DpGroup *group);
+static void run_gather(DpDerive *run);
+static void mark_alone(DpDerive *run, DpGroup **groups, int n);
+static bool trigger_protects(const Trigger *trigger);
+static void target_single(Target *t, DpGroup *group);
+static void target_many(Target *t, DpGroup **groups, int n);
+static void target_missing(Target *t, DpGroup **groups, int n);
+static void target_make(Target *t, DpGroup *group);
+static void others_lock(Target *t, DpGroup **groups, int n);
+static List *others_of(const DpDerivation *d);
+static int	name_compare(const ListCell *a, const ListCell *b);
+static void group_rows(Target *t, DpGroup *group, TargetRows *rows);
+static bool waits_for_row(const Target *t, const DpGroup *group);
+static bool group_find(Target *t, DpGroup *group);
+static bool group_key(const DpGroup *group, DpKey *key);
+static void row_apply(Target *t, DpGroup **groups, int n, const DpRowRef *ref);
+static bool row_concerns(Target *t, DpGroup *group);
+static void row_leave(DpGroup **groups, int n);
+static bool row_locked(Target *t, DpGroup **groups, int n, const DpRowRef *ref);
+static bool unique_row(const DpGroup *group);
+static void order_init(Target *t);
+static int	target_row_compare(const void *a, const void *b, void *arg);
+static int	target_compare(const void *a, const void *b);
+
+/*
+ * Ends a run.  What it writes may be a source again, and so runs lie in each
+ * other.  Where a group follows from itself and never comes to rest, they do
+ * until the stack is full, or a document too deep or too large: then the error
+ * says which rows these are.
+ */
+int64
+dp_derive_end(DpDerive *run, bool forced)
+{
+	DpDerive   *outer = writing;
+	int64		written = 0;
+
+	run->outer = outer;
+	writing = run;
+	PG_TRY();
+	{
+		written = run_write(run, forced);
+	}
+	PG_CATCH();
+	{
+		writing = outer;
+		if (geterrcode() == ERRCODE_STATEMENT_TOO_COMPLEX || geterrcode() == ERRCODE_PROGRAM_LIMIT_EXCEEDED)
+			circle_raise(run);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	writing = outer;
+	return written;
+}
+
+/* Raises OBJECT_NOT_IN_PREREQUISITE_STATE if a group of the run is one of those of a run around it. */
+static void
+circle_raise(DpDerive *run)
+{
+	DpDerive   *around;
+	DpGroup    *group;
+
+	for (around = run->outer; around != NULL; around = around->outer)
+	{
+		for (group = run->groups; group != NULL; group = group->next)
+		{
+			DpGroup    *same = dp_derive_find(around, group->derivation, &group->key);
+			List	   *circle = list_make1(group);
+			StringInfoData rows;
+			DpDerive   *r;
+			ListCell   *lc;
+
+			if (same == NULL)
+				continue;
+			MemoryContextSwitchTo(run->context);
+			FlushErrorState();
+			for (r = run->outer; r != around && list_length(circle) < CIRCLE_SHOWN; r = r->outer)
+				circle = lcons(r->groups, circle);
+			circle = lcons(same, circle);
+			initStringInfo(&rows);
+			foreach(lc, circle)
+			{
+				DpGroup    *g = lfirst(lc);
+
+				if (rows.len > 0)
+					appendStringInfoString(&rows, ", ");
+				dp_value_to_text(&rows, &g->key, DP_TEXT_RELAXED, -1);
+				appendStringInfo(&rows, " of table %s", dp_relation_name(g->derivation->target));
+			}
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("documents that the %s pattern \"%s\" of table %s derives follow from each other in a circle",
+							group->derivation->decl->pattern, group->derivation->decl->name,
+							dp_relation_name(group->derivation->target)),
+					 errdetail("The circle leads through %s.", rows.data),
+					 errhint("Let no row be counted for what follows from it, or declare one of the patterns otherwise.")));
+		}
+	}
+}
+
+/*
+ * Writes all targets of a run.  Returns the number of rows that were written.
+ */
+static int64
+run_write(DpDerive *run, bool forced)
+{
+	DpGroup   **groups;
+	DpGroup    *group;
+	int			n = 0;
+	int			locked = 0;
+	DpRefWanted *wanted = NULL;
+	int			nwanted = 0;
+	int			i;
+	int			w;
+	int64		written = 0;
+	MemoryContext old;
+
+	check_stack_depth();
+	if (run->groups == NULL)
+	{
+		MemoryContextDelete(run->context);
+		return 0;
+	}
+	old = MemoryContextSwitchTo(run->context);
+	CommandCounterIncrement();	/* rows that this command wrote are found as they are now */
+	SPI_connect();
+	run_gather(run);
+	groups = MemoryContextAllocHuge(run->context, sizeof(DpGroup *) * run->ngroups);
+	for (group = run->groups; group != NULL; group = group->next)
+	{
+		DpDerivation *d = group->derivation;
+
+		if (d->deferred && !forced)
+			d->methods->enqueue(d, group);
+		else if (group->recompute || d->methods->changes == NULL || d->methods->changes(d, group))
+			groups[n++] = group;
+	}
+
+	/* locks of groups, in their order */
+	if (n > 1)
+		qsort(groups, n, sizeof(DpGroup *), dp_derive_group_compare);
+	for (i = 0; i < n; i++)
+		locked += groups[i]->derivation->methods->group_lock != NULL ? 1 : 0;
+	dp_derive_lock_many(locked);
+	if (!run->locked && !forced)
+		mark_alone(run, groups, n);
+	for (i = 0; i < n; i++)
+	{
+		LOCKMODE	mode = NoLock;
+
+		if (groups[i]->derivation->methods->group_lock != NULL)
+			mode = groups[i]->derivation->methods->group_lock(groups[i]->derivation, groups[i]);
+		else if (groups[i]->noted)
+			mode = ShareLock;	/* as for a new row: its source may be held by others, who have not seen it */
+		if (mode != NoLock)
+			(void) dp_derive_lock_or_leave(groups[i], mode);
+	}
+	locked = n;
+	n = 0;
+	for (i = 0; i < locked; i++)
+	{
+		if (groups[i]->changed && !groups[i]->left)
+		{
+			groups[i]->due = true;
+			groups[n++] = groups[i];
+		}
+	}
+
+	/* target by target; what the statement's rows refer to there is locked in the same order */
+	if (n > 1)
+		qsort(groups, n, sizeof(DpGroup *), target_compare);
+	if (n > 0 && OidIsValid(run->source))
+		wanted = dp_ref_wanted(run->source, &nwanted);
+	for (i = 0, w = 0; i < n || (n > 0 && w < nwanted);)
+	{
+		int			first = i;
+		int			first_wanted = w;
+		Oid			target = i < n ? groups[i]->derivation->target : InvalidOid;
+
+		if (w < nwanted && (!OidIsValid(target) || wanted[w].source < target))
+			target = wanted[w].source;
+		while (i < n && groups[i]->derivation->target == target)
+			i++;
+		while (w < nwanted && wanted[w].source == target)
+			w++;
+		/* what was derived again of rows of the target before may lie in this one */
+		if (written > 0)
+			CommandCounterIncrement();
+		written += target_write(run, groups + first, i - first, wanted + first_wanted, w - first_wanted, forced);
+	}
+	SPI_finish();
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(run->context);
+	return written;
+}
+
+/*
+ * Marks groups whose row this run may have to make for another derivation.  Who makes it locks them against those who found no row;
+ * two who had locked them as these do before would wait for each other.
+ */
+static void
+mark_alone(DpDerive *run, DpGroup **groups, int n)
+{
+	List	   *makers = NIL;
+	ListCell   *lc;
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		if (groups[i]->derivation->create_missing && !groups[i]->derivation->guarded)
+			makers = list_append_unique_ptr(makers, groups[i]->derivation);
+	}
+	foreach(lc, makers)
+	{
+		DpDerivation *maker = lfirst(lc);
+
+		for (i = 0; i < n; i++)
+		{
+			DpDerivation *d = groups[i]->derivation;
+
+			if (d->target == maker->target && !d->create_missing && !d->guarded && strcmp(d->place, maker->place) == 0 &&
+				dp_derive_find(run, maker, &groups[i]->key) != NULL)
+				groups[i]->alone = true;
+		}
+	}
+}
+
+/* Orders derivations as their locks are taken. */
+static int
+lock_compare(const ListCell *a, const ListCell *b)
+{
+	const DpDerivation *left = lfirst(a);
+	const DpDerivation *right = lfirst(b);
+
+	return (left->lock_id > right->lock_id) - (left->lock_id < right->lock_id);
+}
+
+/* Lets derivations add groups that follow from others, in the order of their locks. */
+static void
+run_gather(DpDerive *run)
+{
+	List	   *derivations = NIL;
+	DpGroup    *group;
+	ListCell   *lc;
+
+	for (group = run->groups; group != NULL; group = group->next)
+	{
+		if (group->derivation->methods->gather != NULL)
+			derivations = list_append_unique_ptr(derivations, group->derivation);
+	}
+	if (list_length(derivations) > 1)
+		list_sort(derivations, lock_compare);
+	foreach(lc, derivations)
+	{
+		DpDerivation *d = lfirst(lc);
+
+		d->methods->gather(d, run);
+	}
+}
+
+/* Writes the rows of one target, and locks those that are wanted there.  There may be none of one of the two. */
+static int64
+target_write(DpDerive *run, DpGroup **groups, int n, DpRefWanted *wanted, int nwanted, bool forced)
+{
+	DpDerivation *d;
+	Target		t = {0};
+	int64		written;
+	int			i;
+
+	if (n == 0)
+	{
+		for (i = 0; i < nwanted; i++)
+		{
+			bool		circle; /* is seen again when the source is read */
+
+			(void) dp_ref_read_or_leave(wanted[i].ref, &wanted[i].id, wanted[i].lock, &circle);
+		}
+		return 0;
+	}
+	d = groups[0]->derivation;
+	t.run = run;
+	t.forced = forced;
+	t.wanted = wanted;
+	t.nwanted = nwanted;
+	t.row = AllocSetContextCreate(run->context, "docpatterns target row", ALLOCSET_DEFAULT_SIZES);
+	t.w = dp_writer_open(d->target, d->methods->main_on_source ? NULL : d->decl->doc_column, 0, NULL);
+	dp_writer_skip(t.w, trigger_protects);
+	dp_writer_leave(t.w, dp_derive_leaves(d));
+	if (n == 1 && nwanted == 0)
+		target_single(&t, groups[0]);
+	else
+		target_many(&t, groups, n);
+	written = dp_writer_close(t.w);
+	if (t.made != NULL)
+		written += dp_derive_end(t.made, false);
+	return written;
+}
+
+/*
+ * Whether a trigger only keeps derived fields as they are, which what is
+ * written here need not be told: it locks each row beforehand.
+ */
+static bool
+trigger_protects(const Trigger *trigger)
+{
+	static Oid	known[16];		/* functions of such triggers */
+	static int	nknown = 0;
+	char	   *name;
+	char	   *suffix;
+	const DpDeriveMethods *methods;
+	int			i;
+
+	/* those of a source have three arguments, or are of patterns whose main trigger is there */
+	if (strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0 || trigger->tgnargs == 3)
+		return false;
+	for (i = 0; i < nknown; i++)
+	{
+		if (known[i] == trigger->tgfoid)
+			return true;
+	}
+	name = get_func_name(trigger->tgfoid);
+	suffix = name != NULL ? strstr(name, "_trigger") : NULL;
+	if (suffix == NULL || suffix[strlen("_trigger")] != '\0' ||
+		get_func_namespace(trigger->tgfoid) != dp_types()->schema)
+		return false;
+	*suffix = '\0';
+	methods = dp_derive_methods(name);
+	if (methods == NULL || methods->main_on_source)
+		return false;
+	if (nknown < lengthof(known))
+		known[nknown++] = trigger->tgfoid;
+	return true;
+}
+
+/* One group, as of most statements. */
+static void
+target_single(Target *t, DpGroup *group)
+{
+	DpRowRef	ref;
+
+	if (!unique_row(group))
+	{
+		target_many(t, &group, 1);
+		return;
+	}
+	if (group_find(t, group))
+	{
+		group->found = true;
+		if (row_concerns(t, group))
+		{
+			dp_writer_ref(t->w, &ref);
+			row_apply(t, &group, 1, &ref);
+		}
+	}
+	if (!group->found || group->again)
+		target_missing(t, &group, 1);
+}
+
+/*
+ * Groups of one target.  They are locked, their rows are found, put in order and
+ * written.  With its lock a group can lose its row but gets no other one.
+ *
+ * Groups that are too many for locks of their own are found first; those that
+ * have no row are locked, perhaps by the lock for all, and looked for again.
+ * Where only patterns write, a group is locked if it has no row, and in its
+ * row's place in the order: who waits for a key there, be it for the row or
+ * for the group, holds lesser keys only.
+ */
+static void
+target_many(Target *t, DpGroup **groups, int n)
+{
+	TargetRows	rows;
+	DpGroup   **concerned = MemoryContextAllocHuge(t->run->context, sizeof(DpGroup *) * n);
+	DpGroup   **lost = MemoryContextAllocHuge(t->run->context, sizeof(DpGroup *) * n);
+	int			nlocks = 0;
+	int			nlost = 0;
+	int			nmissing = 0;
+	int			i;
+
+	order_init(t);
+	rows.n = 0;
+	rows.cap = n + t->nwanted + 8;
+	rows.v = MemoryContextAllocExtended(t->run->context, sizeof(TargetRow) * rows.cap, MCXT_ALLOC_HUGE);
+	for (i = 0; i < n && !t->run->locked; i++)
+	{
+		if (groups[i]->derivation->methods->group_lock == NULL && !groups[i]->derivation->guarded &&
+			waits_for_row(t, groups[i]))
+			lost[nlocks++] = groups[i];
+	}
+	if (nlocks > 0 && !dp_derive_lock_few(lost, nlocks))
+		nlocks = 0;
+	for (i = 0; i < n; i++)
+	{
+		group_rows(t, groups[i], &rows);
+		nmissing += !groups[i]->found && groups[i]->derivation->guarded;
+	}
+	for (i = 0; i < n; i++)
+	{
+		if (!groups[i]->found && waits_for_row(t, groups[i]) &&
+			(groups[i]->derivation->guarded ? !dp_derive_locks_few(nmissing) :
+			 nlocks == 0 || groups[i]->derivation->methods->group_lock != NULL))
+			lost[nlost++] = groups[i];
+	}
+	if (nlost > 0)
+	{
+		dp_derive_lock_groups(lost, nlost, NoLock);
+		dp_writer_look_again(t->w);
+		for (i = 0; i < nlost; i++)
+			group_rows(t, lost[i], &rows);
+	}
+	others_lock(t, groups, n);
+	for (i = 0; i < t->nwanted; i++)
+	{
+		DpRefWanted *wanted = &t->wanted[i];
+		DpKey		key;
+
+		CHECK_FOR_INTERRUPTS();
+		if (dp_key_of_value(wanted->ref->source, &wanted->id, &key) &&
+			dp_writer_find(t->w, wanted->ref->source_key, key.values))
+			target_row_add(t, &rows, NULL, wanted->lock == DP_REF_LOCK ? LockTupleShare : LockTupleKeyShare);
+	}
+	nlost = 0;
+	for (i = 0; i < n; i++)
+	{
+		if (!groups[i]->found && groups[i]->derivation->create_missing && !target_missing_add(t, &rows, groups[i]))
+			lost[nlost++] = groups[i];
+	}
+	qsort_arg(rows.v, rows.n, sizeof(TargetRow), target_row_compare, &t->order);
+	dp_writer_keep(t->w);
+
+	for (i = 0; i < rows.n;)
+	{
+		TargetRow  *first = &rows.v[i];
+		int			here = 0;
+		int			k;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!OidIsValid(first->ref.relid))
+		{
+			target_missing(t, &first->group, 1);
+			i++;
+			continue;
+		}
+		for (; i < rows.n && rows.v[i].ref.relid == first->ref.relid &&
+			 ItemPointerEquals(&rows.v[i].ref.tid, &first->ref.tid); i++)
+		{
+			if (rows.v[i].group != NULL)
+				concerned[here++] = rows.v[i].group;
+		}
+		if (!dp_writer_fetch(t->w, &first->ref))
+		{
+			for (k = 0; k < here; k++)
+				concerned[k]->again = true;
+		}
+		else if (here > 0)
+			row_apply(t, concerned, here, &first->ref);
+		else
+			(void) dp_writer_lock(t->w, first->lock);
+		for (k = 0; k < here; k++)
+		{
+			/* another row of the same key has the same place in the order */
+			if (concerned[k]->again && unique_row(concerned[k]))
+				target_missing(t, &concerned[k], 1);
+		}
+	}
+
+	for (i = 0; i < n; i++)
+	{
+		if (groups[i]->again)
+			lost[nlost++] = groups[i];
+	}
+	if (nlost > 0)
+		target_missing(t, lost, nlost);
+}
+
+/* Adds the group's rows, as far as they have to be written. */
+static void
+group_rows(Target *t, DpGroup *group, TargetRows *rows)
+{
+	bool		more;
+	int			mine = 0;
+
+	CHECK_FOR_INTERRUPTS();
+	if (group->left)
+	{
+		group->found = true;
+		return;
+	}
+	for (more = group_find(t, group); more; more = !unique_row(group) && dp_writer_next(t->w))
+	{
+		group->found = true;
+		mine++;
+		if (row_concerns(t, group))
+			target_row_add(t, rows, group, LockTupleNoKeyExclusive);
+	}
+	group->several = mine > 1;
+}
+
+/*
+ * Whether a group without a row has to be locked.  Who computes anew on his own
+ * account need not wait for a row: who inserts it computes it.
+ */
+static bool
+waits_for_row(const Target *t, const DpGroup *group)
+{
+	return !t->forced || group->derivation->create_missing;
+}
+
+/* Room for one more row. */
+static TargetRow *
+target_row_room(TargetRows *rows)
+{
+	if (rows->n == rows->cap)
+	{
+		rows->cap *= 2;
+		rows->v = repalloc_huge(rows->v, sizeof(TargetRow) * rows->cap);
+	}
+	return &rows->v[rows->n];
+}
+
+/* Adds the writer's current row. */
+static void
+target_row_add(Target *t, TargetRows *rows, DpGroup *group, LockTupleMode lock)
+{
+	MemoryContext old = MemoryContextSwitchTo(t->run->context);
+	TargetRow  *row;
+	DpKey		key;
+	int			i;
+
+	row = target_row_room(rows);
+	dp_writer_ref(t->w, &row->ref);
+	dp_writer_key(t->w, &key);
+	row->key.n = key.n;
+	for (i = 0; i < key.n; i++)
+		row->key.values[i] = datumCopy(key.values[i], t->order.byval[i], t->order.len[i]);
+	row->group = group;
+	row->lock = lock;
+	row->seq = rows->n++;
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * Adds the place of a row that a group does not have yet: a row without a
+ * table.  False if the group does not tell the row's primary key.
+ */
+static bool
+target_missing_add(Target *t, TargetRows *rows, DpGroup *group)
+{
+	MemoryContext old = MemoryContextSwitchTo(t->run->context);
+	TargetRow  *row = target_row_room(rows);
+	bool		result = unique_row(group) && group_key(group, &row->key) && row->key.n == t->order.n &&
+		(!group->derivation->methods->main_on_source || t->order.type[0] == dp_types()->bson_value);
+
+	if (result)
+	{
+		memset(&row->ref, 0, sizeof(DpRowRef));
+		row->group = group;
+		row->lock = LockTupleNoKeyExclusive;
+		row->seq = rows->n++;
+	}
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
+/*
+ * Groups whose row was not found, or was deleted or given another key before it could
+ * be locked; rows that are made are made here.  With the groups locked, whoever inserts such a row has either
+ * committed, and it is found now, or will read the source when we have.  Who deletes one needs no such lock:
+ * a row may go once more between being found and being locked.
+ */
+static void
+target_missing(Target *t, DpGroup **groups, int n)
+{
+	DpGroup   **locked = palloc(sizeof(DpGroup *) * n);
+	int			nlocked = 0;
+	int			i;
+	int			left = 0;
+
+	for (i = 0; i < n; i++)
+	{
+		/* a row that is gone may live on in another partition: that needs no lock of the group to be seen */
+		if (waits_for_row(t, groups[i]))
+			locked[nlocked++] = groups[left++] = groups[i];
+		else if (groups[i]->again)
+			groups[left++] = groups[i];
+	}
+	n = left;
+	if (nlocked > 0)
+		dp_derive_lock_groups(locked, nlocked, NoLock);
+	pfree(locked);
+	for (i = 0; i < n; i++)
+	{
+		DpGroup    *group = groups[i];
+		List	   *refs = NIL;
+		bool		more;
+		ListCell   *lc;
+
+		if (group->left)
+			continue;
+		do
+		{
+			/* see what has been committed before the locks, and what was written for the group before */
+			CHECK_FOR_INTERRUPTS();
+			dp_writer_refresh(t->w);
+
+			/* some of its rows may have been written above */
+			if (group->again && group->several)
+				group->recompute = true;
+			group->again = false;
+			list_free_deep(refs);
+			refs = NIL;
+			for (more = group_find(t, group); more; more = !unique_row(group) && dp_writer_next(t->w))
+			{
+				DpRowRef   *ref = palloc(sizeof(DpRowRef));
+
+				dp_writer_ref(t->w, ref);
+				refs = lappend(refs, ref);
+			}
+			group->several = list_length(refs) > 1;
+			foreach(lc, refs)
+			{
+				if (dp_writer_fetch(t->w, lfirst(lc)))
+					row_apply(t, &group, 1, lfirst(lc));
+				else
+					group->again = true;
+			}
+		} while (group->again);
+		if (refs == NIL && group->derivation->create_missing)
+			target_make(t, group);
+		list_free_deep(refs);
+	}
+}
+
+/*
+ * Makes a row for a group, if it is to have one.  Other derivations' fields are those of empty groups in it, until they are computed.
+ */
+static void
+target_make(Target *t, DpGroup *group)
+{
+	DpDerivation *d = group->derivation;
+	MemoryContext old = MemoryContextSwitchTo(t->row);
+	struct varlena *doc;
+	ListCell   *lc;
+
+	/* also where the row that was found has gone since */
+	group->found = false;
+	group->locked = true;
+	others_lock(t, &group, 1);
+	doc = d->methods->create(d, group);
+	if (doc == NULL)
+	{
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(t->row);
+		return;
+	}
+	foreach(lc, others_of(d))
+	{
+		DpDerivation *other = lfirst(lc);
+		DpGroup    *same;
+
+		if (other->methods->protect != NULL)
+			doc = other->methods->protect(other, NULL, doc);
+		if (strcmp(other->place, d->place) != 0)
+			continue;
+		same = dp_derive_find(t->run, other, &group->key);
+		if (same != NULL && same->due && other->create_missing)
+		{
+			/* its turn comes yet, or it has no rows */
+			same->recompute = true;
+			continue;
+		}
+		if (t->made == NULL)
+		{
+			MemoryContextSwitchTo(t->run->context);
+			t->made = dp_derive_begin();
+			t->made->locked = true;
+			MemoryContextSwitchTo(t->row);
+		}
+		dp_derive_group(t->made, other, &group->key)->recompute = true;
+	}
+	MemoryContextSwitchTo(old);
+	dp_writer_insert(t->w, doc);
+	MemoryContextReset(t->row);
+}
+
+/*
+ * Locks the groups of other derivations for which rows are going to be made with those of some groups that have none, as who inserts
+ * a row locks them.
+ */
+static void
+others_lock(Target *t, DpGroup **groups, int n)
+{
+	DpDerive   *run = NULL;
+	DpGroup   **locked;
+	DpGroup    *group;
+	int			nlocked = 0;
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		ListCell   *lc;
+
+		if (groups[i]->found || groups[i]->others_held || !groups[i]->derivation->create_missing || groups[i]->derivation->guarded)
+			continue;
+		groups[i]->others_held = true;
+		foreach(lc, others_of(groups[i]->derivation))
+		{
+			DpDerivation *other = lfirst(lc);
+			DpGroup    *same;
+
+			/* those who make the rows have the same locks */
+			if (other->create_missing || other->deferred || strcmp(other->place, groups[i]->derivation->place) != 0)
+				continue;
+			same = dp_derive_find(t->run, other, &groups[i]->key);
+			if (same != NULL && same->alone && same->due &&
+				(same->held == ShareRowExclusiveLock || other->methods->group_lock != NULL))
+				continue;
+			if (run == NULL)
+				run = dp_derive_begin();
+			dp_derive_group(run, other, &groups[i]->key);
+		}
+	}
+	if (run == NULL)
+		return;
+	locked = MemoryContextAllocHuge(run->context, sizeof(DpGroup *) * run->ngroups);
+	for (group = run->groups; group != NULL; group = group->next)
+		locked[nlocked++] = group;
+	dp_derive_lock_groups(locked, nlocked, ShareLock);
+	MemoryContextDelete(run->context);
+}
+
+/* Other derivations that keep something in the same documents, which is not always there when a document is. */
+static List *
+others_of(const DpDerivation *d)
+{
+	List	   *others = NIL;
+	ListCell   *lc;
+
+	foreach(lc, d->guarded ? NIL : dp_derivations_of_target(d->target))
+	{
+		DpDerivation *other = lfirst(lc);
+
+		/* who drops documents that have nothing of it has put what there is into those that are there */
+		if (other != d && !other->guarded && !other->drop_empty && OidIsValid(other->source) && dp_decl_maintained(other->decl))
+			others = lappend(others, other);
+	}
+	if (list_length(others) > 1)
+		list_sort(others, name_compare);
+	return others;
+}
+
+/* Orders derivations by pattern and name, as triggers are fired. */
+static int
+name_compare(const ListCell *a, const ListCell *b)
+{
+	const DpDerivation *left = lfirst(a);
+	const DpDerivation *right = lfirst(b);
+	int			cmp = strcmp(left->methods->pattern, right->methods->pattern);
+
+	return cmp != 0 ? cmp : strcmp(left->decl->name, right->decl->name);
+}
+
+/* Makes the group's (first) row current. */
+static bool
+group_find(Target *t, DpGroup *group)
+{
+	MemoryContext old = MemoryContextSwitchTo(t->row);
+	bool		found;
+
+	MemoryContextReset(t->row);
+	found = group_key(group, &t->sought) && dp_writer_find(t->w, group->derivation->lookup, t->sought.values);
+	MemoryContextSwitchTo(old);
+	return found;
+}
+
+/* What a group's row is found by, in the current context; false if no row can have it. */
+static bool
+group_key(const DpGroup *group, DpKey *key)
+{
+	DpDerivation *d = group->derivation;
+
+	if (d->link == NULL && !d->methods->main_on_source)
+		return dp_key_of_value(d->decl, &group->key, key);
+	key->n = 1;
+	key->values[0] = PointerGetDatum(dp_value_to_varlena(&group->key));
+	return true;
+}
+
+/* Whether no other row can have the group's key. */
+static bool
+unique_row(const DpGroup *group)
+{
+	return group->derivation->link == NULL;
+}
+
+/* Whether the row that was found has to be written, as the pattern sees it. */
+static bool
+row_concerns(Target *t, DpGroup *group)
+{
+	DpDerivation *d = group->derivation;
+	struct varlena *doc;
+
+	if (d->methods->concerns == NULL)
+		return true;
+	doc = dp_writer_document(t->w);
+	return doc != NULL && d->methods->concerns(d, group, doc);
+}
+
+/*
+ * Brings the current row up to date with all its groups.
+ */
+static void
+row_apply(Target *t, DpGroup **groups, int n, const DpRowRef *ref)
+{
+	MemoryContext old = MemoryContextSwitchTo(t->row);
+	bool		locked = false;
+	int			i;
+
+	for (;;)
+	{
+		struct varlena *doc = dp_writer_document(t->w);
+		struct varlena *result = doc;
+		bool		need_lock = false;
+		DpWriteResult written;
+
+		if (doc == NULL)
+			break;				/* no document, no fields */
+		for (i = 0; i < n && result != NULL; i++)
+		{
+			DpGroup    *group = groups[i];
+
+			if (group->again)
+				continue;
+			group->locked = locked;
+			group->need_lock = false;
+			result = group->derivation->methods->apply(group->derivation, group, result);
+			need_lock |= group->need_lock;
+			if (result == NULL && !group->derivation->drop_empty)
+				elog(ERROR, "a derivation returned no document");
+		}
+
+		/* nothing to write: that may only be said of a row that is locked */
+		if (!locked && (need_lock || result == doc))
+		{
+			if (!row_locked(t, groups, n, ref))
+				break;
+			locked = true;
+			continue;
+		}
+		if (result == doc)
+			break;
+
+		/* functions of triggers keep things in the memory in which they are called first */
+		MemoryContextSwitchTo(t->run->context);
+		written = result == NULL ? dp_writer_delete(t->w) : dp_writer_update(t->w, result);
+		MemoryContextSwitchTo(t->row);
+		if (written == DP_WRITE_CIRCLE)
+			row_leave(groups, n);
+		if (written != DP_WRITE_CHANGED)
+			break;
+
+		/* somebody else was faster */
+		if (!dp_writer_fetch(t->w, ref))
+		{
+			for (i = 0; i < n; i++)
+				groups[i]->again = true;
+			break;
+		}
+		if (!row_locked(t, groups, n, ref))
+			break;
+		locked = true;
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(t->row);
+}
+
+/*
+ * Locks the current row.  Groups that it does not belong to any more are to be
+ * looked for again.  Returns whether any are left.
+ */
+static bool
+row_locked(Target *t, DpGroup **groups, int n, const DpRowRef *ref)
+{
+	DpLockResult result = dp_writer_lock(t->w, LockTupleNoKeyExclusive);
+	bool		left = false;
+	int			i;
+
+	if (result == DP_LOCK_CIRCLE)
+	{
+		row_leave(groups, n);
+		return false;
+	}
+	for (i = 0; i < n; i++)
+	{
+		if (result == DP_LOCK_GONE)
+			groups[i]->again = true;
+		else if (result == DP_LOCK_CHANGED && !groups[i]->again)
+		{
+			struct varlena *doc = dp_writer_document(t->w);
+			DpValue		key;
+
+			if (!dp_derive_key_of_row(groups[i]->derivation, t->w, doc, &key) ||
+				dp_value_compare(&key, &groups[i]->key) != 0)
+				groups[i]->again = true;
+		}
+		left |= !groups[i]->again;
+	}
+	return left;
+}
+
+/* The current row is left to the transaction that holds it. */
+static void
+row_leave(DpGroup **groups, int n)
+{
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		if (!groups[i]->again)
+			dp_note(groups[i]->derivation->decl, &groups[i]->key, groups[i]->derivation->target);
+	}
+}
+
+/* The group's key in the writer's current row. */
+bool
+dp_derive_key_of_row(DpDerivation *d, DpWriter *w, struct varlena *doc, DpValue *key)
+{
+	if (d->link == NULL && !d->methods->main_on_source)
+	{
+		DpKey		row_key;
+
+		dp_writer_key(w, &row_key);
+		*key = dp_value_of_varlena(dp_key_to_value(d->decl, &row_key));
+		return true;
+	}
+	if (doc == NULL)
+		return false;
+	if (d->link == NULL)
+		return dp_field_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), "_id", 3, key);
+	return dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), d->link, key) &&
+		key->type != DP_TYPE_NULL && key->type != DP_TYPE_UNDEFINED;
+}
+
+/* ---------------------------------------------------------------- order */
+
+/* How the keys of the target are compared. */
+static void
+order_init(Target *t)
+{
+	Relation	rel = dp_writer_relation(t->w);
+	Relation	index;
+	int			i;
+
+	if (t->ordered)
+		return;
+	t->ordered = true;
+	list_free(RelationGetIndexList(rel));
+	if (!OidIsValid(rel->rd_pkindex))
+		return;
+	index = index_open(rel->rd_pkindex, AccessShareLock);
+	t->order.n = IndexRelationGetNumberOfKeyAttributes(index);
+	for (i = 0; i < t->order.n; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), index->rd_index->indkey.values[i] - 1);
+		TypeCacheEntry *type = lookup_type_cache(att->atttypid, TYPECACHE_CMP_PROC_FINFO);
+
+		t->order.type[i] = att->atttypid;
+		t->order.byval[i] = att->attbyval;
+		t->order.len[i] = att->attlen;
+		t->order.collation[i] = att->attcollation;
+		t->order.cmp[i] = &type->cmp_proc_finfo;
+	}
+	index_close(index, NoLock);
+}
+
+/* Orders target rows by their keys; arg is a KeyOrder. */
+static int
+target_row_compare(const void *a, const void *b, void *arg)
+{
+	const TargetRow *left = a;
+	const TargetRow *right = b;
+	const KeyOrder *order = arg;
+	int			i;
+
+	for (i = 0; i < order->n; i++)
+	{
+		int			cmp = 0;
+
+		if (OidIsValid(order->cmp[i]->fn_oid))
+			cmp = DatumGetInt32(FunctionCall2Coll(order->cmp[i], order->collation[i], left->key.values[i], right->key.values[i]));
+		if (cmp != 0)
+			return cmp;
+	}
+	if (left->ref.relid != right->ref.relid)
+		return left->ref.relid < right->ref.relid ? -1 : 1;
+	i = ItemPointerCompare((ItemPointer) &left->ref.tid, (ItemPointer) &right->ref.tid);
+	if (i != 0)
+		return i;
+	return left->seq < right->seq ? -1 : 1;
+}
+
+/* Orders groups by target. */
+static int
+target_compare(const void *a, const void *b)
+{
+	const DpGroup *left = *(DpGroup *const *) a;
+	const DpGroup *right = *(DpGroup *const *) b;
+
+	if (left->derivation->target != right->derivation->target)
+		return left->derivation->target < right->derivation->target ? -1 : 1;
+	return dp_derive_group_compare(a, b);
+}

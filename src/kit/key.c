@@ -1,0 +1,335 @@
+/*
+ * key.c
+ *		Keys of rows: the values of a table's primary key, of any types.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "catalog/pg_type.h"
+#include "mb/pg_wchar.h"
+#include "parser/parse_coerce.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+#include "bson/builder.h"
+#include "bson/cast.h"
+#include "bson/catalog.h"
+#include "bson/compare.h"
+#include "bson/reader.h"
+#include "bson/text.h"
+#include "kit/key.h"
+
+static Datum key_convert(DpDecl *decl, const DpKeyColumn *column, Datum value, Oid type);
+static bool value_convert(const DpValue *value, const DpKeyColumn *column, Datum *result, bool *isnull);
+static bool is_same_value(const DpValue *value, Datum converted, Oid type, Oid base);
+static bool is_integer(Oid type);
+static bool is_one_value(DpDecl *decl, Oid type);
+static void key_wrong_type(DpDecl *decl, const DpKeyColumn *column, Oid type) pg_attribute_noreturn();
+
+void
+dp_key_of_tuple(DpDecl *decl, HeapTuple tuple, TupleDesc desc, DpKey *key)
+{
+	int			i;
+
+	key->n = decl->nkeys;
+	for (i = 0; i < decl->nkeys; i++)
+	{
+		bool		isnull;
+
+		key->values[i] = heap_getattr(tuple, decl->keys[i].attnum, desc, &isnull);
+		if (isnull)
+			ereport(ERROR,
+					(errcode(ERRCODE_NOT_NULL_VIOLATION),
+					 errmsg("null value in column \"%s\" of the primary key of table %s",
+							decl->keys[i].name, dp_relation_name(decl->relid))));
+	}
+}
+
+void
+dp_key_of_argument(DpDecl *decl, FunctionCallInfo fcinfo, int argno, DpKey *key)
+{
+	if (PG_ARGISNULL(argno))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("the key must not be null")));
+	dp_key_of_datum(decl, PG_GETARG_DATUM(argno), get_fn_expr_argtype(fcinfo->flinfo, argno), key);
+}
+
+void
+dp_key_of_datum(DpDecl *decl, Datum value, Oid type, DpKey *key)
+{
+	key->n = decl->nkeys;
+
+	if ((type == RECORDOID || type_is_rowtype(type)) && !is_one_value(decl, type))
+	{
+		HeapTupleHeader header = DatumGetHeapTupleHeader(value);
+		TupleDesc	desc = lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(header),
+												  HeapTupleHeaderGetTypMod(header));
+		HeapTupleData tuple;
+		int			i;
+
+		if (desc->natts != decl->nkeys)
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					 errmsg("the key has %d values, the primary key of table %s has %d columns",
+							desc->natts, dp_relation_name(decl->target), decl->nkeys)));
+		tuple.t_len = HeapTupleHeaderGetDatumLength(header);
+		ItemPointerSetInvalid(&tuple.t_self);
+		tuple.t_tableOid = InvalidOid;
+		tuple.t_data = header;
+		for (i = 0; i < decl->nkeys; i++)
+		{
+			bool		isnull;
+			Datum		part = heap_getattr(&tuple, i + 1, desc, &isnull);
+
+			if (isnull)
+				ereport(ERROR,
+						(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						 errmsg("the key must not be null")));
+			key->values[i] = key_convert(decl, &decl->keys[i], part,
+										 TupleDescAttr(desc, i)->atttypid);
+		}
+		ReleaseTupleDesc(desc);
+		return;
+	}
+
+	if (decl->nkeys != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("the primary key of table %s has %d columns",
+						dp_relation_name(decl->target), decl->nkeys),
+				 errhint("Write the key as ROW(...).")));
+	key->values[0] = key_convert(decl, &decl->keys[0], value, type);
+}
+
+bool
+dp_key_of_value(DpDecl *decl, const DpValue *value, DpKey *key)
+{
+	DpIter		iter = {NULL, NULL};
+	DpValue		part;
+	int			i;
+
+	key->n = decl->nkeys;
+	if (decl->nkeys > 1)
+	{
+		if (value->type != DP_TYPE_ARRAY)
+			return false;
+		dp_iter_init_value(&iter, value);
+	}
+	for (i = 0; i < decl->nkeys; i++)
+	{
+		const DpKeyColumn *column = &decl->keys[i];
+		bool		isnull = false;
+
+		if (decl->nkeys == 1)
+			part = *value;
+		else if (!dp_iter_next_value(&iter, &part))
+			return false;
+
+		if (column->type == dp_types()->bson_value)
+			key->values[i] = PointerGetDatum(dp_value_to_varlena(&part));
+		else if (part.type == DP_TYPE_NULL || part.type == DP_TYPE_UNDEFINED)
+			return false;
+		else
+		{
+			Oid			base = getBaseType(column->type);
+
+			/* a link of another kind refers to no row: that is not an error here */
+			if ((base == INT2OID || base == INT4OID || base == INT8OID || base == NUMERICOID ||
+				 base == FLOAT4OID || base == FLOAT8OID) != dp_type_is_number(part.type))
+				return false;
+			if (!value_convert(&part, column, &key->values[i], &isnull))
+				return false;
+			if (!isnull && !is_same_value(&part, key->values[i], column->type, base))
+				return false;
+		}
+		if (isnull)
+			return false;
+	}
+	return true;
+}
+
+bool
+dp_key_identical(DpDecl *decl, const DpKey *a, const DpKey *b)
+{
+	int			i;
+
+	for (i = 0; i < decl->nkeys; i++)
+	{
+		int16		typlen;
+		bool		typbyval;
+
+		get_typlenbyval(decl->keys[i].type, &typlen, &typbyval);
+		if (!datum_image_eq(a->values[i], b->values[i], typbyval, typlen))
+			return false;
+	}
+	return true;
+}
+
+struct varlena *
+dp_key_to_value(DpDecl *decl, const DpKey *key)
+{
+	DpBuilder	b;
+	int			i;
+
+	if (decl->nkeys == 1)
+		return dp_datum_to_value(key->values[0], decl->keys[0].type);
+
+	dp_builder_init_value(&b, 0);
+	dp_builder_begin_array(&b);
+	for (i = 0; i < decl->nkeys; i++)
+		dp_builder_append_datum(&b, NULL, 0, key->values[i], false, decl->keys[i].type);
+	dp_builder_end(&b);
+	return dp_builder_finish_value(&b, DP_TYPE_ARRAY);
+}
+
+char *
+dp_key_to_text(DpDecl *decl, const DpKey *key)
+{
+	DpValue		value = dp_value_of_varlena(dp_key_to_value(decl, key));
+	StringInfoData buf;
+	int			len;
+
+	initStringInfo(&buf);
+	dp_value_to_text(&buf, &value, DP_TEXT_RELAXED, -1);
+	len = pg_mbcliplen(buf.data, buf.len, 100);
+	if (len < buf.len)
+		return psprintf("%.*s...", len, buf.data);
+	return buf.data;
+}
+
+void
+dp_key_copy(DpDecl *decl, const DpKey *from, DpKey *to)
+{
+	int			i;
+
+	to->n = from->n;
+	for (i = 0; i < decl->nkeys; i++)
+	{
+		int16		typlen;
+		bool		typbyval;
+
+		get_typlenbyval(decl->keys[i].type, &typlen, &typbyval);
+		to->values[i] = datumCopy(from->values[i], typbyval, typlen);
+	}
+}
+
+/*
+ * A BSON value as a value of the key column's type; false if it is not one.
+ */
+static bool
+value_convert(const DpValue *value, const DpKeyColumn *column, Datum *result, bool *isnull)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	volatile bool converted = true;
+
+	/* the input of somebody's own type may do anything, so its errors are not caught */
+	if (column->type >= FirstNormalObjectId)
+	{
+		*result = dp_value_to_datum(value, column->type, column->typmod, isnull);
+		return true;
+	}
+	PG_TRY();
+	{
+		*result = dp_value_to_datum(value, column->type, column->typmod, isnull);
+	}
+	PG_CATCH();
+	{
+		/* converting to a built-in type holds nothing but memory */
+		if (ERRCODE_TO_CATEGORY(geterrcode()) != ERRCODE_DATA_EXCEPTION)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(caller);
+		FlushErrorState();
+		converted = false;
+	}
+	PG_END_TRY();
+	return converted;
+}
+
+/*
+ * Whether a value of the key's type is the BSON value that it was made from,
+ * and not only what the type can hold of it: 1.25 is not the numeric(3, 1) 1.3,
+ * and a char(2) knows no trailing blanks.
+ */
+static bool
+is_same_value(const DpValue *value, Datum converted, Oid type, Oid base)
+{
+	DpValue		back;
+
+	if ((base == INT4OID || base == INT8OID) && (value->type == DP_TYPE_INT32 || value->type == DP_TYPE_INT64))
+		return true;
+	back = dp_value_of_varlena(dp_datum_to_value(converted, type));
+	return dp_value_compare(value, &back) == 0;
+}
+
+/*
+ * A SQL value as a value of the key column's type.
+ */
+static Datum
+key_convert(DpDecl *decl, const DpKeyColumn *column, Datum value, Oid type)
+{
+	Oid			target = column->type;
+	Oid			cast;
+	CoercionPathType path;
+
+	if (type == target)
+		return value;
+	if (target == dp_types()->bson_value)
+		return PointerGetDatum(dp_datum_to_value(value, type));
+	if (type == UNKNOWNOID)
+	{
+		Oid			input;
+		Oid			ioparam;
+
+		getTypeInputInfo(target, &input, &ioparam);
+		return OidInputFunctionCall(input, DatumGetCString(value), ioparam, column->typmod);
+	}
+
+	/* implicit casts lose nothing; of the others only those between integers, which check the range */
+	path = find_coercion_pathway(target, type,
+								 is_integer(target) && is_integer(type) ? COERCION_ASSIGNMENT : COERCION_IMPLICIT, &cast);
+	switch (path)
+	{
+		case COERCION_PATH_RELABELTYPE:
+			return value;
+		case COERCION_PATH_FUNC:
+			if (get_func_nargs(cast) == 1)
+				return OidFunctionCall1(cast, value);
+			if (get_func_nargs(cast) == 2)
+				return OidFunctionCall2(cast, value, Int32GetDatum(column->typmod));
+			return OidFunctionCall3(cast, value, Int32GetDatum(column->typmod), BoolGetDatum(false));
+		default:
+			key_wrong_type(decl, column, type);
+	}
+	return (Datum) 0;			/* not reached */
+}
+
+/* Whether the type is an integer, or a domain over one. */
+static bool
+is_integer(Oid type)
+{
+	Oid			base = getBaseType(type);
+
+	return base == INT2OID || base == INT4OID || base == INT8OID;
+}
+
+/* Whether a row of the type is the value of the key's only column, not a row of the key's columns. */
+static bool
+is_one_value(DpDecl *decl, Oid type)
+{
+	return decl->nkeys == 1 && getBaseType(type) == getBaseType(decl->keys[0].type);
+}
+
+/* Raises WRONG_OBJECT_TYPE. */
+static void
+key_wrong_type(DpDecl *decl, const DpKeyColumn *column, Oid type)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			 errmsg("the key is of type %s, column \"%s\" of table %s is of type %s",
+					format_type_be(type), column->name, dp_relation_name(decl->target),
+					format_type_be(column->type))));
+}

@@ -1,0 +1,274 @@
+/*
+ * facts.c
+ *		What a writer has to know of a table and need not find out for every
+ *		statement.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_trigger.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "bson/catalog.h"
+#include "kit/anchor.h"
+#include "kit/rows/lookup.h"
+
+static HTAB *facts_table = NULL;
+static List *buried = NIL;		/* contexts of checks that may be in use */
+
+static void facts_triggers(DpTableFacts *facts, Relation rel, DpSkipTrigger skip);
+static void facts_checks(DpTableFacts *facts, Relation rel);
+static bool function_keeps_state(Oid function, void *context);
+static bool expression_keeps_state(Node *node, void *context);
+static void facts_bury(DpTableFacts *facts);
+static void facts_xact(XactEvent event, void *arg);
+
+/*
+ * Read when they are first wanted, and again after changes of the schema.
+ */
+DpTableFacts *
+dp_table_facts(Relation rel, DpSkipTrigger skip)
+{
+	uint64		now = dp_schema_generation();
+	DpFactsKey	key;
+	DpTableFacts *facts;
+	bool		found;
+	int			i;
+	int			documents = 0;
+	Oid			bson;
+
+	if (facts_table == NULL)
+	{
+		HASHCTL		ctl;
+
+		ctl.keysize = sizeof(DpFactsKey);
+		ctl.entrysize = sizeof(DpTableFacts);
+		ctl.hcxt = CacheMemoryContext;
+		facts_table = hash_create("docpatterns writers", 32, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+	memset(&key, 0, sizeof(key));
+	key.relid = RelationGetRelid(rel);
+	key.skip = skip;
+	facts = hash_search(facts_table, &key, HASH_ENTER, &found);
+	if (likely(found && facts->generation == now))
+		return facts;
+
+	if (found)
+		facts_bury(facts);
+	facts->generation = 0;
+	facts->context = NULL;
+	facts->owner = rel->rd_rel->relowner;
+	facts->doc = 0;
+	bson = dp_types()->bson;
+	for (i = 0; i < RelationGetNumberOfAttributes(rel); i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
+
+		if (!att->attisdropped && att->atttypid == bson)
+		{
+			facts->doc = att->attnum;
+			documents++;
+		}
+	}
+	if (documents > 1)
+		facts->doc = 0;
+	facts_triggers(facts, rel, skip);
+	facts_checks(facts, rel);
+	facts->generation = now;
+	return facts;
+}
+
+/*
+ * Which kinds of triggers have to be called: those of which one is neither
+ * disabled nor skipped.
+ */
+static void
+facts_triggers(DpTableFacts *facts, Relation rel, DpSkipTrigger skip)
+{
+	TriggerDesc *fire = &facts->fire;
+	TriggerDesc *triggers = dp_triggers(rel);
+	int			i;
+	bool		collection = false;
+
+	memset(fire, 0, sizeof(TriggerDesc));
+	for (i = 0; i < triggers->numtriggers; i++)
+	{
+		const Trigger *trigger = &triggers->triggers[i];
+		int16		type = trigger->tgtype;
+		bool		row = TRIGGER_FOR_ROW(type) != 0;
+		bool		before = TRIGGER_FOR_BEFORE(type) != 0;
+
+		if (trigger->tgenabled == TRIGGER_DISABLED || (skip != NULL && skip(trigger)) || dp_trigger_is_anchor(trigger))
+			continue;
+		if (TRIGGER_FOR_INSERT(type))
+		{
+			if (row && before)
+				fire->trig_insert_before_row = true;
+			else if (row)
+				fire->trig_insert_after_row = true;
+			else if (before)
+				fire->trig_insert_before_statement = true;
+			else
+				fire->trig_insert_after_statement = true;
+			if (TRIGGER_USES_TRANSITION_TABLE(trigger->tgnewtable))
+				fire->trig_insert_new_table = true;
+		}
+		if (TRIGGER_FOR_UPDATE(type))
+		{
+			if (row && before && dp_trigger_is_collection(trigger))
+				collection = true;
+			else if (row && before)
+				fire->trig_update_before_row = true;
+			else if (row)
+				fire->trig_update_after_row = true;
+			else if (before)
+				fire->trig_update_before_statement = true;
+			else
+				fire->trig_update_after_statement = true;
+			if (TRIGGER_USES_TRANSITION_TABLE(trigger->tgoldtable))
+				fire->trig_update_old_table = true;
+			if (TRIGGER_USES_TRANSITION_TABLE(trigger->tgnewtable))
+				fire->trig_update_new_table = true;
+		}
+		if (TRIGGER_FOR_DELETE(type))
+		{
+			if (row && before)
+				fire->trig_delete_before_row = true;
+			else if (row)
+				fire->trig_delete_after_row = true;
+			else if (before)
+				fire->trig_delete_before_statement = true;
+			else
+				fire->trig_delete_after_statement = true;
+			if (TRIGGER_USES_TRANSITION_TABLE(trigger->tgoldtable))
+				fire->trig_delete_old_table = true;
+		}
+	}
+	facts->collection = collection && !fire->trig_update_before_row;
+	facts->fires = rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ||
+		fire->trig_insert_after_row || fire->trig_insert_after_statement || fire->trig_insert_before_statement ||
+		fire->trig_update_after_row || fire->trig_update_after_statement || fire->trig_update_before_statement ||
+		fire->trig_delete_after_row || fire->trig_delete_after_statement || fire->trig_delete_before_statement;
+}
+
+/*
+ * Preparing the checks of a table for every statement would cost more than
+ * writing the row.  They are kept if they call C functions only, which keep
+ * nothing that ends with a transaction.
+ */
+static void
+facts_checks(DpTableFacts *facts, Relation rel)
+{
+	TupleConstr *constr = RelationGetDescr(rel)->constr;
+	MemoryContext old;
+	int			i;
+
+	facts->checks = NULL;
+	if (constr == NULL || constr->num_check == 0 || dp_has_virtual_columns(constr))
+		return;
+	facts->context = AllocSetContextCreate(CacheMemoryContext, "docpatterns writer", ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(facts->context);
+	facts->checks = palloc0(sizeof(ExprState *) * constr->num_check);
+	for (i = 0; i < constr->num_check; i++)
+	{
+		Expr	   *expr;
+
+		if (!dp_check_enforced(constr->check[i]))
+			continue;
+		expr = stringToNode(constr->check[i].ccbin);
+		if (expression_keeps_state((Node *) expr, NULL))
+		{
+			facts->checks = NULL;
+			break;
+		}
+		facts->checks[i] = ExecInitExpr(expression_planner(expr), NULL);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/* Whether a function may keep something that ends before the backend does. */
+static bool
+function_keeps_state(Oid function, void *context)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Oid			language = InvalidOid;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		language = ((Form_pg_proc) GETSTRUCT(tuple))->prolang;
+		ReleaseSysCache(tuple);
+	}
+	return language != INTERNALlanguageId && language != ClanguageId;
+}
+
+/* Whether a node may: all but the plainest. */
+static bool
+expression_keeps_state(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_List:
+		case T_Var:
+		case T_Const:
+		case T_FuncExpr:
+		case T_OpExpr:
+		case T_BoolExpr:
+		case T_NullTest:
+		case T_BooleanTest:
+		case T_RelabelType:
+		case T_ScalarArrayOpExpr:
+			break;
+		default:
+			return true;
+	}
+	if (check_functions_in_node(node, function_keeps_state, NULL))
+		return true;
+	return expression_tree_walker(node, expression_keeps_state, context);
+}
+
+/* Checks that are in use up the stack are freed when the transaction ends. */
+static void
+facts_bury(DpTableFacts *facts)
+{
+	static bool registered = false;
+	MemoryContext old;
+
+	if (facts->context == NULL)
+		return;
+	if (!registered)
+	{
+		RegisterXactCallback(facts_xact, NULL);
+		registered = true;
+	}
+	old = MemoryContextSwitchTo(TopMemoryContext);
+	buried = lappend(buried, facts->context);
+	MemoryContextSwitchTo(old);
+	facts->context = NULL;
+	facts->checks = NULL;
+}
+
+static void
+facts_xact(XactEvent event, void *arg)
+{
+	ListCell   *lc;
+
+	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE)
+		return;
+	foreach(lc, buried)
+		MemoryContextDelete(lfirst(lc));
+	list_free(buried);
+	buried = NIL;
+}

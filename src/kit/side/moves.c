@@ -1,0 +1,394 @@
+/*
+ * moves.c
+ *		Rows whose keys change, until the end of the statement that changes them.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "kit/side/moves.h"
+#include "kit/sql/run.h"
+
+/* Of DpMove: those of this transaction, in its context */
+static List *moves = NIL;
+static int	first_announced = 0;	/* those before it are more than announced */
+static int	outermost = 0;		/* no move has been seen by triggers that are less deep */
+static bool callbacks_registered = false;
+
+static DpMove *move_note(DpDecl *decl, const DpKey *from, const DpKey *to, bool announced);
+static bool move_is_of(const DpMove *move, DpDecl *decl, int depth);
+static int	move_depth(const DpMove *move);
+static bool move_arrives(const DpMove *move, DpDecl *decl, const DpKey *key, int depth);
+static bool move_meets(const DpMove *move, DpDecl *decl, const DpKey *key);
+static DpMove *move_around(DpDecl *decl, const DpKey *key, int depth);
+static void moves_wait(DpDecl *decl, int depth);
+static DpMove *move_wait(DpDecl *decl, const DpKey *key, const DpMove *around);
+static void move_join(DpDecl *decl, List **joined, DpMove *move);
+static DpMove *move_happens(DpDecl *decl, const DpKey *from);
+static void moves_xact(XactEvent event, void *arg);
+static void moves_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+
+DpMove *
+dp_moves_before(DpDecl *decl, TriggerData *trigdata)
+{
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	DpKey		from;
+	DpKey		to;
+
+	dp_key_of_tuple(decl, trigdata->tg_trigtuple, desc, &from);
+	dp_key_of_tuple(decl, trigdata->tg_newtuple, desc, &to);
+	return dp_key_identical(decl, &from, &to) ? NULL : move_note(decl, &from, &to, true);
+}
+
+DpMove *
+dp_moves_after(DpDecl *decl, TriggerData *trigdata, DpKey *from)
+{
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	DpMove	   *move;
+
+	dp_key_of_tuple(decl, trigdata->tg_trigtuple, desc, from);
+	move = move_happens(decl, from);
+	if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
+	{
+		DpKey		to;
+
+		/* other triggers may have changed what was announced */
+		dp_key_of_tuple(decl, trigdata->tg_newtuple, desc, &to);
+		if (move == NULL)
+			move = move_note(decl, from, &to, false);
+		else
+		{
+			MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+
+			dp_key_copy(decl, &to, &move->to);
+			MemoryContextSwitchTo(old);
+		}
+	}
+	else if (move == NULL)
+	{
+		DpMove	   *around = move_around(decl, from, dp_trigger_depth());
+
+		/* what lies under this key may not be this row's */
+		if (around != NULL)
+		{
+			move = move_wait(decl, from, around);
+			move->gone = true;
+		}
+	}
+	return move;
+}
+
+void
+dp_moves_origin(DpDecl *decl, const DpKey *key, DpKey *origin)
+{
+	int			depth;
+	int			i;
+
+	*origin = *key;
+	if (moves == NIL || (depth = dp_trigger_depth()) <= outermost)
+		return;
+	for (i = list_length(moves) - 1; i >= 0; i--)
+	{
+		DpMove	   *move = list_nth(moves, i);
+
+		if (move_depth(move) < depth && !move->gone && move_is_of(move, decl, 0) && dp_key_identical(decl, &move->to, origin))
+			*origin = move->from;
+	}
+}
+
+DpMove *
+dp_moves_stay(DpDecl *decl, const DpKey *key)
+{
+	DpMove	   *around;
+	ListCell   *lc;
+
+	if (moves == NIL)
+		return NULL;
+	around = move_around(decl, key, dp_trigger_depth());
+	if (around != NULL)
+		return move_wait(decl, key, around);
+	foreach(lc, moves)
+	{
+		DpMove	   *move = lfirst(lc);
+
+		if (move_is_of(move, decl, 0) && dp_key_identical(decl, &move->from, key))
+			return move_note(decl, key, key, false);
+	}
+	return NULL;
+}
+
+bool
+dp_moves_arriving(DpDecl *decl, const DpKey *key)
+{
+	int			n = list_length(moves);
+	int			depth = n > 0 ? dp_trigger_depth() : 0;
+	int			i;
+
+	/* it is usually the last one that was announced, or the last one that has happened */
+	for (i = 0; i < n; i++)
+	{
+		if (move_arrives(list_nth(moves, n - 1 - i), decl, key, depth) ||
+			(i < first_announced && move_arrives(list_nth(moves, first_announced - 1 - i), decl, key, depth)))
+			return true;
+	}
+	return false;
+}
+
+List *
+dp_moves_take(DpDecl *decl)
+{
+	List	   *mine = NIL;
+	List	   *others = NIL;
+	int			depth;
+	ListCell   *lc;
+
+	if (moves == NIL)
+		return NIL;
+	depth = dp_trigger_depth();
+	if (depth > outermost)
+		moves_wait(decl, depth);
+	outermost = depth;
+	foreach(lc, moves)
+	{
+		DpMove	   *move = lfirst(lc);
+
+		if (!move_is_of(move, decl, depth) || (move->announced && move_depth(move) < depth))
+		{
+			MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+
+			others = lappend(others, move);
+			MemoryContextSwitchTo(old);
+			outermost = Min(outermost, move_depth(move));
+		}
+		else if (!move->announced)
+			move_join(decl, &mine, move);
+	}
+	list_free(moves);
+	moves = others;
+	first_announced = 0;
+	return mine;
+}
+
+/*
+ * If one of the moves of the statement that ends concerns a row that the one
+ * around it has moved, or the key of one, then all of them wait for it.
+ */
+static void
+moves_wait(DpDecl *decl, int depth)
+{
+	int			around = 0;
+	ListCell   *lc;
+
+	foreach(lc, moves)
+	{
+		DpMove	   *move = lfirst(lc);
+
+		if (!move->announced && move_is_of(move, decl, depth) &&
+			(move_around(decl, &move->from, depth) != NULL || move_around(decl, &move->to, depth) != NULL))
+			break;
+	}
+	if (lc == NULL)
+		return;
+	foreach(lc, moves)
+	{
+		DpMove	   *move = lfirst(lc);
+
+		if (move_is_of(move, decl, 0) && move_depth(move) < depth)
+			around = Max(around, move_depth(move));
+	}
+	foreach(lc, moves)
+	{
+		DpMove	   *move = lfirst(lc);
+
+		if (!move->announced && move_is_of(move, decl, depth))
+		{
+			move->waits = true;
+			move->depth = around;
+		}
+	}
+}
+
+/* A move by a statement around the one whose triggers are less deep, from or to a key; NULL if there is none. */
+static DpMove *
+move_around(DpDecl *decl, const DpKey *key, int depth)
+{
+	ListCell   *lc;
+
+	if (moves == NIL || depth <= outermost)
+		return NULL;
+	foreach(lc, moves)
+	{
+		DpMove	   *move = lfirst(lc);
+
+		if (move_depth(move) < depth && move_is_of(move, decl, 0) && move_meets(move, decl, key))
+			return move;
+	}
+	return NULL;
+}
+
+static bool
+move_arrives(const DpMove *move, DpDecl *decl, const DpKey *key, int depth)
+{
+	return !move->gone && move_is_of(move, decl, depth) && dp_key_identical(decl, &move->to, key);
+}
+
+static bool
+move_meets(const DpMove *move, DpDecl *decl, const DpKey *key)
+{
+	return dp_key_identical(decl, &move->from, key) || (!move->gone && dp_key_identical(decl, &move->to, key));
+}
+
+/*
+ * Add a move to the list; one that has waited goes on where an earlier one
+ * ended.  Rows were moved in this order, and at no time did two have one key.
+ */
+static void
+move_join(DpDecl *decl, List **joined, DpMove *move)
+{
+	int			i;
+
+	for (i = list_length(*joined) - 1; move->waits && i >= 0; i--)
+	{
+		DpMove	   *earlier = list_nth(*joined, i);
+
+		if (earlier->gone || !dp_key_identical(decl, &earlier->to, &move->from))
+			continue;
+		earlier->to = move->to;
+		earlier->gone = move->gone;
+		earlier->flags |= move->flags;
+		return;
+	}
+	*joined = lappend(*joined, move);
+}
+
+/* A move from a key to itself that waits for another one. */
+static DpMove *
+move_wait(DpDecl *decl, const DpKey *key, const DpMove *around)
+{
+	int			depth = move_depth(around);
+	DpMove	   *move = move_note(decl, key, key, false);
+
+	move->waits = true;
+	move->depth = depth;
+	return move;
+}
+
+/* Remember that the key of a row changes. */
+static DpMove *
+move_note(DpDecl *decl, const DpKey *from, const DpKey *to, bool announced)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+	DpMove	   *move = palloc0(sizeof(DpMove));
+	Oid			user;
+	int			context;
+
+	if (!callbacks_registered)
+	{
+		RegisterXactCallback(moves_xact, NULL);
+		RegisterSubXactCallback(moves_subxact, NULL);
+		callbacks_registered = true;
+	}
+	move->target = decl->target;
+	move->pattern = pstrdup(decl->pattern);
+	move->name = pstrdup(decl->name);
+	move->announced = announced;
+	GetUserIdAndSecContext(&user, &context);
+	move->by_key = (context & SECURITY_NOFORCE_RLS) != 0;
+	move->depth = dp_trigger_depth();
+	move->nestlevel = GetCurrentTransactionNestLevel();
+	dp_key_copy(decl, from, &move->from);
+	dp_key_copy(decl, to, &move->to);
+	outermost = moves == NIL ? move_depth(move) : Min(outermost, move_depth(move));
+	moves = lappend(moves, move);
+	MemoryContextSwitchTo(old);
+	return move;
+}
+
+/*
+ * Whether a move is that of a row of the declaration, and of the statement
+ * whose triggers are being called: not of one around it, which a trigger of
+ * the user's interrupts.  What a foreign key's action does is seen before by
+ * triggers inside of its own, and afterwards by the statement's.
+ */
+static bool
+move_is_of(const DpMove *move, DpDecl *decl, int depth)
+{
+	return move->depth >= depth && move->target == decl->target && strcmp(move->name, decl->name) == 0 &&
+		strcmp(move->pattern, decl->pattern) == 0;
+}
+
+/*
+ * How deep the statement is that a move belongs to.  What a foreign key's
+ * action announces happens in the statement around it.
+ */
+static int
+move_depth(const DpMove *move)
+{
+	return move->announced && move->by_key ? move->depth - 1 : move->depth;
+}
+
+/*
+ * The row of this key is gone, or has another one: the announcement of that,
+ * which is now more, or NULL.  Rows are usually met in the order in which they were announced,
+ * so that the search begins where the last one ended.
+ */
+static DpMove *
+move_happens(DpDecl *decl, const DpKey *from)
+{
+	int			n = list_length(moves);
+	int			depth = n > 0 ? dp_trigger_depth() : 0;
+	int			i;
+
+	for (i = first_announced; i < n; i++)
+	{
+		DpMove	   *move = list_nth(moves, i);
+
+		if (!move->announced || !move_is_of(move, decl, depth) || !dp_key_identical(decl, &move->from, from))
+			continue;
+		move->announced = false;
+		move->depth = depth;
+		while (first_announced < n && !((DpMove *) list_nth(moves, first_announced))->announced)
+			first_announced++;
+		return move;
+	}
+	return NULL;
+}
+
+/* At the end of a transaction nothing is remembered; its memory goes with it. */
+static void
+moves_xact(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
+	{
+		moves = NIL;
+		first_announced = 0;
+	}
+}
+
+/* What a subtransaction remembered is void when it is rolled back, and its parent's when it is not. */
+static void
+moves_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
+{
+	int			level = GetCurrentTransactionNestLevel();
+	ListCell   *lc;
+
+	if (event != SUBXACT_EVENT_ABORT_SUB && event != SUBXACT_EVENT_COMMIT_SUB)
+		return;
+	foreach(lc, moves)
+	{
+		DpMove	   *move = lfirst(lc);
+
+		if (move->nestlevel < level)
+			continue;
+		if (event == SUBXACT_EVENT_COMMIT_SUB)
+			move->nestlevel = level - 1;
+		else
+			moves = foreach_delete_current(moves, lc);
+	}
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		first_announced = 0;
+}

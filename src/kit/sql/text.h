@@ -1,0 +1,48 @@
+/*
+ * text.h
+ *		Pieces of SQL text for the statements of patterns.
+ *
+ * Names are quoted and schema-qualified, operators are written as
+ * OPERATOR(schema.op), and values are always parameters, so that neither a
+ * search_path nor a hostile name changes what a statement means.
+ */
+#ifndef DP_KIT_SQL_TEXT_H
+#define DP_KIT_SQL_TEXT_H
+
+#include "access/stratnum.h"
+#include "lib/stringinfo.h"
+
+#include "kit/declaration.h"
+
+/* "schema"."name" */
+extern void dp_sql_table(StringInfo sql, Oid relid);
+
+/* OPERATOR(schema.op) of an operator's OID, and of one of the extension's own by name */
+extern void dp_sql_operator(StringInfo sql, Oid operator);
+extern void dp_sql_type_operator(StringInfo sql, Oid type, StrategyNumber strategy);
+extern void dp_sql_own_operator(StringInfo sql, const char *name);
+
+/* "schema". of the extension */
+extern void dp_sql_own_schema(StringInfo sql);
+
+/* k1, k2 of the table's primary key */
+extern void dp_sql_key_list(StringInfo sql, DpDecl *decl);
+
+/* k1 = $first AND k2 = ... of the table's primary key */
+extern void dp_sql_key_match(StringInfo sql, DpDecl *decl, int first);
+
+/* The key columns of a side table: key, or key1, key2, ...; and their match */
+extern void dp_sql_side_key_list(StringInfo sql, DpDecl *decl);
+extern void dp_sql_side_key_match(StringInfo sql, DpDecl *decl, int first);
+extern void dp_sql_side_key_name(StringInfo sql, DpDecl *decl, int i);
+
+/* $first, $first+1, ... */
+extern void dp_sql_parameters(StringInfo sql, int first, int n);
+
+/* (doc -> 'path') of a column */
+extern void dp_sql_doc_path(StringInfo sql, const char *column, const char *path);
+
+/* The types of a key's columns, into argtypes */
+extern void dp_sql_key_types(DpDecl *decl, Oid *argtypes);
+
+#endif							/* DP_KIT_SQL_TEXT_H */

@@ -1,0 +1,611 @@
+/*
+ * view.c
+ *		The views <table>_whole, which show documents as if no pattern had split
+ *		them, and take writes; and what other views of a table's documents in
+ *		another shape share with them (view.h).
+ *
+ * The view selects the table's columns and calls pattern_whole() for the
+ * document.  That function asks the declarations, so that the view need not
+ * change when patterns come and go.  Its INSTEAD OF triggers write to the table
+ * as the user who writes to the view, and tell the patterns' triggers that
+ * what is written is the whole document.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/parsenodes.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteHandler.h"
+#include "utils/acl.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/rls.h"
+
+#include "bson/catalog.h"
+#include "bson/reader.h"
+#include "kit/pattern.h"
+#include "kit/sql/run.h"
+#include "kit/sql/text.h"
+#include "kit/view.h"
+
+static const char plan_visible;
+
+/* Statements of a view, as indexes of its ids */
+#define PLAN_CURRENT			0
+#define PLAN_UPDATE_DOC			1
+#define PLAN_INSERT_DOC			2
+#define PLAN_INSERT_RETURNING	3
+#define PLAN_READ				4
+#define PLAN_DELETE				5
+
+static void view_foreign(Relation view, const DpViewMethods *methods) pg_attribute_noreturn();
+static void view_key(DpView *w, HeapTuple tuple, TupleDesc desc, DpKey *key);
+static struct varlena *view_document(DpView *w, HeapTuple tuple, TupleDesc desc);
+static HeapTuple whole_insert(DpView *w, TriggerData *trigdata);
+static HeapTuple inserted_row(DpView *w, TupleDesc desc, HeapTuple tuple, TupleDesc tupdesc);
+static HeapTuple whole_update(DpView *w, TriggerData *trigdata);
+static HeapTuple whole_delete(DpView *w, TriggerData *trigdata);
+static bool is_split(char **args, List *decls, struct varlena *doc);
+static struct varlena *join_document(char **args, List *decls, struct varlena *doc, const DpKey *key, bool latest);
+static struct varlena *whole_store(char **args, List *decls, struct varlena *stored, struct varlena *old_whole,
+								   struct varlena *new_whole, DpMark *marks, int *nmarks);
+static bool same_document(struct varlena *a, struct varlena *b);
+static SPIPlanPtr key_plan(DpDecl *decl, const void *id, const char *before, const char *after);
+
+/*
+ * pattern_whole(doc bson, rel regclass, key "any") -> bson
+ *
+ * The document with everything that patterns of the table have split off.  The
+ * parts are read as the owner of the table, and only if the invoker can see
+ * the row's document.
+ */
+DP_FUNCTION(dp_pattern_whole);
+Datum
+dp_pattern_whole(PG_FUNCTION_ARGS)
+{
+	struct varlena *doc;
+	struct varlena *whole;
+	List	   *decls;
+	DpDecl	   *decl;
+	DpKey		key;
+	SPIPlanPtr	plan;
+	MemoryContext caller = CurrentMemoryContext;
+
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	if (PG_ARGISNULL(1))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("the table must not be null")));
+	decls = dp_decls(PG_GETARG_OID(1));
+	if (decls == NIL)
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	doc = PG_GETARG_VARLENA_PP(0);
+	if (!is_split(NULL, decls, doc))
+		PG_RETURN_POINTER(doc);
+
+	decl = linitial(decls);
+	dp_key_of_argument(decl, fcinfo, 2, &key);
+	SPI_connect();
+	plan = dp_plan(decl, &plan_visible);
+	if (plan == NULL)
+		/* whoever may not read the column may not read the rest of it */
+		plan = key_plan(decl, &plan_visible,
+						psprintf("SELECT %s IS NULL FROM", quote_identifier(decl->doc_column)), "");
+	if (dp_run(decl, plan, key.values, NULL, DP_RUN_SNAPSHOT, 1, SPI_OK_SELECT) == 0)
+	{
+		SPI_finish();
+		PG_RETURN_POINTER(doc);
+	}
+	whole = join_document(NULL, decls, doc, &key, false);
+	if (whole != doc)
+	{
+		MemoryContext old = MemoryContextSwitchTo(caller);
+
+		whole = dp_document_to_varlena(DP_DOC_DATA(whole), DP_DOC_SIZE(whole));
+		MemoryContextSwitchTo(old);
+	}
+	SPI_finish();
+	PG_RETURN_POINTER(whole);
+}
+
+const DpViewMethods dp_whole_view = {
+	.label = "_whole",
+	.is_changed = is_split,
+	.show = join_document,
+	.store = whole_store
+};
+
+/*
+ * pattern_whole_trigger(): INSTEAD OF INSERT, UPDATE or DELETE on the view.
+ */
+DP_FUNCTION(dp_pattern_whole_trigger);
+Datum
+dp_pattern_whole_trigger(PG_FUNCTION_ARGS)
+{
+	return dp_view_trigger(fcinfo, &dp_whole_view);
+}
+
+/*
+ * INSTEAD OF INSERT, UPDATE or DELETE on a view that shows the documents of a
+ * table in another shape.
+ */
+Datum
+dp_view_trigger(FunctionCallInfo fcinfo, const DpViewMethods *methods)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	DpView	w;
+	HeapTuple	result;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_INSTEAD(trigdata->tg_event))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("this function is called by triggers of %s views only", methods->label)));
+	SPI_connect();
+	/* so that the declarations stay as they are */
+	if (!dp_view_read(trigdata->tg_relation, methods, trigdata->tg_trigger->tgargs, RowExclusiveLock, &w))
+		view_foreign(trigdata->tg_relation, methods);
+	if (w.decls == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table %s has no pattern, its view %s takes no writes", dp_relation_name(w.base),
+						dp_relation_name(RelationGetRelid(trigdata->tg_relation)))));
+	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+		result = whole_insert(&w, trigdata);
+	else if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
+		result = whole_update(&w, trigdata);
+	else
+		result = whole_delete(&w, trigdata);
+	SPI_finish();
+	return PointerGetDatum(result);
+}
+
+/*
+ * INSERT: the patterns split what they find, so the document is written as it
+ * is.  Columns without a value are left to their defaults.
+ */
+static HeapTuple
+whole_insert(DpView *w, TriggerData *trigdata)
+{
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	Relation	base = table_open(w->base, AccessShareLock);
+	StringInfoData returning;
+	bool		returns;
+	uint64		rows;
+	Datum	   *values = palloc(sizeof(Datum) * (w->ncolumns + 1));
+	Oid		   *types = palloc(sizeof(Oid) * (w->ncolumns + 1));
+	StringInfoData columns;
+	int			n = 0;
+	bool		only_doc = true;
+	SPIPlanPtr	plan = NULL;
+	int			i;
+
+	/* RETURNING needs rights that writing does not */
+	returns = pg_class_aclcheck(w->base, GetUserId(), ACL_SELECT) == ACLCHECK_OK &&
+		check_enable_rls(w->base, InvalidOid, true) != RLS_ENABLED;
+	initStringInfo(&columns);
+	initStringInfo(&returning);
+	for (i = 0; i < w->ncolumns; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(base), w->base_attnum[i] - 1);
+		bool		isnull;
+		Datum		value = heap_getattr(trigdata->tg_trigtuple, i + 1, desc, &isnull);
+
+		appendStringInfo(&returning, "%s%s", i > 0 ? ", " : " RETURNING ", quote_identifier(NameStr(att->attname)));
+		if (isnull || att->attgenerated)
+			continue;
+		only_doc = only_doc && i == w->doc_column;
+		appendStringInfo(&columns, "%s%s", n > 0 ? ", " : "", quote_identifier(NameStr(att->attname)));
+		values[n] = value;
+		types[n++] = att->atttypid;
+	}
+	table_close(base, NoLock);
+
+	only_doc = only_doc && n == 1;
+	if (only_doc)
+		plan = dp_plan(w->decl, &w->methods->ids[returns ? PLAN_INSERT_RETURNING : PLAN_INSERT_DOC]);
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "INSERT INTO ");
+		dp_sql_table(&sql, w->base);
+		if (n == 0)
+			appendStringInfoString(&sql, " DEFAULT VALUES");
+		else
+		{
+			appendStringInfo(&sql, " (%s) VALUES (", columns.data);
+			dp_sql_parameters(&sql, 1, n);
+			appendStringInfoChar(&sql, ')');
+		}
+		if (returns)
+			appendStringInfoString(&sql, returning.data);
+		if (only_doc)
+			plan = dp_plan_make(w->decl, &w->methods->ids[returns ? PLAN_INSERT_RETURNING : PLAN_INSERT_DOC], sql.data, n, types);
+		else
+			plan = SPI_prepare(sql.data, n, types);
+	}
+	rows = dp_run(w->decl, plan, values, NULL, 0, 0, returns ? SPI_OK_INSERT_RETURNING : SPI_OK_INSERT);
+	if (!returns)
+		return trigdata->tg_trigtuple;
+	if (rows == 0)
+		return NULL;			/* a trigger of the table has refused it */
+	return inserted_row(w, desc, SPI_tuptable->vals[0], SPI_tuptable->tupdesc);
+}
+
+/*
+ * The row of the view that stands for a row that was just inserted, with the
+ * defaults of its columns.  The document is read again if it was split.
+ */
+static HeapTuple
+inserted_row(DpView *w, TupleDesc desc, HeapTuple tuple, TupleDesc tupdesc)
+{
+	Datum	   *values = palloc(sizeof(Datum) * w->ncolumns);
+	bool	   *nulls = palloc(sizeof(bool) * w->ncolumns);
+	int			i;
+
+	heap_deform_tuple(tuple, tupdesc, values, nulls);
+	if (!nulls[w->doc_column])
+	{
+		struct varlena *doc = PG_DETOAST_DATUM_PACKED(values[w->doc_column]);
+		DpKey		key;
+
+		if (w->methods->is_changed(w->args, w->decls, doc))
+		{
+			SPIPlanPtr	plan = dp_plan(w->decl, &w->methods->ids[PLAN_READ]);
+			bool		isnull;
+
+			view_key(w, tuple, tupdesc, &key);
+			if (plan == NULL)
+				plan = key_plan(w->decl, &w->methods->ids[PLAN_READ], psprintf("SELECT %s FROM", quote_identifier(w->decl->doc_column)), "");
+			if (dp_run(w->decl, plan, key.values, NULL, 0, 1, SPI_OK_SELECT) > 0)
+			{
+				Datum		stored = dp_result(0, 1, &isnull);
+
+				if (!isnull)
+					values[w->doc_column] = PointerGetDatum(w->methods->show(w->args, w->decls, (struct varlena *) DatumGetPointer(stored), &key, true));
+			}
+		}
+	}
+	for (i = 0; i < w->ncolumns; i++)
+	{
+		if (!nulls[i] && TupleDescAttr(desc, i)->attlen == -1)
+			values[i] = PointerGetDatum(PG_DETOAST_DATUM_PACKED(values[i]));
+	}
+	return SPI_copytuple(heap_form_tuple(desc, values, nulls));
+}
+
+/*
+ * What is stored for a new whole document: parts that are as they were stay
+ * where they are, the patterns of the others are told that it is whole.
+ */
+static struct varlena *
+whole_store(char **args, List *decls, struct varlena *stored, struct varlena *old_whole,
+			struct varlena *new_whole, DpMark *marks, int *nmarks)
+{
+	struct varlena *result = new_whole;
+	ListCell   *lc;
+
+	foreach(lc, decls)
+	{
+		DpDecl	   *d = lfirst(lc);
+		const DpPatternMethods *m = dp_pattern_methods(d->pattern);
+		struct varlena *kept;
+
+		if (m == NULL || m->keep == NULL)
+			continue;
+		kept = stored != NULL && old_whole != NULL && result != NULL ?
+			m->keep(d, stored, old_whole, result) : NULL;
+		if (kept != NULL)
+			result = kept;
+		else
+			marks[(*nmarks)++].name = d->name;
+	}
+	return result;
+}
+
+/*
+ * UPDATE: the whole document replaces the whole document.
+ *
+ * The row is locked first; if it, or a part of it, has changed since the view
+ * was read, that change would be lost, so the statement has to be repeated.
+ */
+static HeapTuple
+whole_update(DpView *w, TriggerData *trigdata)
+{
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	DpDecl	   *decl = w->decl;
+	struct varlena *old_whole = view_document(w, trigdata->tg_trigtuple, desc);
+	struct varlena *new_whole = view_document(w, trigdata->tg_newtuple, desc);
+	struct varlena *current;
+	struct varlena *new_doc;
+	DpKey		key;
+	SPIPlanPtr	plan;
+	Datum	   *values = palloc(sizeof(Datum) * (w->ncolumns + INDEX_MAX_KEYS));
+	char	   *nulls = palloc(w->ncolumns + INDEX_MAX_KEYS + 1);
+	Oid		   *types = palloc(sizeof(Oid) * (w->ncolumns + INDEX_MAX_KEYS));
+	StringInfoData set;
+	Relation	base;
+	DpMark	   *marks = palloc(sizeof(DpMark) * Max(1, list_length(w->decls)));
+	int			nmarks = 0;
+	int			n = 0;
+	bool		only_doc = true;
+	bool		isnull;
+	volatile uint64 rows = 0;
+	int			i;
+
+	view_key(w, trigdata->tg_trigtuple, desc, &key);
+	plan = dp_plan(decl, &w->methods->ids[PLAN_CURRENT]);
+	if (plan == NULL)
+		plan = key_plan(decl, &w->methods->ids[PLAN_CURRENT],
+						psprintf("SELECT %s FROM", quote_identifier(decl->doc_column)), " FOR NO KEY UPDATE");
+	if (dp_run(decl, plan, key.values, NULL, 0, 1, SPI_OK_SELECT) == 0)
+		return NULL;
+	{
+		Datum		value = dp_result(0, 1, &isnull);
+
+		current = isnull ? NULL : (struct varlena *) DatumGetPointer(value);
+	}
+
+	if (current != NULL && old_whole != NULL &&
+		!same_document(w->methods->show(w->args, w->decls, current, &key, true), old_whole))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not write the whole document due to a concurrent change"),
+				 errdetail("Key %s of table %s.", dp_key_to_text(decl, &key), dp_relation_name(w->base)),
+				 errhint("The statement might succeed if retried.")));
+
+	new_doc = w->methods->store(w->args, w->decls, current, old_whole, new_whole, marks, &nmarks);
+
+	initStringInfo(&set);
+	base = table_open(w->base, AccessShareLock);
+	for (i = 0; i < w->ncolumns; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(base), w->base_attnum[i] - 1);
+		bool		old_null;
+		Datum		old = heap_getattr(trigdata->tg_trigtuple, i + 1, desc, &old_null);
+		Datum		new = heap_getattr(trigdata->tg_newtuple, i + 1, desc, &isnull);
+
+		if (att->attgenerated)
+			continue;
+		if (i == w->doc_column)
+			new = PointerGetDatum(new_doc);
+		else if (old_null == isnull &&
+				 (isnull || datum_image_eq(old, new, att->attbyval, att->attlen)))
+			continue;
+		else
+			only_doc = false;
+		appendStringInfo(&set, "%s%s = $%d", n > 0 ? ", " : "",
+						 quote_identifier(NameStr(att->attname)), n + 1);
+		values[n] = new;
+		nulls[n] = isnull ? 'n' : ' ';
+		types[n++] = att->atttypid;
+	}
+	table_close(base, NoLock);
+
+	plan = only_doc ? dp_plan(decl, &w->methods->ids[PLAN_UPDATE_DOC]) : NULL;
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "UPDATE ");
+		dp_sql_table(&sql, w->base);
+		appendStringInfo(&sql, " SET %s WHERE ", set.data);
+		dp_sql_key_match(&sql, decl, n + 1);
+		dp_sql_key_types(decl, types + n);
+		if (only_doc)
+			plan = dp_plan_make(decl, &w->methods->ids[PLAN_UPDATE_DOC], sql.data, n + decl->nkeys, types);
+		else
+			plan = SPI_prepare(sql.data, n + decl->nkeys, types);
+	}
+	memcpy(values + n, key.values, sizeof(Datum) * decl->nkeys);
+	memset(nulls + n, ' ', decl->nkeys);
+
+	for (i = 0; i < nmarks; i++)
+		dp_mark_push(&marks[i], decl->target, marks[i].name, DP_MARK_WHOLE);
+	PG_TRY();
+	{
+		rows = dp_run(decl, plan, values, nulls, 0, 0, SPI_OK_UPDATE);
+	}
+	PG_FINALLY();
+	{
+		if (nmarks > 0)
+			dp_mark_pop(&marks[0]);
+	}
+	PG_END_TRY();
+	return rows > 0 ? trigdata->tg_newtuple : NULL;
+}
+
+/*
+ * DELETE: of the row; the patterns forget the rest.
+ */
+static HeapTuple
+whole_delete(DpView *w, TriggerData *trigdata)
+{
+	SPIPlanPtr	plan = dp_plan(w->decl, &w->methods->ids[PLAN_DELETE]);
+	DpKey		key;
+
+	view_key(w, trigdata->tg_trigtuple, RelationGetDescr(trigdata->tg_relation), &key);
+	if (plan == NULL)
+		plan = key_plan(w->decl, &w->methods->ids[PLAN_DELETE], "DELETE FROM", "");
+	if (dp_run(w->decl, plan, key.values, NULL, 0, 0, SPI_OK_DELETE) == 0)
+		return NULL;
+	return trigdata->tg_trigtuple;
+}
+
+bool
+dp_view_read(Relation view, const DpViewMethods *methods, char **args, LOCKMODE lockmode, DpView *w)
+{
+	Query	   *query;
+	RangeTblRef *ref = NULL;
+	RangeTblEntry *rte = NULL;
+	ListCell   *lc;
+	int			i;
+
+	/* the trigger could have been put on any view */
+	query = view->rd_rel->relkind == RELKIND_VIEW ? get_view_query(view) : NULL;
+	if (query != NULL && query->setOperations == NULL && list_length(query->jointree->fromlist) == 1 &&
+		IsA(linitial(query->jointree->fromlist), RangeTblRef))
+	{
+		ref = linitial(query->jointree->fromlist);
+		rte = rt_fetch(ref->rtindex, query->rtable);
+	}
+	if (rte == NULL || rte->rtekind != RTE_RELATION ||
+		(rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_PARTITIONED_TABLE))
+		return false;
+
+	w->methods = methods;
+	w->args = args;
+	w->base = rte->relid;
+	LockRelationOid(w->base, lockmode);
+	w->decls = dp_decls(w->base);
+	if (w->decls == NIL)
+		return true;
+	w->decl = linitial(w->decls);
+	w->ncolumns = 0;
+	w->doc_column = -1;
+	w->base_attnum = palloc0(sizeof(AttrNumber) * list_length(query->targetList));
+	foreach(lc, query->targetList)
+	{
+		TargetEntry *tle = lfirst(lc);
+
+		if (tle->resjunk)
+			continue;
+		if (IsA(tle->expr, Var) && ((Var *) tle->expr)->varattno > 0)
+			w->base_attnum[w->ncolumns] = ((Var *) tle->expr)->varattno;
+		else if (w->doc_column < 0 && exprType((Node *) tle->expr) == dp_types()->bson)
+		{
+			w->base_attnum[w->ncolumns] = w->decl->doc_attnum;
+			w->doc_column = w->ncolumns;
+		}
+		else
+			return false;
+		w->ncolumns++;
+	}
+	if (w->doc_column < 0)
+		return false;
+
+	/* rows are found by the key, so all of it must be there */
+	for (i = 0; i < w->decl->nkeys; i++)
+	{
+		bool		found = false;
+		int			j;
+
+		for (j = 0; j < w->ncolumns; j++)
+			found = found || w->base_attnum[j] == w->decl->keys[i].attnum;
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+/* Raises OBJECT_NOT_IN_PREREQUISITE_STATE. */
+static void
+view_foreign(Relation view, const DpViewMethods *methods)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("view %s takes no writes", dp_relation_name(RelationGetRelid(view))),
+			 errdetail("It is not, or no longer, as a pattern makes its %s view.", methods->label)));
+}
+
+/* The key of a row of the view. */
+static void
+view_key(DpView *w, HeapTuple tuple, TupleDesc desc, DpKey *key)
+{
+	int			i;
+	int			j;
+
+	key->n = w->decl->nkeys;
+	for (i = 0; i < key->n; i++)
+	{
+		for (j = 0; j < w->ncolumns; j++)
+		{
+			bool		isnull;
+
+			if (w->base_attnum[j] == w->decl->keys[i].attnum)
+				key->values[i] = heap_getattr(tuple, j + 1, desc, &isnull);
+		}
+	}
+}
+
+/* The document of a row of the view, or NULL. */
+static struct varlena *
+view_document(DpView *w, HeapTuple tuple, TupleDesc desc)
+{
+	bool		isnull;
+	Datum		value = heap_getattr(tuple, w->doc_column + 1, desc, &isnull);
+
+	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
+}
+
+/* Whether any pattern has split the document. */
+static bool
+is_split(char **args, List *decls, struct varlena *doc)
+{
+	ListCell   *lc;
+
+	foreach(lc, decls)
+	{
+		DpDecl	   *decl = lfirst(lc);
+		const DpPatternMethods *m = dp_pattern_methods(decl->pattern);
+
+		if (m != NULL && m->is_split != NULL && m->is_split(decl, doc))
+			return true;
+	}
+	return false;
+}
+
+/* The document with all that was split off. */
+static struct varlena *
+join_document(char **args, List *decls, struct varlena *doc, const DpKey *key, bool latest)
+{
+	struct varlena *whole = doc;
+	ListCell   *lc;
+
+	foreach(lc, decls)
+	{
+		DpDecl	   *decl = lfirst(lc);
+		const DpPatternMethods *m = dp_pattern_methods(decl->pattern);
+
+		if (m != NULL && m->is_split != NULL && m->is_split(decl, doc))
+			whole = m->whole(decl, whole, key, latest);
+	}
+	return whole;
+}
+
+/* Whether two documents have the same bytes. */
+static bool
+same_document(struct varlena *a, struct varlena *b)
+{
+	return DP_DOC_SIZE(a) == DP_DOC_SIZE(b) &&
+		memcmp(DP_DOC_DATA(a), DP_DOC_DATA(b), DP_DOC_SIZE(a)) == 0;
+}
+
+/* A statement about the row of a key. */
+static SPIPlanPtr
+key_plan(DpDecl *decl, const void *id, const char *before, const char *after)
+{
+	StringInfoData sql;
+	Oid			types[INDEX_MAX_KEYS];
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "%s ", before);
+	dp_sql_table(&sql, decl->target);
+	appendStringInfoString(&sql, " WHERE ");
+	dp_sql_key_match(&sql, decl, 1);
+	appendStringInfoString(&sql, after);
+	dp_sql_key_types(decl, types);
+	return dp_plan_make(decl, id, sql.data, decl->nkeys, types);
+}

@@ -1,0 +1,683 @@
+/*
+ * accumulate.c
+ *		Groups: takes rows in and out and says what the fields are.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "utils/memutils.h"
+
+#include "mql/accumulate_node.h"
+#include "mql/expression_node.h"
+
+/* ---------------------------------------------------------------- groups */
+
+DpAccumulation *
+dp_accumulation_make(const DpAccumulators *acc)
+{
+	DpAccumulation *g = palloc0(sizeof(DpAccumulation) + sizeof(DpSlotState) * acc->nslots);
+
+	g->acc = acc;
+	g->context = CurrentMemoryContext;
+	g->delta = (DpSlotState *) (g + 1);
+	for (int i = 0; i < acc->nslots; i++)
+		dp_slot_init(g, &acc->slots[i], &g->delta[i]);
+	return g;
+}
+
+/* Forgets the values of the fields. */
+static void
+results_forget(DpAccumulation *g)
+{
+	if (!g->is_shown)
+		return;
+	for (int i = 0; i < g->acc->nfields; i++)
+	{
+		if (g->built[i] != NULL)
+			pfree(g->built[i]);
+		g->built[i] = NULL;
+	}
+	g->is_shown = false;
+}
+
+/* Forgets what the group is as a whole. */
+static void
+whole_forget(DpAccumulation *g)
+{
+	results_forget(g);
+	g->is_whole = false;
+}
+
+/* Room for the group as a whole, without anything in it. */
+static void
+whole_begin(DpAccumulation *g)
+{
+	const DpAccumulators *acc = g->acc;
+
+	results_forget(g);
+	if (g->whole == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(g->context);
+
+		g->whole = palloc0(sizeof(DpSlotState) * acc->nslots);
+		for (int i = 0; i < acc->nslots; i++)
+			dp_slot_init(g, &acc->slots[i], &g->whole[i]);
+		g->results = palloc0(sizeof(DpValue) * acc->nfields);
+		g->rooms = palloc0(DP_SUM_RESULT_SIZE * acc->nfields);
+		g->built = palloc0(sizeof(struct varlena *) * acc->nfields);
+		MemoryContextSwitchTo(old);
+	}
+	else
+	{
+		for (int i = 0; i < acc->nslots; i++)
+			dp_slot_reset(&acc->slots[i], &g->whole[i]);
+	}
+}
+
+void
+dp_accumulation_reset(DpAccumulation *g)
+{
+	whole_forget(g);
+	for (int i = 0; i < g->acc->nslots; i++)
+	{
+		dp_slot_reset(&g->acc->slots[i], &g->delta[i]);
+		if (g->whole != NULL)
+			dp_slot_reset(&g->acc->slots[i], &g->whole[i]);
+	}
+}
+
+void
+dp_accumulation_free(DpAccumulation *g)
+{
+	dp_accumulation_reset(g);
+	if (g->whole != NULL)
+	{
+		pfree(g->whole);
+		pfree(g->results);
+		pfree(g->rooms);
+		pfree(g->built);
+	}
+	if (g->packed.data != NULL)
+		pfree(g->packed.data);
+	pfree(g);
+}
+
+/* ---------------------------------------------------------------- rows */
+
+/* The row that is looked at */
+typedef struct Row
+{
+	const DpAccumulators *acc;
+	DpExprState state;
+	DpFinder	finder;			/* for many expressions */
+	const char *key;
+	uint32		keylen;
+} Row;
+
+/* Begins with a row. */
+static void
+row_begin(Row *row, const DpAccumulators *acc, const DpValue *doc, const char *key, uint32 keylen)
+{
+	row->acc = acc;
+	row->key = key;
+	row->keylen = key != NULL ? keylen : 0;
+	dp_expr_state_init(&row->state, doc);
+	if (acc->nexprs > DP_NAMES_FEW && doc->type == DP_TYPE_DOCUMENT)
+	{
+		dp_finder_init(&row->finder, doc);
+		row->state.shared = &row->finder;
+	}
+	memset(acc->known, 0, sizeof(bool) * acc->nexprs);
+	memset(acc->keys_known, 0, sizeof(bool) * acc->norders);
+}
+
+/* The value of one of the expressions, evaluated at most once for a row. */
+static const DpValue *
+row_value(Row *row, int expr)
+{
+	const DpAccumulators *acc = row->acc;
+	DpValue    *v = &acc->values[expr];
+
+	if (!acc->known[expr])
+	{
+		if (!dp_expr_eval(acc->exprs[expr], &row->state, v))
+		{
+			v->type = DP_TYPE_EOD;
+			v->data = (const uint8 *) "";
+			v->len = 0;
+		}
+		acc->known[expr] = true;
+	}
+	return v;
+}
+
+/* What a row is to a list.  Returns false if it does not count. */
+static bool
+row_candidate(Row *row, const DpSlot *slot, DpCandidate *c)
+{
+	DpAccumulators *acc = unconstify(DpAccumulators *, row->acc);
+	const DpValue *v = row_value(row, slot->expr);
+
+	if (v->type == DP_TYPE_EOD ? slot->skip_null || slot->skip_missing :
+		slot->skip_null && (v->type == DP_TYPE_NULL || v->type == DP_TYPE_UNDEFINED))
+		return false;
+	memset(c, 0, sizeof(DpCandidate));
+	c->value = *v;
+	if (v->type == DP_TYPE_EOD)
+		c->value.type = DP_TYPE_NULL;
+	c->count = 1;
+	if (slot->by_value)
+		return true;
+	if (slot->order < 0)
+	{
+		c->key = row->key;
+		c->keylen = row->keylen;
+		c->prefix = row->keylen;
+	}
+	else
+	{
+		StringInfo	order = &acc->keys[slot->order];
+
+		if (!acc->keys_known[slot->order])
+		{
+			resetStringInfo(order);
+			dp_sort_key_append(order, acc->orders[slot->order], &row->state.root);
+			acc->keys_known[slot->order] = true;
+		}
+		c->key = order->data;
+		c->keylen = c->prefix = order->len;
+		if (row->keylen > 0)
+		{
+			resetStringInfo(&acc->key);
+			appendBinaryStringInfo(&acc->key, order->data, order->len);
+			appendBinaryStringInfo(&acc->key, row->key, row->keylen);
+			c->key = acc->key.data;
+			c->keylen = acc->key.len;
+		}
+	}
+	if (c->key == NULL)
+		c->key = "";
+	return true;
+}
+
+/* Notes a number of a median. */
+static void
+numbers_add(DpAccumulation *g, DpNumbers *numbers, double d)
+{
+	if (numbers->n == numbers->room)
+	{
+		int64		room = Max(8, numbers->room * 2);
+
+		numbers->d = numbers->d == NULL ? MemoryContextAlloc(g->context, sizeof(double) * room)
+			: repalloc_huge(numbers->d, sizeof(double) * room);
+		numbers->room = room;
+	}
+	numbers->d[numbers->n++] = d;
+}
+
+/* A number as a double; false for what is none. */
+static bool
+value_as_double(const DpValue *v, double *d)
+{
+	if (!dp_type_is_number(v->type))
+		return false;
+	*d = dp_number_to_double(v);
+	return true;
+}
+
+/* Takes a value into the sums of a deviation. */
+static void
+deviation_add(DpSlotState *s, const DpValue *v, int sign)
+{
+	double		d;
+
+	if (v->type == DP_TYPE_INT32 || v->type == DP_TYPE_INT64)
+	{
+		int64		i = v->type == DP_TYPE_INT32 ? dp_get_int32(v->data) : dp_get_int64(v->data);
+
+		dp_big_add_int64(&s->deviation.total, i, sign);
+		dp_big_add_int64_square(&s->deviation.squares, i, sign);
+	}
+	else if (!value_as_double(v, &d))
+		return;
+	else if (isfinite(d))
+	{
+		dp_big_add_double(&s->deviation.total, d, sign);
+		dp_big_add_double_square(&s->deviation.squares, d, sign);
+	}
+	else
+		s->deviation.special += sign;
+	s->n += sign;
+}
+
+void
+dp_accumulation_row(DpAccumulation *g, const DpValue *doc, const char *key, uint32 keylen, int sign)
+{
+	const DpAccumulators *acc = g->acc;
+	DpCandidate c;
+	Row			row;
+	double		d;
+
+	if (g->is_whole)
+		whole_forget(g);
+	row_begin(&row, acc, doc, key, keylen);
+	for (int i = 0; i < acc->nslots; i++)
+	{
+		const DpSlot *slot = &acc->slots[i];
+		DpSlotState *s = &g->delta[i];
+
+		switch (slot->kind)
+		{
+			case DP_SLOT_ROWS:
+				s->n += sign;
+				break;
+			case DP_SLOT_SUM:
+				(void) dp_exact_sum_add_value(&s->sum, row_value(&row, slot->expr), sign);
+				break;
+			case DP_SLOT_DEVIATION:
+				deviation_add(s, row_value(&row, slot->expr), sign);
+				break;
+			case DP_SLOT_MEDIAN:
+				if (value_as_double(row_value(&row, slot->expr), &d) && !isnan(d))
+					numbers_add(g, sign > 0 ? &s->median.in : &s->median.out, d);
+				break;
+			case DP_SLOT_LIST:
+				if (row_candidate(&row, slot, &c))
+					dp_list_add(g, slot, sign > 0 ? &s->in : &s->out, &c, dp_list_cap(slot));
+				break;
+		}
+	}
+	if (row.state.shared != NULL)
+		dp_finder_free(&row.finder);
+}
+
+bool
+dp_accumulation_changes(const DpAccumulation *g)
+{
+	const DpAccumulators *acc = g->acc;
+
+	for (int i = 0; i < acc->nslots; i++)
+	{
+		const DpSlot *slot = &acc->slots[i];
+		const DpSlotState *s = &g->delta[i];
+		bool		same = true;
+
+		switch (slot->kind)
+		{
+			case DP_SLOT_ROWS:
+				same = s->n == 0;
+				break;
+			case DP_SLOT_SUM:
+				same = dp_exact_sum_is_zero(&s->sum);
+				break;
+			case DP_SLOT_DEVIATION:
+				same = s->n == 0 && s->deviation.special == 0 && dp_big_is_zero(&s->deviation.total) && dp_big_is_zero(&s->deviation.squares);
+				break;
+			case DP_SLOT_MEDIAN:
+				same = s->median.in.n == 0 && s->median.out.n == 0;
+				break;
+			case DP_SLOT_LIST:
+				same = dp_list_cancels(slot, &s->in, &s->out);
+				break;
+		}
+		if (!same)
+			return true;
+	}
+	return false;
+}
+
+/* ---------------------------------------------------------------- the whole */
+
+/* Compares doubles for qsort(). */
+static int
+double_order(const void *a, const void *b)
+{
+	double		x = *(const double *) a;
+	double		y = *(const double *) b;
+
+	return (x > y) - (x < y);
+}
+
+/* The median of all numbers, which are at hand.  Returns false if more went than came. */
+static bool
+median_of_numbers(DpSlotState *whole, DpSlotState *delta)
+{
+	DpNumbers  *in = &delta->median.in;
+	DpNumbers  *out = &delta->median.out;
+	int64		rank = (in->n - out->n - 1) / 2;
+	int64		k = 0;
+
+	whole->n = in->n - out->n;
+	if (whole->n < 0)
+		return false;
+	if (in->n > 1)
+		qsort(in->d, in->n, sizeof(double), double_order);
+	if (out->n > 1)
+		qsort(out->d, out->n, sizeof(double), double_order);
+	for (int64 i = 0; i < in->n; i++)
+	{
+		if (k < out->n && out->d[k] == in->d[i])
+			k++;
+		else if (i - k == rank)
+			whole->median.value = in->d[i];
+	}
+	return k == out->n;
+}
+
+/*
+ * Puts what was taken in and out on top of what stands in g->whole.  Returns
+ * false if something has to be searched for.
+ */
+static bool
+whole_finish(DpAccumulation *g)
+{
+	const DpAccumulators *acc = g->acc;
+	bool		known = true;
+
+	for (int i = 0; i < acc->nslots; i++)
+	{
+		const DpSlot *slot = &acc->slots[i];
+		DpSlotState *s = &g->whole[i];
+		DpSlotState *delta = &g->delta[i];
+
+		s->search = false;
+		switch (slot->kind)
+		{
+			case DP_SLOT_ROWS:
+			case DP_SLOT_SUM:
+			case DP_SLOT_DEVIATION:
+				dp_slot_add(g, slot, s, delta);
+				break;
+			case DP_SLOT_MEDIAN:
+				if (s->n == 0)
+					s->search = !median_of_numbers(s, delta);
+				else if (delta->median.in.n > 0 || delta->median.out.n > 0)
+				{
+					s->n += delta->median.in.n - delta->median.out.n;
+					s->search = s->n != 0;
+				}
+				break;
+			case DP_SLOT_LIST:
+				s->search = !dp_list_apply(g, slot, &s->in, &delta->in, &delta->out);
+				break;
+		}
+		s->searching = false;
+		known &= !s->search;
+	}
+	g->is_whole = true;
+	return known;
+}
+
+/* Whether the counts of the whole can be: a row more went than there was where they cannot. */
+static bool
+whole_is_possible(const DpAccumulation *g)
+{
+	for (int i = 0; i < g->acc->nslots; i++)
+	{
+		const DpSlotState *s = &g->whole[i];
+
+		const DpSlot *slot = &g->acc->slots[i];
+
+		if (s->n < 0 || (slot->kind == DP_SLOT_DEVIATION && s->deviation.special < 0))
+			return false;
+		if (slot->kind == DP_SLOT_SUM &&
+			(s->sum.nint64 < 0 || s->sum.ndouble < 0 || s->sum.ndecimal < 0 || (slot->count && s->sum.n < 0)))
+			return false;
+	}
+	return true;
+}
+
+DpAccumulationResult
+dp_accumulation_load(DpAccumulation *g, const DpValue *target)
+{
+	bool		known;
+
+	whole_begin(g);
+	g->is_whole = false;
+	if (!dp_state_read(g, target, g->whole))
+		return DP_ACCUMULATION_LOST;
+	known = whole_finish(g);
+	if (!whole_is_possible(g))
+	{
+		g->is_whole = false;
+		return DP_ACCUMULATION_LOST;
+	}
+	return known ? DP_ACCUMULATION_WHOLE : DP_ACCUMULATION_SEARCH;
+}
+
+/* The whole of a group that was not loaded: what was taken in. */
+static void
+whole_ensure(DpAccumulation *g)
+{
+	if (g->is_whole)
+		return;
+	whole_begin(g);
+	if (!whole_finish(g) || !whole_is_possible(g))
+		elog(ERROR, "rows were taken out of a group that were not in it");
+}
+
+int
+dp_accumulation_searches(const DpAccumulation *g, int after)
+{
+	const DpAccumulators *acc = g->acc;
+
+	if (!g->is_whole)
+		return -1;
+	for (int i = after + 1; i < acc->nfields; i++)
+	{
+		/* a median that two fields show is looked for once */
+		if (g->whole[acc->fields[i].slot].search)
+			return i;
+	}
+	return -1;
+}
+
+bool
+dp_accumulation_found(DpAccumulation *g, int field, const DpValue *doc, const char *key, uint32 keylen)
+{
+	int			i = g->acc->fields[field].slot;
+	const DpSlot *slot = &g->acc->slots[i];
+	DpSlotState *s = &g->whole[i];
+	DpCandidate c;
+	Row			row;
+	double		d;
+
+	if (!s->searching)
+	{
+		if (slot->kind == DP_SLOT_MEDIAN)
+			s->median.seen = 0;
+		else
+			dp_list_reset(&s->in);
+		s->searching = true;
+	}
+	row_begin(&row, g->acc, doc, key, keylen);
+	if (slot->kind == DP_SLOT_MEDIAN)
+	{
+		if (!value_as_double(row_value(&row, slot->expr), &d) || isnan(d))
+			return true;
+		s->median.value = d;
+		return s->median.seen++ < (s->n - 1) / 2;
+	}
+	if (!row_candidate(&row, slot, &c))
+		return true;
+	if (!dp_list_wants(slot, &s->in, &c))
+		return false;
+	dp_list_add(g, slot, &s->in, &c, slot->n);
+	return true;
+}
+
+void
+dp_accumulation_found_all(DpAccumulation *g, int field)
+{
+	int			i = g->acc->fields[field].slot;
+	const DpSlot *slot = &g->acc->slots[i];
+	DpSlotState *s = &g->whole[i];
+
+	if (slot->kind == DP_SLOT_LIST)
+	{
+		if (!s->searching)
+			dp_list_reset(&s->in);
+		dp_list_truncate(slot, &s->in);
+	}
+	else if (!s->searching)
+		s->n = 0;				/* cannot be, as numbers were counted */
+	s->search = s->searching = false;
+}
+
+int64
+dp_accumulation_rows(const DpAccumulation *g)
+{
+	for (int i = 0; i < g->acc->nslots; i++)
+	{
+		if (g->acc->slots[i].kind == DP_SLOT_ROWS)
+			return g->is_whole ? g->whole[i].n : g->delta[i].n;
+	}
+	return 0;
+}
+
+void
+dp_accumulation_add(DpAccumulation *g, const DpAccumulation *other)
+{
+	whole_forget(g);
+	for (int i = 0; i < g->acc->nslots; i++)
+		dp_slot_add(g, &g->acc->slots[i], &g->delta[i], &other->delta[i]);
+}
+
+bool
+dp_accumulation_add_stored(DpAccumulation *g, const DpValue *stored)
+{
+	const DpAccumulators *acc = g->acc;
+
+	whole_begin(g);
+	g->is_whole = false;
+	if (!dp_state_read(g, stored, g->whole))
+		return false;
+	for (int i = 0; i < acc->nslots; i++)
+	{
+		const DpSlot *slot = &acc->slots[i];
+		DpSlotState *s = &g->whole[i];
+
+		/* a median does not follow from medians */
+		if (slot->kind == DP_SLOT_MEDIAN && s->n > 0)
+			return false;
+		if (slot->kind == DP_SLOT_LIST && dp_list_size(slot, &s->in) >= slot->n)
+			s->in.trimmed = true;
+	}
+	for (int i = 0; i < acc->nslots; i++)
+		dp_slot_add(g, &acc->slots[i], &g->delta[i], &g->whole[i]);
+	return true;
+}
+
+/* ---------------------------------------------------------------- results */
+
+/* A double as the value of a field. */
+static void
+show_double(DpValue *v, uint8 *room, double d)
+{
+	if (isnan(d))
+		dp_put_int64(room, DP_DOUBLE_NAN);
+	else
+		dp_put_double(room, d);
+	v->type = DP_TYPE_DOUBLE;
+	v->data = room;
+	v->len = 8;
+}
+
+/* An integer as the value of a field. */
+static void
+show_integer(DpValue *v, uint8 *room, int64 i)
+{
+	v->data = room;
+	if (i <= PG_INT32_MAX)
+	{
+		dp_put_int32(room, (int32) i);
+		v->type = DP_TYPE_INT32;
+		v->len = 4;
+	}
+	else
+	{
+		dp_put_int64(room, i);
+		v->type = DP_TYPE_INT64;
+		v->len = 8;
+	}
+}
+
+/* The array of a list's values. */
+static struct varlena *
+show_list(DpAccumulation *g, const DpSlot *slot, const DpList *list, bool reversed)
+{
+	MemoryContext old = MemoryContextSwitchTo(g->context);
+	DpBuilder	b;
+	struct varlena *array;
+
+	dp_builder_init_value(&b, 0);
+	dp_builder_begin_array(&b);
+	for (int i = 0; i < list->n; i++)
+	{
+		const DpCandidate *e = list->elements[reversed ? list->n - 1 - i : i];
+		int64		times = slot->distinct ? 1 : e->count;
+
+		while (times-- > 0)
+			dp_builder_append_value(&b, NULL, 0, &e->value);
+	}
+	dp_builder_end(&b);
+	array = dp_builder_finish_value(&b, DP_TYPE_ARRAY);
+	MemoryContextSwitchTo(old);
+	return array;
+}
+
+void
+dp_accumulation_show(DpAccumulation *g)
+{
+	const DpAccumulators *acc = g->acc;
+
+	whole_ensure(g);
+	if (g->is_shown)
+		return;
+	for (int i = 0; i < acc->nfields; i++)
+	{
+		const DpField *field = &acc->fields[i];
+		const DpSlot *slot = &acc->slots[field->slot];
+		const DpSlotState *s = &g->whole[field->slot];
+		DpValue    *v = &g->results[i];
+		uint8	   *room = g->rooms[i];
+		int			less = field->show == DP_SHOW_DEVIATION_SAMP ? 1 : 0;
+
+		Assert(!s->search);
+		g->built[i] = NULL;
+		(void) dp_result_null(v);
+		switch (field->show)
+		{
+			case DP_SHOW_ROWS:
+				show_integer(v, room, s->n);
+				break;
+			case DP_SHOW_TOTAL:
+				dp_exact_sum_total(&s->sum, v, room);
+				break;
+			case DP_SHOW_AVERAGE:
+				dp_exact_sum_average(&s->sum, v, room);
+				break;
+			case DP_SHOW_DEVIATION_POP:
+			case DP_SHOW_DEVIATION_SAMP:
+				if (s->n > less)
+					show_double(v, room, s->deviation.special > 0 ? NAN :
+								dp_big_deviation(s->n, &s->deviation.total, &s->deviation.squares, less));
+				break;
+			case DP_SHOW_FIRST:
+				if (s->in.n > 0)
+					*v = s->in.elements[0]->value;
+				break;
+			case DP_SHOW_LIST:
+			case DP_SHOW_LIST_REVERSED:
+				g->built[i] = show_list(g, slot, &s->in, field->show == DP_SHOW_LIST_REVERSED);
+				*v = dp_value_of_varlena(g->built[i]);
+				break;
+			case DP_SHOW_MEDIAN:
+				if (s->n > 0)
+					show_double(v, room, s->median.value);
+				break;
+		}
+	}
+	g->is_shown = true;
+}

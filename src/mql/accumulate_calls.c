@@ -1,0 +1,364 @@
+/*
+ * accumulate_calls.c
+ *		Accumulators from SQL: the aggregate bson_accumulate, and documents that
+ *		carry the fields of a group.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "utils/array.h"
+#include "utils/memutils.h"
+
+#include "bson/build.h"
+#include "bson/builder.h"
+#include "bson/catalog.h"
+#include "bson/varint.h"
+#include "mql/accumulate.h"
+#include "mql/expression.h"
+#include "mql/sort_key.h"
+#include "mql/spec.h"
+
+/* The field of a document that holds states, and our element of it */
+#define STATE_FIELD		"_computed"
+#define STATE_NAME		"fields"
+
+/* Compiled fields, kept as long as a query */
+typedef struct Compiled
+{
+	DpAccumulators *acc;
+	struct varlena *fields;
+	struct varlena *order;		/* NULL: none was given */
+	struct Compiled *next;
+} Compiled;
+
+/* The state of the aggregate for one group */
+typedef struct GroupState
+{
+	const Compiled *compiled;
+	DpAccumulation *g;
+	StringInfoData key;
+} GroupState;
+
+/* ---------------------------------------------------------------- compiling */
+
+/* Whether two detoasted values have the same bytes; NULL is only NULL. */
+static bool
+same_bytes(struct varlena *a, struct varlena *b)
+{
+	if (a == NULL || b == NULL)
+		return a == b;
+	return VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
+		memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
+}
+
+/*
+ * The compiled fields, kept in fn_extra with all that a query has used: groups
+ * point to them.  state: the accumulators are for documents that carry a state.
+ */
+static const Compiled *
+compiled_get(FunctionCallInfo fcinfo, struct varlena *fields, struct varlena *order, bool state)
+{
+	Compiled  **first = (Compiled **) &fcinfo->flinfo->fn_extra;
+	Compiled   *c;
+	MemoryContext old;
+	DpAccumulateOptions options = {0};
+	DpValue		spec;
+	DpValue		order_by;
+	uint8		by_id[] = {14, 0, 0, 0, DP_TYPE_INT32, '_', 'i', 'd', 0, 1, 0, 0, 0, 0};
+
+	for (c = *first; c != NULL; c = c->next)
+	{
+		if (same_bytes(c->fields, fields) && same_bytes(c->order, order))
+			return c;
+	}
+	old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+	c = palloc0(sizeof(Compiled));
+	c->fields = dp_document_to_varlena(DP_DOC_DATA(fields), DP_DOC_SIZE(fields));
+	spec = dp_value_of_document(c->fields);
+	order_by.type = DP_TYPE_DOCUMENT;
+	order_by.data = by_id;
+	order_by.len = sizeof(by_id);
+	if (order != NULL)
+	{
+		c->order = dp_document_to_varlena(DP_DOC_DATA(order), DP_DOC_SIZE(order));
+		order_by = dp_value_of_document(c->order);
+	}
+	options.order_by = &order_by;
+	options.uncapped = !state;
+	options.state = state ? STATE_FIELD : NULL;
+	options.name = STATE_NAME;
+	c->acc = dp_accumulators_compile(&spec, &options);
+	c->next = *first;
+	*first = c;
+	MemoryContextSwitchTo(old);
+	return c;
+}
+
+/* ---------------------------------------------------------------- bson_accumulate_value */
+
+/* Compiles for dp_spec_value_cached(). */
+static void *
+value_compile(const DpValue *spec, void *arg)
+{
+	return dp_expr_compile(spec, DP_EXPR_IMMUTABLE, NULL);
+}
+
+/*
+ * bson_accumulate_value(doc bson, expression bson_value) -> bson_value: the value
+ * of an immutable expression, NULL if it is missing.
+ */
+DP_FUNCTION(dp_bson_accumulate_value);
+Datum
+dp_bson_accumulate_value(PG_FUNCTION_ARGS)
+{
+	DpValue		root = dp_value_of_document(DP_GETARG_VARLENA(0));
+	DpExprState state;
+	DpValue		result;
+	DpExpr	   *e;
+
+	if (fcinfo->flinfo->fn_extra == NULL)
+		fcinfo->flinfo->fn_extra = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(DpSpecCache));
+	e = dp_spec_value_cached(fcinfo->flinfo->fn_extra, fcinfo, 1, value_compile, NULL);
+	dp_expr_state_init(&state, &root);
+	if (!dp_expr_eval(e, &state, &result))
+		PG_RETURN_NULL();
+	dp_check_document_size(result.len);
+	dp_check_value_depth(&result);
+	PG_RETURN_POINTER(dp_value_to_varlena(&result));
+}
+
+/* ---------------------------------------------------------------- the aggregate */
+
+/* A group without rows in the aggregate's memory. */
+static GroupState *
+group_make(MemoryContext context, const Compiled *compiled)
+{
+	MemoryContext old = MemoryContextSwitchTo(context);
+	GroupState *group = palloc(sizeof(GroupState));
+
+	group->compiled = compiled;
+	group->g = dp_accumulation_make(compiled->acc);
+	initStringInfo(&group->key);
+	MemoryContextSwitchTo(old);
+	return group;
+}
+
+/*
+ * bson_accumulate_step(internal, doc bson, fields bson [, order_by bson [, key
+ * bson_value]]) -> internal: takes a document in; one that is NULL does not
+ * count.
+ */
+DP_FUNCTION(dp_bson_accumulate_step);
+Datum
+dp_bson_accumulate_step(PG_FUNCTION_ARGS)
+{
+	MemoryContext context = dp_aggregate_context(fcinfo);
+	GroupState *group = PG_ARGISNULL(0) ? NULL : (GroupState *) PG_GETARG_POINTER(0);
+	struct varlena *fields;
+	struct varlena *order = NULL;
+	const char *key = NULL;
+	uint32		keylen = 0;
+	DpValue		doc;
+
+	if (PG_ARGISNULL(2))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("fields must not be null")));
+	fields = DP_GETARG_VARLENA(2);
+	if (PG_NARGS() > 3 && !PG_ARGISNULL(3))
+		order = DP_GETARG_VARLENA(3);
+	if (group == NULL)
+		group = group_make(context, compiled_get(fcinfo, fields, order, false));
+	else if (!same_bytes(group->compiled->fields, fields) || !same_bytes(group->compiled->order, order))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the fields and the order must be the same for all rows of a group")));
+	if (PG_ARGISNULL(1))
+		PG_RETURN_POINTER(group);
+	if (PG_NARGS() > 4 && !PG_ARGISNULL(4))
+	{
+		DpValue		k = dp_value_of_varlena(DP_GETARG_VARLENA(4));
+
+		resetStringInfo(&group->key);
+		dp_sort_key_append_value(&group->key, &k, false);
+		key = group->key.data;
+		keylen = group->key.len;
+	}
+	doc = dp_value_of_document(DP_GETARG_VARLENA(1));
+	dp_accumulation_row(group->g, &doc, key, keylen, 1);
+	PG_RETURN_POINTER(group);
+}
+
+/*
+ * bson_accumulate_combine(internal, internal) -> internal: adds the second group
+ * to the first.
+ */
+DP_FUNCTION(dp_bson_accumulate_combine);
+Datum
+dp_bson_accumulate_combine(PG_FUNCTION_ARGS)
+{
+	MemoryContext context = dp_aggregate_context(fcinfo);
+	GroupState *group = PG_ARGISNULL(0) ? NULL : (GroupState *) PG_GETARG_POINTER(0);
+	GroupState *other = PG_ARGISNULL(1) ? NULL : (GroupState *) PG_GETARG_POINTER(1);
+
+	if (other == NULL)
+	{
+		if (group == NULL)
+			PG_RETURN_NULL();
+		PG_RETURN_POINTER(group);
+	}
+	if (group == NULL)
+		group = group_make(context, other->compiled);
+	else if (!same_bytes(group->compiled->fields, other->compiled->fields) ||
+			 !same_bytes(group->compiled->order, other->compiled->order))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the fields and the order must be the same for all rows of a group")));
+	dp_accumulation_add(group->g, other->g);
+	PG_RETURN_POINTER(group);
+}
+
+/*
+ * bson_accumulate_serialize(internal) -> bytea, for another process of the same
+ * server: the lengths of the fields and the order (plus one, 0: none), their
+ * bytes, the group.
+ */
+DP_FUNCTION(dp_bson_accumulate_serialize);
+Datum
+dp_bson_accumulate_serialize(PG_FUNCTION_ARGS)
+{
+	GroupState *group = (GroupState *) PG_GETARG_POINTER(0);
+	const Compiled *c = group->compiled;
+	StringInfoData out;
+
+	(void) dp_aggregate_context(fcinfo);
+	initStringInfo(&out);
+	appendStringInfoSpaces(&out, VARHDRSZ);
+	dp_pack_varint(&out, DP_DOC_SIZE(c->fields));
+	appendBinaryStringInfo(&out, (const char *) DP_DOC_DATA(c->fields), DP_DOC_SIZE(c->fields));
+	dp_pack_varint(&out, c->order == NULL ? 0 : DP_DOC_SIZE(c->order) + 1);
+	if (c->order != NULL)
+		appendBinaryStringInfo(&out, (const char *) DP_DOC_DATA(c->order), DP_DOC_SIZE(c->order));
+	dp_accumulation_pack(&out, group->g);
+	SET_VARSIZE(out.data, out.len);
+	PG_RETURN_BYTEA_P((bytea *) out.data);
+}
+
+/*
+ * bson_accumulate_deserialize(bytea, internal) -> internal
+ */
+DP_FUNCTION(dp_bson_accumulate_deserialize);
+Datum
+dp_bson_accumulate_deserialize(PG_FUNCTION_ARGS)
+{
+	bytea	   *bytes = PG_GETARG_BYTEA_PP(0);
+	DpPacked	p = {(const uint8 *) VARDATA_ANY(bytes), (const uint8 *) VARDATA_ANY(bytes) + VARSIZE_ANY_EXHDR(bytes)};
+	struct varlena *fields;
+	struct varlena *order = NULL;
+	GroupState *group;
+	uint64		len;
+
+	(void) dp_aggregate_context(fcinfo);
+	len = dp_unpack_varint(&p);
+	fields = dp_document_to_varlena(dp_unpack_bytes(&p, len), len);
+	len = dp_unpack_varint(&p);
+	if (len > 0)
+		order = dp_document_to_varlena(dp_unpack_bytes(&p, len - 1), len - 1);
+	group = group_make(CurrentMemoryContext, compiled_get(fcinfo, fields, order, false));
+	dp_accumulation_unpack(group->g, p.next, p.end - p.next);
+	PG_RETURN_POINTER(group);
+}
+
+/*
+ * bson_accumulate_final(internal) -> bson: the fields; NULL if there was no row.
+ */
+DP_FUNCTION(dp_bson_accumulate_final);
+Datum
+dp_bson_accumulate_final(PG_FUNCTION_ARGS)
+{
+	GroupState *group = PG_ARGISNULL(0) ? NULL : (GroupState *) PG_GETARG_POINTER(0);
+
+	(void) dp_aggregate_context(fcinfo);
+	if (group == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_POINTER(dp_accumulation_fields(group->g));
+}
+
+/* ---------------------------------------------------------------- documents with fields */
+
+/* Takes the documents of an array in (1) or out (-1). */
+static void
+take_array(FunctionCallInfo fcinfo, int argno, DpAccumulation *g, int sign)
+{
+	Datum	   *docs;
+	bool	   *nulls;
+	int			n;
+
+	if (PG_ARGISNULL(argno))
+		return;
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(argno), dp_types()->bson, -1, false, TYPALIGN_INT, &docs, &nulls, &n);
+	for (int i = 0; i < n; i++)
+	{
+		DpValue		doc;
+
+		if (nulls[i])
+			continue;
+		doc = dp_value_of_document((struct varlena *) PG_DETOAST_DATUM_PACKED(docs[i]));
+		dp_accumulation_row(g, &doc, NULL, 0, sign);
+	}
+}
+
+/* The document that the SQL function returns: the new one, or the argument. */
+static Datum
+changed_document(struct varlena *changed, struct varlena *target)
+{
+	return PointerGetDatum(changed != NULL ? changed : target);
+}
+
+/*
+ * bson_accumulate_set(target bson, fields bson, rows bson[], order_by bson) ->
+ * bson: the document with the fields of these rows.
+ */
+DP_FUNCTION(dp_bson_accumulate_set);
+Datum
+dp_bson_accumulate_set(PG_FUNCTION_ARGS)
+{
+	struct varlena *target;
+	struct varlena *order = PG_ARGISNULL(3) ? NULL : DP_GETARG_VARLENA(3);
+	DpAccumulation *g;
+	DpValue		doc;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+		PG_RETURN_NULL();
+	target = DP_GETARG_VARLENA(0);
+	g = dp_accumulation_make(compiled_get(fcinfo, DP_GETARG_VARLENA(1), order, true)->acc);
+	take_array(fcinfo, 2, g, 1);
+	doc = dp_value_of_document(target);
+	PG_RETURN_DATUM(changed_document(dp_accumulation_write(g, &doc), target));
+}
+
+/*
+ * bson_accumulate_change(target bson, fields bson, added bson[], removed bson[],
+ * order_by bson) -> bson: the document brought up to date, or NULL if it does not
+ * tell enough.
+ */
+DP_FUNCTION(dp_bson_accumulate_change);
+Datum
+dp_bson_accumulate_change(PG_FUNCTION_ARGS)
+{
+	struct varlena *target;
+	struct varlena *order = PG_ARGISNULL(4) ? NULL : DP_GETARG_VARLENA(4);
+	DpAccumulation *g;
+	DpValue		doc;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+		PG_RETURN_NULL();
+	target = DP_GETARG_VARLENA(0);
+	g = dp_accumulation_make(compiled_get(fcinfo, DP_GETARG_VARLENA(1), order, true)->acc);
+	take_array(fcinfo, 2, g, 1);
+	take_array(fcinfo, 3, g, -1);
+	doc = dp_value_of_document(target);
+	if (dp_accumulation_load(g, &doc) != DP_ACCUMULATION_WHOLE)
+		PG_RETURN_NULL();
+	PG_RETURN_DATUM(changed_document(dp_accumulation_write(g, &doc), target));
+}

@@ -1,0 +1,535 @@
+/*
+ * accumulate_compile.c
+ *		Compiles documents of fields: name -> {accumulator: expression}.
+ */
+#include "postgres.h"
+
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
+
+#include "bson/catalog.h"
+#include "bson/compare.h"
+#include "bson/path.h"
+#include "kit/sql/text.h"
+#include "mql/accumulate_node.h"
+#include "mql/error.h"
+
+/* How an accumulator's argument is written */
+typedef enum Form
+{
+	FORM_NOTHING,				/* {} */
+	FORM_EXPRESSION,
+	FORM_CAPPED,				/* an expression, "cap" beside it */
+	FORM_INPUT,					/* {input, n} */
+	FORM_MEDIAN,				/* {input, method}, or an expression */
+	FORM_OUTPUT,				/* {sortBy, output} */
+	FORM_OUTPUT_N				/* {sortBy, output, n} */
+} Form;
+
+typedef struct Accumulator
+{
+	const char *name;
+	Form		form;
+	DpShow		show;
+	DpSlot		slot;			/* what it begins with */
+} Accumulator;
+
+#define BY_VALUE(down) {.kind = DP_SLOT_LIST, .by_value = true, .skip_null = true, .descending = down, .n = 1}
+#define BY_ORDER(down) {.kind = DP_SLOT_LIST, .descending = down, .n = 1}
+
+static const Accumulator accumulators[] = {
+	{"$addToSet", FORM_CAPPED, DP_SHOW_LIST, {.kind = DP_SLOT_LIST, .by_value = true, .distinct = true, .skip_missing = true}},
+	{"$avg", FORM_EXPRESSION, DP_SHOW_AVERAGE, {.kind = DP_SLOT_SUM, .count = true}},
+	{"$bottom", FORM_OUTPUT, DP_SHOW_FIRST, BY_ORDER(true)},
+	{"$bottomN", FORM_OUTPUT_N, DP_SHOW_LIST_REVERSED, BY_ORDER(true)},
+	{"$count", FORM_NOTHING, DP_SHOW_ROWS, {.kind = DP_SLOT_ROWS}},
+	{"$first", FORM_EXPRESSION, DP_SHOW_FIRST, BY_ORDER(false)},
+	{"$firstN", FORM_INPUT, DP_SHOW_LIST, BY_ORDER(false)},
+	{"$last", FORM_EXPRESSION, DP_SHOW_FIRST, BY_ORDER(true)},
+	{"$lastN", FORM_INPUT, DP_SHOW_LIST_REVERSED, BY_ORDER(true)},
+	{"$max", FORM_EXPRESSION, DP_SHOW_FIRST, BY_VALUE(true)},
+	{"$maxN", FORM_INPUT, DP_SHOW_LIST, BY_VALUE(true)},
+	{"$median", FORM_MEDIAN, DP_SHOW_MEDIAN, {.kind = DP_SLOT_MEDIAN}},
+	{"$min", FORM_EXPRESSION, DP_SHOW_FIRST, BY_VALUE(false)},
+	{"$minN", FORM_INPUT, DP_SHOW_LIST, BY_VALUE(false)},
+	{"$push", FORM_CAPPED, DP_SHOW_LIST, {.kind = DP_SLOT_LIST, .skip_missing = true}},
+	{"$stdDevPop", FORM_EXPRESSION, DP_SHOW_DEVIATION_POP, {.kind = DP_SLOT_DEVIATION}},
+	{"$stdDevSamp", FORM_EXPRESSION, DP_SHOW_DEVIATION_SAMP, {.kind = DP_SLOT_DEVIATION}},
+	{"$sum", FORM_EXPRESSION, DP_SHOW_TOTAL, {.kind = DP_SLOT_SUM}},
+	{"$top", FORM_OUTPUT, DP_SHOW_FIRST, BY_ORDER(false)},
+	{"$topN", FORM_OUTPUT_N, DP_SHOW_LIST, BY_ORDER(false)}
+};
+
+/* Specifications, found by their bytes */
+typedef struct Specs
+{
+	DpNames		bytes;
+	int		   *numbers;		/* by their positions there */
+} Specs;
+
+typedef struct Compiler
+{
+	DpAccumulators *acc;
+	const DpAccumulateOptions *options;
+	Specs		exprs;
+	Specs		orders;
+	int		  (*shared)[DP_SLOT_MEDIAN + 1];	/* slots, from 1, by expression (first: none) and kind */
+} Compiler;
+
+/* ---------------------------------------------------------------- parts */
+
+/*
+ * The number of a specification with the same bytes among those that were
+ * compiled, or -1 and the next one, which it gets.  One whose bytes have
+ * another type there is not shared.
+ */
+static int
+find_spec(Specs *specs, const DpValue *compiled, int next, const DpValue *spec)
+{
+	bool		found;
+	uint32		at = dp_names_add(&specs->bytes, (const char *) spec->data, spec->len, &found);
+
+	if (!found)
+		specs->numbers[at] = next;
+	else if (compiled[specs->numbers[at]].type == spec->type)
+		return specs->numbers[at];
+	return -1;
+}
+
+/* The number of an expression, the same for the same bytes. */
+static int
+compile_expression(Compiler *c, const DpPlace *place, const DpValue *spec)
+{
+	DpAccumulators *acc = c->acc;
+	int			i = find_spec(&c->exprs, acc->specs, acc->nexprs, spec);
+
+	if (i >= 0)
+		return i;
+	acc->specs[acc->nexprs] = *spec;
+	acc->exprs[acc->nexprs] = dp_expr_compile(spec, DP_EXPR_IMMUTABLE, dp_place_text(place));
+	return acc->nexprs++;
+}
+
+/* The number of an order of rows; -1 for that of their keys. */
+static int
+compile_order(Compiler *c, const DpPlace *place, const DpValue *spec)
+{
+	DpAccumulators *acc = c->acc;
+	int			i;
+
+	if (spec == NULL)
+		return -1;
+	i = find_spec(&c->orders, acc->order_specs, acc->norders, spec);
+	if (i >= 0)
+		return i;
+	if (spec->type != DP_TYPE_DOCUMENT)
+		dp_bad_spec_type(place, "a document", spec);
+	acc->order_specs[acc->norders] = *spec;
+	acc->orders[acc->norders] = dp_sort_spec_compile(spec);
+	return acc->norders++;
+}
+
+/* An n or a cap. */
+static int
+compile_n(const DpPlace *place, const DpValue *v)
+{
+	int64		n;
+
+	if (!dp_value_to_whole(v, &n))
+		dp_bad_spec_type(place, "a whole number", v);
+	if (n < 1 || n > DP_ACCUMULATE_MAX_N)
+		dp_bad_spec(place, "\"%s\" must be from 1 to %d", place->name, DP_ACCUMULATE_MAX_N);
+	return (int) n;
+}
+
+/* Whether a document has a field of this name. */
+static bool
+has_field(const DpValue *v, const char *name)
+{
+	DpValue		found;
+
+	return v->type == DP_TYPE_DOCUMENT &&
+		dp_document_find(v->data, v->len, name, strlen(name), &found);
+}
+
+/*
+ * The arguments of an accumulator that stand in a document, which has all of
+ * them and no others; NULL: not one of this accumulator.
+ */
+static void
+compile_arguments(Compiler *c, const DpPlace *place, const DpValue *spec, Form form, DpSlot *slot)
+{
+	bool		sorted = form == FORM_OUTPUT || form == FORM_OUTPUT_N;
+	const char *input = sorted ? "output" : "input";
+	bool		n = form == FORM_INPUT || form == FORM_OUTPUT_N;
+	bool		has_input = false;
+	bool		has_n = false;
+	bool		has_sort = false;
+	DpIter		iter;
+	DpElement	e;
+
+	if (spec->type != DP_TYPE_DOCUMENT)
+		dp_bad_spec_type(place, "a document", spec);
+	dp_iter_init_value(&iter, spec);
+	while (dp_iter_next(&iter, &e))
+	{
+		DpPlace		inner = dp_place_field(place, &e);
+
+		if (strcmp(e.name, input) == 0)
+		{
+			slot->expr = compile_expression(c, &inner, &e.value);
+			has_input = true;
+		}
+		else if (n && strcmp(e.name, "n") == 0)
+		{
+			slot->n = compile_n(&inner, &e.value);
+			has_n = true;
+		}
+		else if (sorted && strcmp(e.name, "sortBy") == 0)
+		{
+			slot->order = compile_order(c, &inner, &e.value);
+			has_sort = true;
+		}
+		else if (form == FORM_MEDIAN && strcmp(e.name, "method") == 0)
+		{
+			if (e.value.type != DP_TYPE_STRING || strcmp(DP_STRING_DATA(&e.value), "approximate") != 0)
+				dp_bad_spec(&inner, "\"method\" must be \"approximate\"");
+		}
+		else
+			dp_bad_spec(&inner, "\"%s\" is no argument of this accumulator", e.name);
+	}
+	if (!has_input)
+		dp_bad_spec(place, "%s needs \"%s\"", place->name, input);
+	if (n && !has_n)
+		dp_bad_spec(place, "%s needs \"n\"", place->name);
+	if (sorted && !has_sort)
+		dp_bad_spec(place, "%s needs \"sortBy\"", place->name);
+}
+
+/* The number of a slot: sums and deviations of the same expression share one. */
+static int
+add_slot(Compiler *c, const DpSlot *slot)
+{
+	DpAccumulators *acc = c->acc;
+
+	if (slot->kind != DP_SLOT_LIST)
+	{
+		int		   *shared = &c->shared[slot->expr + 1][slot->kind];
+
+		if (*shared > 0)
+		{
+			acc->slots[*shared - 1].count |= slot->count;
+			return *shared - 1;
+		}
+		*shared = acc->nslots + 1;
+	}
+	acc->slots[acc->nslots] = *slot;
+	return acc->nslots++;
+}
+
+/* One field: {accumulator: argument}. */
+static void
+compile_field(Compiler *c, const DpElement *element)
+{
+	DpAccumulators *acc = c->acc;
+	DpPlace		place = dp_place_field(NULL, element);
+	DpField    *field = &acc->fields[acc->nfields];
+	const Accumulator *a = NULL;
+	DpElement	argument = {0};
+	DpElement	cap = {0};
+	DpPlace		at;
+	DpPlace		at_cap;
+	DpSlot		slot;
+	DpIter		iter;
+	DpElement	e;
+	bool		twice;
+
+	if (element->namelen == 0 || element->name[0] == '$' || memchr(element->name, '.', element->namelen) != NULL)
+		dp_bad_spec(&place, "the name of a field may not be empty, begin with a dollar or hold a dot");
+	if (dp_accumulators_has(acc, element->name, element->namelen))
+		dp_bad_spec(&place, "field \"%s\" is there already", element->name);
+	if (element->value.type != DP_TYPE_DOCUMENT)
+		dp_bad_spec_type(&place, "a document with an accumulator", &element->value);
+
+	dp_iter_init_value(&iter, &element->value);
+	while (dp_iter_next(&iter, &e))
+	{
+		DpPlace		inner = dp_place_field(&place, &e);
+
+		if (strcmp(e.name, "cap") == 0 && cap.name == NULL)
+		{
+			cap = e;
+			continue;
+		}
+		if (argument.name != NULL)
+			dp_bad_spec(&inner, "a field has one accumulator");
+		argument = e;
+		for (int i = 0; i < (int) lengthof(accumulators); i++)
+		{
+			if (strcmp(accumulators[i].name, e.name) == 0)
+				a = &accumulators[i];
+		}
+		if (a == NULL)
+			dp_unknown_operator(&inner, "accumulator");
+	}
+	if (a == NULL)
+		dp_bad_spec(&place, "field \"%s\" needs an accumulator", element->name);
+	at = dp_place_field(&place, &argument);
+	at_cap = dp_place_field(&place, &cap);
+
+	slot = a->slot;
+	slot.expr = -1;
+	slot.order = -1;
+	slot.visible = -1;
+	if (slot.kind == DP_SLOT_LIST && !slot.by_value && a->form != FORM_OUTPUT && a->form != FORM_OUTPUT_N)
+		slot.order = compile_order(c, &at, c->options->order_by);
+	switch (a->form)
+	{
+		case FORM_NOTHING:
+			if (argument.value.type != DP_TYPE_DOCUMENT || argument.value.len != DP_DOCUMENT_MIN_SIZE)
+				dp_bad_spec(&at, "%s takes an empty document", a->name);
+			break;
+		case FORM_CAPPED:
+		case FORM_EXPRESSION:
+			slot.expr = compile_expression(c, &at, &argument.value);
+			break;
+		case FORM_MEDIAN:
+			if (!has_field(&argument.value, "input"))
+			{
+				slot.expr = compile_expression(c, &at, &argument.value);
+				break;
+			}
+			/* FALLTHROUGH */
+		default:
+			compile_arguments(c, &at, &argument.value, a->form, &slot);
+			break;
+	}
+	if (a->form == FORM_CAPPED)
+	{
+		if (cap.name != NULL)
+			slot.n = compile_n(&at_cap, &cap.value);
+		else if (c->options->uncapped)
+			slot.n = PG_INT32_MAX;
+		else
+			dp_bad_spec(&place, "%s needs \"cap\" beside it, the most elements that it may have", a->name);
+	}
+	else if (cap.name != NULL)
+		dp_bad_spec(&at_cap, "\"cap\" is no argument of this accumulator");
+
+	field->name = element->name;
+	field->namelen = element->namelen;
+	field->show = a->show;
+	field->slot = add_slot(c, &slot);
+	if (slot.kind == DP_SLOT_LIST || a->show == DP_SHOW_ROWS || a->show == DP_SHOW_TOTAL)
+		acc->slots[field->slot].visible = acc->nfields;
+	if (slot.kind == DP_SLOT_LIST && !slot.by_value)
+		acc->need_key = true;
+	(void) dp_names_add(&acc->names, field->name, field->namelen, &twice);
+	acc->nfields++;
+}
+
+/* A copy of a value's bytes. */
+static DpValue
+copy_value(const DpValue *v)
+{
+	DpValue		copy = *v;
+	uint8	   *bytes = palloc(Max(v->len, 1));
+
+	memcpy(bytes, v->data, v->len);
+	copy.data = bytes;
+	return copy;
+}
+
+/* ---------------------------------------------------------------- exported */
+
+DpAccumulators *
+dp_accumulators_compile(const DpValue *fields, const DpAccumulateOptions *options)
+{
+	DpAccumulators *acc = palloc0(sizeof(DpAccumulators));
+	DpAccumulateOptions own = *options;
+	Compiler	c = {acc, &own, {{0}}, {{0}}, NULL};
+	DpValue		copy = copy_value(fields);
+	DpValue		order;
+	DpIter		iter;
+	DpElement	e;
+	uint32		n = dp_document_count(fields->data, fields->len);
+
+	acc->context = CurrentMemoryContext;
+	acc->fields = palloc0(sizeof(DpField) * (n + 1));
+	acc->slots = palloc0(sizeof(DpSlot) * (n + 1));
+	acc->exprs = palloc0(sizeof(DpExpr *) * (n + 1));
+	acc->specs = palloc0(sizeof(DpValue) * (n + 1));
+	acc->values = palloc0(sizeof(DpValue) * (n + 1));
+	acc->known = palloc0(sizeof(bool) * (n + 1));
+	acc->orders = palloc0(sizeof(DpSortSpec *) * (n + 1));
+	acc->order_specs = palloc0(sizeof(DpValue) * (n + 1));
+	acc->keys = palloc0(sizeof(StringInfoData) * (n + 1));
+	acc->keys_known = palloc0(sizeof(bool) * (n + 1));
+	c.exprs.numbers = palloc(sizeof(int) * (n + 1));
+	c.orders.numbers = palloc(sizeof(int) * (n + 2));
+	c.shared = palloc0(sizeof(*c.shared) * (n + 2));
+	initStringInfo(&acc->key);
+	if (options->order_by != NULL)
+	{
+		order = copy_value(options->order_by);
+		own.order_by = &order;
+		/* wrong ones are refused even if nothing goes by it */
+		if (order.type != DP_TYPE_DOCUMENT)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("the order of rows must be a document")));
+		(void) dp_sort_spec_compile(&order);
+	}
+	if (options->state != NULL)
+	{
+		acc->state = pstrdup(options->state);
+		acc->statelen = strlen(acc->state);
+		acc->name = pstrdup(options->name);
+		acc->namelen = strlen(acc->name);
+	}
+	acc->keep_rows = options->keep_rows;
+
+	dp_iter_init_value(&iter, &copy);
+	while (dp_iter_next(&iter, &e))
+		compile_field(&c, &e);
+	if (acc->nfields == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("there are no fields to accumulate")));
+	if (acc->keep_rows)
+	{
+		DpSlot		slot = {.kind = DP_SLOT_ROWS, .expr = -1, .order = -1, .visible = -1};
+
+		(void) add_slot(&c, &slot);
+	}
+	for (int i = 0; i < acc->norders; i++)
+		initStringInfo(&acc->keys[i]);
+	dp_names_free(&c.exprs.bytes);
+	dp_names_free(&c.orders.bytes);
+	pfree(c.exprs.numbers);
+	pfree(c.orders.numbers);
+	pfree(c.shared);
+	acc->fingerprint = (uint32) dp_value_hash(&copy, options->order_by ? dp_value_hash(&order, 0) : 0) ^
+		(acc->keep_rows ? 1 : 0);
+	return acc;
+}
+
+bool
+dp_accumulators_need_key(const DpAccumulators *acc)
+{
+	return acc->need_key;
+}
+
+int
+dp_accumulators_count(const DpAccumulators *acc)
+{
+	return acc->nfields;
+}
+
+const char *
+dp_accumulators_name(const DpAccumulators *acc, int field)
+{
+	return acc->fields[field].name;
+}
+
+bool
+dp_accumulators_has(const DpAccumulators *acc, const char *name, uint32 namelen)
+{
+	if (acc->state != NULL && acc->statelen == namelen && memcmp(acc->state, name, namelen) == 0)
+		return true;
+	return dp_names_find(&acc->names, name, namelen) >= 0;
+}
+
+DpAccumulateSearch
+dp_accumulators_search(const DpAccumulators *acc, int field, bool *descending, bool *not_null)
+{
+	const DpSlot *slot = &acc->slots[acc->fields[field].slot];
+
+	*descending = false;
+	*not_null = false;
+	if (slot->kind == DP_SLOT_MEDIAN)
+	{
+		*not_null = true;
+		return DP_SEARCH_VALUE;
+	}
+	if (slot->kind != DP_SLOT_LIST)
+		return DP_SEARCH_NONE;
+	*descending = slot->descending;
+	*not_null = slot->by_value && slot->skip_null;
+	if (slot->by_value)
+		return DP_SEARCH_VALUE;
+	return slot->order >= 0 ? DP_SEARCH_ORDER : DP_SEARCH_KEY;
+}
+
+/* The name of the field, if the expression is "$name". */
+static bool
+plain_field(const DpValue *spec, const char **name, uint32 *len)
+{
+	if (spec->type != DP_TYPE_STRING)
+		return false;
+	*name = DP_STRING_DATA(spec) + 1;
+	*len = DP_STRING_LEN(spec) - 1;
+	return DP_STRING_LEN(spec) > 1 && (*name)[-1] == '$' && (*name)[0] != '$' &&
+		memchr(*name, '.', *len) == NULL && memchr(*name, 0, *len) == NULL;
+}
+
+/* Appends a literal of one of the extension's types. */
+static void
+append_literal(StringInfo sql, const DpValue *v, bool document)
+{
+	struct varlena *d = document ? dp_document_to_varlena(v->data, v->len) : dp_value_to_varlena(v);
+	const DpTypes *types = dp_types();
+	Oid			type = document ? types->bson : types->bson_value;
+	Oid			output;
+	bool		is_varlena;
+
+	getTypeOutputInfo(type, &output, &is_varlena);
+	appendStringInfoString(sql, quote_literal_cstr(OidOutputFunctionCall(output, PointerGetDatum(d))));
+	appendStringInfoString(sql, "::");
+	dp_sql_own_schema(sql);
+	appendStringInfoString(sql, document ? "bson" : "bson_value");
+}
+
+char *
+dp_accumulators_search_sql(const DpAccumulators *acc, int field, const char *doc_column)
+{
+	const DpSlot *slot = &acc->slots[acc->fields[field].slot];
+	const char *column = quote_identifier(doc_column);
+	StringInfoData sql;
+	const char *name;
+	uint32		len;
+	bool		ignored;
+
+	initStringInfo(&sql);
+	switch (dp_accumulators_search(acc, field, &ignored, &ignored))
+	{
+		case DP_SEARCH_VALUE:
+			if (plain_field(&acc->specs[slot->expr], &name, &len))
+			{
+				StringInfoData path;
+
+				initStringInfo(&path);
+				dp_path_to_text(&path, dp_path_of_name(name, len));
+				appendStringInfo(&sql, "%s ", column);
+				dp_sql_own_operator(&sql, "->");
+				appendStringInfo(&sql, " %s::pg_catalog.text", quote_literal_cstr(path.data));
+			}
+			else
+			{
+				dp_sql_own_schema(&sql);
+				appendStringInfo(&sql, "bson_accumulate_value(%s, ", column);
+				append_literal(&sql, &acc->specs[slot->expr], false);
+				appendStringInfoChar(&sql, ')');
+			}
+			return sql.data;
+		case DP_SEARCH_ORDER:
+			dp_sql_own_schema(&sql);
+			appendStringInfo(&sql, "bson_sort_key(%s, ", column);
+			append_literal(&sql, &acc->order_specs[slot->order], true);
+			appendStringInfoChar(&sql, ')');
+			return sql.data;
+		default:
+			return NULL;
+	}
+}

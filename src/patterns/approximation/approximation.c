@@ -1,0 +1,335 @@
+/*
+ * approximation.c
+ *		The approximation pattern: its options and its triggers.
+ *
+ * BEFORE INSERT or UPDATE, for each row: the field is a number, or there is
+ * none.  With a threshold the field is put back, byte for byte, if it has
+ * moved by less, and if the row then is what it was it is not written.  That
+ * trigger comes after those of users and of the patterns that change
+ * documents, so that nothing changes the row after it.
+ *
+ * With slots the triggers for DELETE, for changes of keys and for TRUNCATE let
+ * the slots follow: exact.c.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/htup_details.h"
+#include "commands/trigger.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/fmgrprotos.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "bson/edit.h"
+#include "bson/reader.h"
+#include "kit/sql/run.h"
+#include "patterns/approximation/approximation.h"
+
+static void read_threshold(Approximation *a, const char *text);
+static void bad_option(DpDecl *decl, const char *option) pg_attribute_noreturn();
+static HeapTuple approximation_before(Approximation *a, TriggerData *trigdata);
+static HeapTuple threshold_update(Approximation *a, TriggerData *trigdata, struct varlena *before,
+								  struct varlena *after, const DpValue *new);
+static struct varlena *row_document(Approximation *a, HeapTuple tuple, TupleDesc desc);
+static bool same_row(TriggerData *trigdata, TupleDesc desc, AttrNumber except);
+
+/*
+ * approximation_trigger(): the triggers of the pattern on its table.
+ */
+DP_FUNCTION(dp_approximation_trigger);
+Datum
+dp_approximation_trigger(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	DpDecl	   *decl;
+	Approximation *a;
+
+	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL &&
+		TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && dp_partition_restoring(trigdata->tg_relation))
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
+							   trigdata->tg_newtuple : trigdata->tg_trigtuple);
+	decl = dp_decl_of_any_trigger(fcinfo, "approximation");
+	if (decl == NULL)
+		return PointerGetDatum(NULL);
+	a = dp_approximation(decl);
+
+	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) ||
+		(TRIGGER_FIRED_BEFORE(trigdata->tg_event) &&
+		 (!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) || TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"approximation_trigger\" is called by triggers that approximation_enable() makes only")));
+	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
+		return PointerGetDatum(approximation_before(a, trigdata));
+
+	if (a->form == DP_APPROXIMATION_SLOTS && dp_decl_maintained(decl))
+	{
+		if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
+			dp_approximation_slots_after(a, trigdata);
+		else
+			dp_approximation_slots_statement(a, trigdata);
+	}
+	return PointerGetDatum(NULL);
+}
+
+/*
+ * The options of a declaration, read once.  Raises INVALID_PARAMETER_VALUE:
+ * anybody can make a trigger with any argument on his own table.
+ */
+Approximation *
+dp_approximation(DpDecl *decl)
+{
+	Approximation *a = decl->state;
+	int64		n;
+
+	if (likely(a != NULL))
+		return a;
+
+	a = MemoryContextAllocZero(decl->context, sizeof(Approximation));
+	a->decl = decl;
+	a->field_text = dp_decl_text(decl, "field");
+	if (a->field_text == NULL)
+		bad_option(decl, "field");
+	a->field = dp_decl_path(decl, "field");
+
+	if ((n = dp_decl_int(decl, "step", PG_INT64_MIN)) != PG_INT64_MIN)
+	{
+		a->form = DP_APPROXIMATION_STEP;
+		if (n < 1 || n > DP_APPROXIMATION_MAX_STEP)
+			bad_option(decl, "step");
+		a->step = n;
+	}
+	else if ((n = dp_decl_int(decl, "slots", PG_INT64_MIN)) != PG_INT64_MIN)
+	{
+		char	   *pair = dp_decl_text(decl, "pair");
+
+		a->form = DP_APPROXIMATION_SLOTS;
+		if (n < 1 || n > DP_APPROXIMATION_MAX_SLOTS || pair == NULL)
+			bad_option(decl, "slots");
+		a->slots = (int) n;
+		a->side = dp_pair_side(pair, decl->target);
+	}
+	else if (dp_decl_text(decl, "threshold") != NULL)
+	{
+		a->form = DP_APPROXIMATION_THRESHOLD;
+		read_threshold(a, dp_decl_text(decl, "threshold"));
+	}
+	else
+	{
+		DpValue		value;
+		double		error = 0;
+
+		a->form = DP_APPROXIMATION_ERROR;
+		if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "error", 5, &value) &&
+			dp_type_is_number(value.type))
+			error = dp_amount_double(&value);
+		if (!(error > 0 && error <= DP_APPROXIMATION_MAX_ERROR))
+			bad_option(decl, "error");
+		a->variance = 2 * error * error;
+	}
+	decl->state = a;
+	return a;
+}
+
+/* A threshold is a positive number, or a percentage. */
+static void
+read_threshold(Approximation *a, const char *text)
+{
+	int			len = strlen(text);
+	uint8		decimal[DP_DECIMAL128_SIZE];
+	DpValue		value = {decimal, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128};
+	MemoryContext old;
+	Numeric		n;
+
+	a->relative = len > 0 && text[len - 1] == '%';
+	if (a->relative)
+		len--;
+	if (!dp_decimal128_from_text(text, len, decimal))
+		bad_option(a->decl, "threshold");
+	n = dp_decimal128_to_numeric(decimal);
+	if (a->relative)
+		n = numeric_mul_opt_error(n, int64_div_fast_to_numeric(1, 2), NULL);
+	a->threshold = dp_amount_double(&value) / (a->relative ? 100 : 1);
+	if (!(a->threshold > 0 && a->threshold < 1e300))
+		bad_option(a->decl, "threshold");
+	old = MemoryContextSwitchTo(a->decl->context);
+	a->threshold_exact = DatumGetNumeric(datumCopy(NumericGetDatum(n), false, -1));
+	MemoryContextSwitchTo(old);
+}
+
+/* Raises INVALID_PARAMETER_VALUE. */
+static void
+bad_option(DpDecl *decl, const char *option)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("option \"%s\" of the approximation pattern \"%s\" on table %s is not valid",
+					option, decl->name, dp_relation_name(decl->target))));
+}
+
+/*
+ * _approximation_valid(options) -> void: raises INVALID_PARAMETER_VALUE unless
+ * the options of a declaration could be read.
+ */
+DP_FUNCTION(dp_approximation_valid);
+Datum
+dp_approximation_valid(PG_FUNCTION_ARGS)
+{
+	DpDecl		decl = {0};
+
+	decl.target = PG_GETARG_OID(0);
+	decl.relid = decl.target;
+	decl.pattern = pstrdup("approximation");
+	decl.name = pstrdup("new");
+	decl.options = PG_GETARG_VARLENA_PP(1);
+	decl.context = CurrentMemoryContext;
+	(void) dp_approximation(&decl);
+	PG_RETURN_VOID();
+}
+
+/*
+ * BEFORE INSERT OR UPDATE of a row.
+ */
+static HeapTuple
+approximation_before(Approximation *a, TriggerData *trigdata)
+{
+	bool		is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
+	HeapTuple	tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	AttrNumber	attnum = a->decl->doc_attnum;
+	struct varlena *after;
+	DpValue		new;
+	bool		known;
+
+	if (is_update && a->form == DP_APPROXIMATION_SLOTS)
+		dp_approximation_slots_before(a, trigdata);
+	if (is_update)
+	{
+		bool		old_null;
+		bool		new_null;
+		Datum		was = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &old_null);
+		Datum		is = heap_getattr(tuple, attnum, desc, &new_null);
+
+		/* a document that the statement has not touched lies where it lay */
+		if (new_null || (!old_null && datum_image_eq(was, is, false, -1)))
+			return tuple;
+	}
+	if (!dp_decl_maintained(a->decl))
+		return tuple;
+	after = row_document(a, tuple, desc);
+	if (after == NULL)
+		return tuple;
+	known = dp_approximation_field(a, after, &new);
+	if (is_update && known && a->form == DP_APPROXIMATION_THRESHOLD &&
+		dp_marked(a->decl->target, a->decl->name) != DP_MARK_INTERNAL)
+	{
+		struct varlena *before = row_document(a, trigdata->tg_trigtuple, desc);
+
+		if (before != NULL)
+			return threshold_update(a, trigdata, before, after, &new);
+	}
+	return tuple;
+}
+
+/*
+ * An update of a field with a threshold: the new row, the new row with the old
+ * field, or NULL if then nothing is left of the update.
+ */
+static HeapTuple
+threshold_update(Approximation *a, TriggerData *trigdata, struct varlena *before,
+				 struct varlena *after, const DpValue *new)
+{
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	int			attnum = a->decl->doc_attnum;
+	DpValue		old;
+	struct varlena *doc;
+	Datum		value;
+	bool		isnull = false;
+
+	if (!dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), a->field, &old) ||
+		!dp_type_is_number(old.type) || dp_value_identical(&old, new) ||
+		!dp_approximation_close(a, &old, new))
+		return trigdata->tg_newtuple;
+	doc = dp_document_set(DP_DOC_DATA(after), DP_DOC_SIZE(after), a->field, &old);
+	if (DP_DOC_SIZE(doc) == DP_DOC_SIZE(before) &&
+		memcmp(DP_DOC_DATA(doc), DP_DOC_DATA(before), DP_DOC_SIZE(doc)) == 0 &&
+		same_row(trigdata, desc, attnum))
+		return NULL;
+	value = PointerGetDatum(doc);
+	return heap_modify_tuple_by_cols(trigdata->tg_newtuple, desc, 1, &attnum, &value, &isnull);
+}
+
+/*
+ * Integers are compared exactly, and so are decimals; doubles by their fifteen
+ * certain digits, so that 10.2 has moved by 0.1 from 10.1.
+ */
+bool
+dp_approximation_close(const Approximation *a, const DpValue *old, const DpValue *new)
+{
+	Numeric		was;
+	Numeric		is;
+	Numeric		moved;
+	Numeric		limit;
+
+	if (!isfinite(dp_amount_double(old)) || !isfinite(dp_amount_double(new)))
+		return false;
+	was = dp_amount_numeric(old);
+	is = dp_amount_numeric(new);
+	moved = DatumGetNumeric(DirectFunctionCall1(numeric_abs, NumericGetDatum(numeric_sub_opt_error(is, was, NULL))));
+	limit = a->threshold_exact;
+	if (a->relative)
+		limit = DatumGetNumeric(DirectFunctionCall1(numeric_abs, NumericGetDatum(numeric_mul_opt_error(limit, was, NULL))));
+	return DatumGetBool(DirectFunctionCall2(numeric_lt, NumericGetDatum(moved), NumericGetDatum(limit)));
+}
+
+bool
+dp_approximation_field(const Approximation *a, struct varlena *doc, DpValue *value)
+{
+	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), a->field, value) || value->type == DP_TYPE_NULL)
+		return false;
+	if (!dp_type_is_number(value->type))
+		ereport(ERROR,
+				(errcode(ERRCODE_CHECK_VIOLATION),
+				 errmsg("field \"%s\" of a document of table %s is of type %s",
+						a->field_text, dp_relation_name(a->decl->target), dp_type_name(value->type)),
+				 errdetail("The approximation pattern \"%s\" wants a number, null or no such field.", a->decl->name)));
+	return true;
+}
+
+/* The document of a row, or NULL. */
+static struct varlena *
+row_document(Approximation *a, HeapTuple tuple, TupleDesc desc)
+{
+	bool		isnull;
+	Datum		value = heap_getattr(tuple, a->decl->doc_attnum, desc, &isnull);
+
+	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
+}
+
+/* Whether an update leaves all other columns as they are. */
+static bool
+same_row(TriggerData *trigdata, TupleDesc desc, AttrNumber except)
+{
+	int			i;
+
+	for (i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		bool		old_null;
+		bool		new_null;
+		Datum		old;
+		Datum		new;
+
+		if (att->attisdropped || i + 1 == except || att->attgenerated)
+			continue;
+		old = heap_getattr(trigdata->tg_trigtuple, i + 1, desc, &old_null);
+		new = heap_getattr(trigdata->tg_newtuple, i + 1, desc, &new_null);
+		if (old_null != new_null ||
+			(!old_null && !datum_image_eq(old, new, att->attbyval, att->attlen)))
+			return false;
+	}
+	return true;
+}

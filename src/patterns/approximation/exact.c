@@ -1,0 +1,500 @@
+/*
+ * exact.c
+ *		The approximation pattern with slots: exact counters whose writers do not
+ *		wait for each other.
+ *
+ * The total of a document is its field and its slots.  Who makes a slot holds
+ * the document's row FOR KEY SHARE, which writers of the document do not mind,
+ * but who deletes it or changes its key waits for.  These then take the slots
+ * away or along, and wait for those who are adding to one.
+ *
+ * Changes of keys are finished at the end of the statement: two rows may change
+ * places.  An update that moves a row to another partition is, for triggers, a
+ * DELETE and an INSERT; its BEFORE UPDATE trigger tells the two keys.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "bson/catalog.h"
+#include "bson/edit.h"
+#include "kit/pattern.h"
+#include "kit/rows/by_statement.h"
+#include "kit/side/moves.h"
+#include "kit/sql/run.h"
+#include "kit/sql/text.h"
+#include "mql/collection_split.h"
+#include "patterns/approximation/approximation.h"
+#include "patterns/approximation/shards.h"
+
+static const char plan_hold, plan_number, plan_lock, plan_lock_free, plan_exists, plan_orphans, plan_keys;
+
+/* For hold_row() */
+typedef struct Held
+{
+	Approximation *a;
+	const DpKey *key;
+	const DpValue *amount;
+	bool		restricted;
+} Held;
+
+static void hold_row(void *arg);
+static bool lock_key(Approximation *a, const void *id, const char *locking, const DpKey *key, int flags);
+static bool run_key(Approximation *a, const void *id, const char *before, const char *after,
+					const DpKey *key, int flags);
+static bool fold(Approximation *a, const DpKey *key, bool wait);
+static void fold_context(void *document);
+static Oid	slots_table(Approximation *a);
+static void drop_orphans(Approximation *a);
+static void moves_finish(Approximation *a);
+static bool document_value(Approximation *a, struct varlena *doc, DpAmount *amount);
+
+static bool method_is_split(DpDecl *decl, struct varlena *stored);
+static struct varlena *method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
+static struct varlena *method_keep(DpDecl *decl, struct varlena *stored,
+								   struct varlena *old_whole, struct varlena *new_whole);
+static bool method_settle(DpDecl *decl, const DpKey *key);
+static List *method_split(DpDecl *decl);
+
+const DpPatternMethods dp_approximation_methods = {
+	"approximation", method_is_split, method_whole, method_keep, method_settle, method_split
+};
+
+/*
+ * approximation_sync(rel, name) -> number of documents that slots were folded into
+ */
+DP_FUNCTION(dp_approximation_sync);
+Datum
+dp_approximation_sync(PG_FUNCTION_ARGS)
+{
+	Oid			relid;
+	Approximation *a;
+	DpDecl	   *decl;
+	DpActor		self;
+	SPIPlanPtr	plan;
+	Portal		portal;
+	int64		done = 0;
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("the table must not be null")));
+	relid = PG_GETARG_OID(0);
+	dp_require_owner(relid);
+	LockRelationOid(relid, RowExclusiveLock);
+	decl = dp_decl_find(relid, "approximation", PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	a = dp_approximation(decl);
+	if (a->form != DP_APPROXIMATION_SLOTS)
+		PG_RETURN_INT64(0);
+
+	dp_owner_begin(decl->owner, &self);
+	SPI_connect();
+	plan = dp_plan(decl, &plan_keys);
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "SELECT DISTINCT ");
+		dp_sql_side_key_list(&sql, decl);
+		appendStringInfoString(&sql, " FROM ");
+		dp_sql_table(&sql, slots_table(a));
+		appendStringInfoString(&sql, " ORDER BY ");
+		dp_sql_side_key_list(&sql, decl);
+		plan = dp_plan_make(decl, &plan_keys, sql.data, 0, NULL);
+	}
+	portal = SPI_cursor_open(NULL, plan, NULL, NULL, false);
+	for (;;)
+	{
+		SPITupleTable *keys;
+		uint64		i;
+
+		SPI_cursor_fetch(portal, true, 1000);
+		keys = SPI_tuptable;
+		if (SPI_processed == 0)
+			break;
+		for (i = 0; i < keys->numvals; i++)
+		{
+			DpKey		key;
+			int			k;
+
+			CHECK_FOR_INTERRUPTS();
+			key.n = decl->nkeys;
+			for (k = 0; k < key.n; k++)
+			{
+				bool		isnull;
+
+				key.values[k] = SPI_getbinval(keys->vals[i], keys->tupdesc, k + 1, &isnull);
+			}
+			/* what a key takes is given back after it */
+			SPI_connect();
+			done += fold(a, &key, false) ? 1 : 0;
+			SPI_finish();
+		}
+		SPI_freetuptable(keys);
+	}
+	SPI_cursor_close(portal);
+	SPI_finish();
+	dp_owner_end(&self);
+	PG_RETURN_INT64(done);
+}
+
+void
+dp_approximation_slots_add(Approximation *a, const DpKey *key, const DpValue *amount, bool restricted)
+{
+	Held		held = {a, key, amount, restricted};
+	Oid			table = slots_table(a);
+
+	/* whoever may not see all rows has to be shown this one */
+	if (restricted)
+		hold_row(&held);
+	dp_slots_add(table, key->values, amount, a->slots, restricted ? NULL : hold_row, &held);
+}
+
+/*
+ * BEFORE UPDATE of a row.
+ */
+void
+dp_approximation_slots_before(Approximation *a, TriggerData *trigdata)
+{
+	dp_moves_before(a->decl, trigdata);
+}
+
+/*
+ * AFTER DELETE of a row, or UPDATE that changes its key.
+ */
+void
+dp_approximation_slots_after(Approximation *a, TriggerData *trigdata)
+{
+	DpKey		from;
+	DpAmount	sum;
+
+	if (dp_moves_after(a->decl, trigdata, &from) == NULL)
+	{
+		dp_amount_set_int(&sum, 0, false);
+		dp_slots_take(slots_table(a), from.values, true, &sum);
+	}
+}
+
+/*
+ * AFTER UPDATE, DELETE or TRUNCATE, once per statement.
+ */
+void
+dp_approximation_slots_statement(Approximation *a, TriggerData *trigdata)
+{
+	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
+		drop_orphans(a);
+	else
+		moves_finish(a);
+}
+
+/*
+ * _approximation_drop_orphans(rel, name)
+ */
+DP_FUNCTION(dp_approximation_drop_orphans);
+Datum
+dp_approximation_drop_orphans(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+
+	dp_require_owner(relid);
+	LockRelationOid(relid, RowExclusiveLock);
+	drop_orphans(dp_approximation(dp_decl_find(relid, "approximation", text_to_cstring(PG_GETARG_TEXT_PP(1)))));
+	PG_RETURN_VOID();
+}
+
+/* Remove the slots whose document does not exist. */
+static void
+drop_orphans(Approximation *a)
+{
+	DpDecl	   *decl = a->decl;
+	Oid			table;
+	SPIPlanPtr	plan;
+
+	if (a->slots == 0)
+		return;
+	table = slots_table(a);
+	SPI_connect();
+	plan = dp_plan(decl, &plan_orphans);
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		int			i;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "DELETE FROM ");
+		dp_sql_table(&sql, table);
+		appendStringInfoString(&sql, " AS s WHERE NOT EXISTS (SELECT FROM ");
+		dp_sql_table(&sql, decl->target);
+		appendStringInfoString(&sql, " AS b WHERE ");
+		for (i = 0; i < decl->nkeys; i++)
+		{
+			appendStringInfo(&sql, "%sb.%s", i > 0 ? " AND " : "", quote_identifier(decl->keys[i].name));
+			dp_sql_operator(&sql, decl->keys[i].eqop);
+			appendStringInfoString(&sql, "s.");
+			dp_sql_side_key_name(&sql, decl, i);
+		}
+		appendStringInfoChar(&sql, ')');
+		plan = dp_plan_make(decl, &plan_orphans, sql.data, 0, NULL);
+	}
+	dp_run_marked(decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, table, NULL, DP_MARK_INTERNAL);
+	SPI_finish();
+}
+
+/*
+ * Lock the row of a key, so that it cannot be deleted.  As the owner, and before as a
+ * user who may not see all rows.  Raises NO_DATA_FOUND, and what adding to the
+ * document raises.
+ */
+static void
+hold_row(void *arg)
+{
+	Held	   *held = arg;
+	struct varlena *doc;
+
+	SPI_connect();
+	if ((held->restricted && !lock_key(held->a, &plan_hold, " FOR KEY SHARE", held->key, 0)) ||
+		!dp_row_read(held->a->decl, &plan_number, held->key, " FOR KEY SHARE", DP_RUN_AS_OWNER, &doc))
+		dp_row_missing(held->a->decl, held->key);
+	if (doc != NULL)
+		(void) dp_approximation_plus_document(doc, held->a->field, held->amount);
+	SPI_finish();
+}
+
+/* Locks the row of a key; whether there is one. */
+static bool
+lock_key(Approximation *a, const void *id, const char *locking, const DpKey *key, int flags)
+{
+	while (!run_key(a, id, "SELECT 1 FROM ", locking, key, flags))
+	{
+		if (!dp_row_again(a->decl, key, flags))
+			return false;
+	}
+	return true;
+}
+
+/* Runs a SELECT about the row of a key; whether there is one. */
+static bool
+run_key(Approximation *a, const void *id, const char *before, const char *after,
+		const DpKey *key, int flags)
+{
+	DpDecl	   *decl = a->decl;
+	SPIPlanPtr	plan = dp_plan(decl, id);
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[INDEX_MAX_KEYS];
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, before);
+		dp_sql_table(&sql, decl->target);
+		appendStringInfoString(&sql, " WHERE ");
+		dp_sql_key_match(&sql, decl, 1);
+		appendStringInfoString(&sql, after);
+		dp_sql_key_types(decl, types);
+		plan = dp_plan_make(decl, id, sql.data, decl->nkeys, types);
+	}
+	return dp_run(decl, plan, (Datum *) key->values, NULL, flags, 1, SPI_OK_SELECT) > 0;
+}
+
+/* The table of slots.  Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is missing. */
+static Oid
+slots_table(Approximation *a)
+{
+	if (!OidIsValid(a->side))
+	{
+		/* a restore may have made it since */
+		a->side = dp_pair_side(dp_decl_text(a->decl, "pair"), a->decl->target);
+	}
+	if (!OidIsValid(a->side))
+		dp_require_own_sides(a->decl);
+	if (!OidIsValid(a->side))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the slots of the approximation pattern \"%s\" on table %s are missing",
+						a->decl->name, dp_relation_name(a->decl->target)),
+				 errhint("If the table was restored alone, restore its slots too; pattern_repair() with accept_loss => true makes an empty table of slots.")));
+	return a->side;
+}
+
+/*
+ * The slots of all rows whose keys have changed are taken first and put under
+ * their new keys then: keys may have changed places.
+ */
+static void
+moves_finish(Approximation *a)
+{
+	List	   *mine = dp_moves_take(a->decl);
+	Oid			table;
+	DpAmount   *sums;
+	int64	   *counts;
+	ListCell   *lc;
+	int			i = 0;
+
+	if (mine == NIL)
+		return;
+	table = slots_table(a);
+	sums = palloc(sizeof(DpAmount) * Max(1, list_length(mine)));
+	counts = palloc(sizeof(int64) * Max(1, list_length(mine)));
+	foreach(lc, mine)
+	{
+		DpMove	   *move = lfirst(lc);
+
+		dp_amount_set_int(&sums[i], 0, false);
+		counts[i] = dp_slots_take(table, move->from.values, true, &sums[i]);
+		i++;
+	}
+	i = 0;
+	foreach(lc, mine)
+	{
+		DpMove	   *move = lfirst(lc);
+
+		/* a later statement, or a trigger, may have deleted the row */
+		SPI_connect();
+		if (counts[i] > 0 && !move->gone &&
+			run_key(a, &plan_exists, "SELECT 1 FROM ", "", &move->to, DP_RUN_AS_OWNER))
+			dp_slots_put(table, move->to.values, &sums[i].value);
+		SPI_finish();
+		i++;
+	}
+	list_free(mine);
+}
+
+/* What a document itself counts, 0 if it has no such field.  False if it is something else than a number. */
+static bool
+document_value(Approximation *a, struct varlena *doc, DpAmount *amount)
+{
+	DpValue		value;
+
+	dp_amount_set_int(amount, 0, false);
+	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), a->field, &value) || value.type == DP_TYPE_NULL)
+		return true;
+	if (!dp_type_is_number(value.type))
+		return false;
+	dp_amount_set(amount, &value);
+	return true;
+}
+
+/* Any document may have slots. */
+static bool
+method_is_split(DpDecl *decl, struct varlena *stored)
+{
+	Approximation *a = dp_approximation(decl);
+
+	return a->form == DP_APPROXIMATION_SLOTS && OidIsValid(a->side);
+}
+
+/* What is added to the stored number is added to the sum of it and the slots. */
+static List *
+method_split(DpDecl *decl)
+{
+	Approximation *a = dp_approximation(decl);
+
+	return a->form == DP_APPROXIMATION_SLOTS && OidIsValid(a->side) ? list_make1(dp_split_field(a->field, "$inc")) : NIL;
+}
+
+/* The document with the slots added to its field. */
+static struct varlena *
+method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest)
+{
+	Approximation *a = dp_approximation(decl);
+	Snapshot	snapshot;
+	DpAmount	total;
+	int64		n;
+
+	if (!document_value(a, stored, &total))
+		return stored;
+	if (latest)
+		CommandCounterIncrement();
+	snapshot = RegisterSnapshot(latest ? GetLatestSnapshot() : GetActiveSnapshot());
+	n = dp_slots_sum(slots_table(a), key->values, snapshot, &total);
+	UnregisterSnapshot(snapshot);
+	if (n == 0)
+		return stored;
+	return dp_document_set(DP_DOC_DATA(stored), DP_DOC_SIZE(stored), a->field, &total.value);
+}
+
+/*
+ * A whole document is written: the field of the stored one moves by as much as
+ * that of the whole one, and the slots stay.  Who adds at the same time is not
+ * disturbed and loses nothing.
+ */
+static struct varlena *
+method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole)
+{
+	Approximation *a = dp_approximation(decl);
+	DpAmount	base;
+	DpAmount	was;
+	DpAmount	is;
+	DpValue		value;
+
+	if (a->form != DP_APPROXIMATION_SLOTS)
+		return new_whole;
+	if (!document_value(a, stored, &base) || !document_value(a, old_whole, &was) || !document_value(a, new_whole, &is))
+		return new_whole;
+	if (dp_value_identical(&was.value, &is.value))
+	{
+		if (dp_path_find(DP_DOC_DATA(stored), DP_DOC_SIZE(stored), a->field, &value))
+			return dp_document_set(DP_DOC_DATA(new_whole), DP_DOC_SIZE(new_whole), a->field, &value);
+		if (!dp_path_find(DP_DOC_DATA(new_whole), DP_DOC_SIZE(new_whole), a->field, &value))
+			return new_whole;
+		return dp_document_unset(DP_DOC_DATA(new_whole), DP_DOC_SIZE(new_whole), a->field);
+	}
+	dp_amount_subtract(&was, &base.value);	/* the slots */
+	dp_amount_subtract(&is, &was.value);
+	return dp_document_set(DP_DOC_DATA(new_whole), DP_DOC_SIZE(new_whole), a->field, &is.value);
+}
+
+/* Folds the slots of a key that nobody has into its document.  Inside SPI_connect(), as the owner. */
+static bool
+method_settle(DpDecl *decl, const DpKey *key)
+{
+	Approximation *a = dp_approximation(decl);
+
+	return a->form == DP_APPROXIMATION_SLOTS && dp_decl_maintained(decl) && fold(a, key, true);
+}
+
+/*
+ * The same.  Without wait a document that somebody has locked is left for the
+ * next time: who folds many takes their locks as they come, and must not be
+ * waited for by those who wait for him.
+ */
+static bool
+fold(Approximation *a, const DpKey *key, bool wait)
+{
+	DpDecl	   *decl = a->decl;
+	ErrorContextCallback context;
+	DpAmount	sum;
+
+	if (!(wait ? lock_key(a, &plan_lock, " FOR NO KEY UPDATE", key, DP_RUN_AS_OWNER)
+		  : run_key(a, &plan_lock_free, "SELECT 1 FROM ", " FOR NO KEY UPDATE SKIP LOCKED", key, DP_RUN_AS_OWNER)))
+		return false;
+	dp_amount_set_int(&sum, 0, false);
+	if (dp_slots_take(slots_table(a), key->values, false, &sum) == 0)
+		return false;
+	context.callback = fold_context;
+	context.arg = psprintf("%s of table %s", dp_key_to_text(decl, key), dp_relation_name(decl->target));
+	context.previous = error_context_stack;
+	error_context_stack = &context;
+	if (!dp_approximation_write(a, key, &sum.value, true))
+		dp_write_refused(decl, decl->target);
+	error_context_stack = context.previous;
+	return true;
+}
+
+/* Says which document it is. */
+static void
+fold_context(void *document)
+{
+	errcontext("folding slots into the document with the key %s", (char *) document);
+}

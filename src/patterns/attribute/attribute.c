@@ -1,0 +1,327 @@
+/*
+ * attribute.c
+ *		The attribute pattern: its trigger, and the views <table>_wide.
+ *
+ * BEFORE INSERT or UPDATE, for each row: fields that are meant are packed.  A
+ * document that the statement has not touched is not looked at, one without
+ * such fields stays as it is.
+ *
+ * With the shape "wide" it is the other way round, for tables that are on their
+ * way back: members become fields again.
+ *
+ * The view shows the wide shape and takes it; what is written through it keeps
+ * the order of the members, and those that no field can stand for.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "bson/catalog.h"
+#include "bson/reader.h"
+#include "kit/rows/write.h"
+#include "kit/sql/run.h"
+#include "kit/sql/text.h"
+#include "kit/view.h"
+#include "patterns/attribute/attribute.h"
+
+#define PATTERN "attribute"
+
+static struct varlena *read_options(DpDecl *decl);
+static HeapTuple attribute_before(DpAttribute *a, TriggerData *trigdata);
+
+/*
+ * attribute_trigger(): the trigger of the pattern.
+ */
+DP_FUNCTION(dp_attribute_trigger);
+Datum
+dp_attribute_trigger(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	DpDecl	   *decl;
+
+	if (CALLED_AS_TRIGGER(fcinfo) &&
+		(!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) || !TRIGGER_FIRED_BEFORE(trigdata->tg_event) ||
+		 TRIGGER_FIRED_BY_DELETE(trigdata->tg_event)))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"attribute_trigger\" is called by triggers that attribute_enable() makes only")));
+	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
+							   trigdata->tg_newtuple : trigdata->tg_trigtuple);
+	decl = dp_decl_of_trigger(fcinfo, PATTERN);
+	return PointerGetDatum(attribute_before(dp_attribute(decl), trigdata));
+}
+
+/* The row to be written, packed. */
+static HeapTuple
+attribute_before(DpAttribute *a, TriggerData *trigdata)
+{
+	bool		is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
+	HeapTuple	tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	int			attnum = a->decl->doc_attnum;
+	bool		isnull;
+	Datum		value = heap_getattr(tuple, attnum, desc, &isnull);
+	struct varlena *doc;
+	struct varlena *packed;
+
+	if (isnull)
+		return tuple;
+	if (is_update)
+	{
+		bool		was_null;
+		Datum		was = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &was_null);
+
+		if (!was_null && datum_image_eq(was, value, false, -1))
+			return tuple;
+	}
+	if (!dp_decl_maintained(a->decl))
+		return tuple;
+	doc = PG_DETOAST_DATUM_PACKED(value);
+	packed = dp_attribute_settled(a->form, doc);
+	if (a->form->is_unique)
+	{
+		DpKey		key;
+
+		dp_key_of_tuple(a->decl, tuple, desc, &key);
+		dp_attribute_check_unique(a, packed != NULL ? packed : doc, &key);
+	}
+	if (packed == NULL)
+		return tuple;
+	value = PointerGetDatum(packed);
+	return heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
+}
+
+void
+dp_attribute_check_unique(DpAttribute *a, struct varlena *doc, const DpKey *key)
+{
+	char	   *text;
+
+	if (!a->form->is_unique || !dp_attribute_twice(a->form, doc, &text))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 errmsg("a document of table %s has an attribute twice", dp_relation_name(a->decl->target)),
+			 errdetail("The document with the key %s has %s twice in \"%s\".", dp_key_to_text(a->decl, key), text,
+					   dp_decl_text(a->decl, "into_field"))));
+}
+
+/* Compiles what a declaration says. */
+DpAttribute *
+dp_attribute(DpDecl *decl)
+{
+	DpAttribute *a = decl->state;
+	struct varlena *options;
+	MemoryContext old;
+	DpValue		value;
+
+	if (likely(a != NULL))
+		return a;
+	options = read_options(decl);
+	old = MemoryContextSwitchTo(decl->context);
+	a = palloc0(sizeof(DpAttribute));
+	a->decl = decl;
+	options = dp_document_to_varlena(DP_DOC_DATA(options), DP_DOC_SIZE(options));
+	value = dp_value_of_document(options);
+	a->form = dp_attribute_compile(&value);
+	MemoryContextSwitchTo(old);
+	decl->state = a;
+	return a;
+}
+
+/*
+ * The options of a declaration, together with the names of fields that other
+ * patterns keep in the same documents, as _attribute_full_options() says them.
+ */
+static struct varlena *
+read_options(DpDecl *decl)
+{
+	StringInfoData sql;
+	Oid			types[3] = {REGCLASSOID, TEXTOID, dp_types()->bson};
+	Datum		values[3];
+	MemoryContext caller = CurrentMemoryContext;
+	MemoryContext old;
+	struct varlena *result;
+	bool		isnull;
+
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "SELECT ");
+	dp_sql_own_schema(&sql);
+	appendStringInfoString(&sql, "_attribute_full_options($1, $2, $3)");
+	values[0] = ObjectIdGetDatum(decl->target);
+	values[1] = CStringGetTextDatum(decl->name);
+	values[2] = PointerGetDatum(decl->options);
+	SPI_connect();
+	if (SPI_execute_with_args(sql.data, 3, types, values, NULL, true, 1) != SPI_OK_SELECT || SPI_processed != 1)
+		elog(ERROR, "_attribute_full_options() failed");
+	result = (struct varlena *) DatumGetPointer(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
+	if (isnull)
+		elog(ERROR, "_attribute_full_options() returned null");
+	result = PG_DETOAST_DATUM_PACKED(PointerGetDatum(result));
+	old = MemoryContextSwitchTo(caller);
+	result = dp_document_to_varlena(DP_DOC_DATA(result), DP_DOC_SIZE(result));
+	MemoryContextSwitchTo(old);
+	SPI_finish();
+	return result;
+}
+
+/*
+ * pattern_build: packs one row.
+ */
+static bool
+attribute_settle(DpDecl *decl, const DpKey *key)
+{
+	DpAttribute *a = dp_attribute(decl);
+	DpWriter   *w;
+	bool		written = false;
+
+	if (a->lookup == NULL)
+		a->lookup = dp_lookup_primary(decl->target, decl->context);
+	w = dp_writer_open(decl->target, decl->doc_column, 0, decl->name);
+	while (dp_writer_find(w, a->lookup, key->values))
+	{
+		struct varlena *doc;
+		struct varlena *packed;
+
+		CHECK_FOR_INTERRUPTS();
+		if (dp_writer_lock(w, LockTupleNoKeyExclusive) == DP_LOCK_GONE)
+			continue;
+		doc = dp_writer_document(w);
+		packed = doc == NULL ? NULL : dp_attribute_settled(a->form, doc);
+		if (packed != NULL)
+		{
+			dp_attribute_check_unique(a, packed, key);
+			written = dp_writer_update(w, packed) == DP_WRITE_DONE;
+		}
+		break;
+	}
+	dp_writer_close(w);
+	return written;
+}
+
+const DpPatternMethods dp_attribute_methods = {
+	.pattern = PATTERN,
+	.settle = attribute_settle
+};
+
+/* Views <table>_wide ------------------------------------------------------ */
+
+/* The document with the fields of all declarations, the last one's first: it saw what the others had left. */
+static struct varlena *
+wide_show(char **args, List *decls, struct varlena *stored, const DpKey *key, bool latest)
+{
+	struct varlena *result = stored;
+	int			i;
+
+	for (i = list_length(decls) - 1; i >= 0; i--)
+	{
+		DpDecl	   *decl = list_nth(decls, i);
+		struct varlena *wide;
+
+		if (strcmp(decl->pattern, PATTERN) != 0)
+			continue;
+		wide = dp_attribute_unpack(dp_attribute(decl)->form, result);
+		if (wide != NULL)
+			result = wide;
+	}
+	return result;
+}
+
+/*
+ * What is stored for a new wide document: packed, with the members in the order
+ * in which they are stored.  Where the array of what no field could stand for
+ * was changed, the new one is taken instead.
+ */
+static struct varlena *
+wide_store(char **args, List *decls, struct varlena *stored, struct varlena *old_shown,
+		   struct varlena *new_shown, DpMark *marks, int *nmarks)
+{
+	struct varlena *result = new_shown;
+	ListCell   *lc;
+
+	if (stored == NULL || old_shown == NULL || new_shown == NULL)
+		return new_shown;		/* the table's trigger packs it */
+	foreach(lc, decls)
+	{
+		DpDecl	   *decl = lfirst(lc);
+		DpAttributeForm *form;
+		DpValue		array;
+		DpValue		before;
+		DpValue		after;
+		bool		had;
+		bool		has;
+		struct varlena *packed;
+
+		if (strcmp(decl->pattern, PATTERN) != 0)
+			continue;
+		form = dp_attribute(decl)->form;
+		if (form->wide)
+			continue;
+		had = dp_path_find(DP_DOC_DATA(old_shown), DP_DOC_SIZE(old_shown), form->into, &before);
+		has = dp_path_find(DP_DOC_DATA(new_shown), DP_DOC_SIZE(new_shown), form->into, &after);
+		if (had != has || (has && !dp_value_identical(&before, &after)) ||
+			!dp_attribute_array(form, stored, &array))
+			packed = dp_attribute_pack(form, result, NULL);
+		else
+			packed = dp_attribute_pack(form, result, &array);
+		if (packed != NULL)
+			result = packed;
+	}
+	return result;
+}
+
+/* Whether the pattern shows the document otherwise than it is stored: what INSERT returns needs no second look. */
+static bool
+wide_is_changed(char **args, List *decls, struct varlena *stored)
+{
+	ListCell   *lc;
+
+	foreach(lc, decls)
+	{
+		DpDecl	   *decl = lfirst(lc);
+		DpValue		array;
+
+		if (strcmp(decl->pattern, PATTERN) == 0 && dp_attribute_array(dp_attribute(decl)->form, stored, &array))
+			return true;
+	}
+	return false;
+}
+
+const DpViewMethods dp_wide_view = {
+	.label = "_wide",
+	.is_changed = wide_is_changed,
+	.show = wide_show,
+	.store = wide_store
+};
+
+/*
+ * attribute_wide_trigger(): INSTEAD OF INSERT, UPDATE or DELETE on the view.
+ */
+DP_FUNCTION(dp_attribute_wide_trigger);
+Datum
+dp_attribute_wide_trigger(PG_FUNCTION_ARGS)
+{
+	return dp_view_trigger(fcinfo, &dp_wide_view);
+}
+
+/*
+ * attribute_wide(doc bson, rel regclass) -> bson: the document as the view shows it.
+ */
+DP_FUNCTION(dp_attribute_wide);
+Datum
+dp_attribute_wide(PG_FUNCTION_ARGS)
+{
+	List	   *decls = dp_decls(PG_GETARG_OID(1));
+
+	if (decls == NIL)
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	PG_RETURN_POINTER(wide_show(NULL, decls, PG_GETARG_VARLENA_PP(0), NULL, false));
+}

@@ -1,0 +1,167 @@
+/*
+ * attribute.h
+ *		The attribute pattern: many fields of one kind become one array of
+ *		members {name, value}.
+ *
+ * A form says which fields of a document are meant and what members are made
+ * of them: release_US of a pattern release_{location} becomes {location: "US",
+ * date: ...} in the array releases.  The fields that a placeholder (or the
+ * name, where fields are listed or have a prefix) stands for are the member's
+ * key fields; a qualifier may stand beside them.  Forms work both ways: from
+ * the wide shape, with the fields, to the packed one, with the array, and back.
+ *
+ * form.c compiles forms and converts names, pack.c
+ * documents; attribute.c has the trigger, calls.c the SQL functions.
+ */
+#ifndef DP_PATTERNS_ATTRIBUTE_ATTRIBUTE_H
+#define DP_PATTERNS_ATTRIBUTE_ATTRIBUTE_H
+
+#include "bson/builder.h"
+#include "bson/path.h"
+#include "kit/pattern.h"
+#include "kit/rows/lookup.h"
+
+/* Most placeholders of a pattern */
+#define DP_ATTRIBUTE_MAX_KEYS	8
+
+/* Bytes somewhere */
+typedef struct DpAttributeText
+{
+	const char *s;
+	uint32		len;
+} DpAttributeText;
+
+/* A name in the wide shape and the same in members */
+typedef struct DpAttributeRename
+{
+	DpAttributeText wide;
+	DpAttributeText packed;
+} DpAttributeRename;
+
+/* A key field of members */
+typedef struct DpAttributeField
+{
+	DpAttributeText name;
+	int			nrenames;
+	DpAttributeRename *renames;
+} DpAttributeField;
+
+/* A field of the list paths */
+typedef struct DpAttributePath
+{
+	DpPath	   *path;
+	DpAttributeText text;		/* as members have it, before it is renamed */
+	int			next;			/* the next one of the same bucket, or -1 */
+} DpAttributePath;
+
+/* The qualifier of a key */
+typedef struct DpAttributeQualifier
+{
+	DpAttributeText wide;
+	DpValue		value;
+} DpAttributeQualifier;
+
+#define DP_ATTRIBUTE_BUCKETS	64
+
+typedef struct DpAttributeForm
+{
+	DpPath	   *into;
+	bool		wide;			/* documents are brought back into the wide shape */
+	bool		is_unique;
+	int			nfields;
+	DpAttributeField fields[DP_ATTRIBUTE_MAX_KEYS];
+	DpAttributeText value_field;
+	DpAttributeText qualifier_field;	/* s is NULL: members have none */
+	int			nqualifiers;
+	DpAttributeQualifier *qualifiers;
+
+	/* a pattern or a prefix: what stands before, between and after the placeholders */
+	DpAttributeText literals[DP_ATTRIBUTE_MAX_KEYS + 1];
+	uint32		min_len;		/* of a name */
+	int			nexcept;
+	DpAttributeText *except;	/* names that are never packed */
+
+	/* or a list of paths */
+	int			npaths;			/* 0: it is a pattern */
+	DpAttributePath *paths;
+	int			buckets[DP_ATTRIBUTE_BUCKETS];	/* paths of one name, by their hash; -1: none */
+	bool		nested;			/* some have several names */
+} DpAttributeForm;
+
+/* The key of a field: in members, and how its first part is called in the wide shape */
+typedef struct DpAttributeKey
+{
+	DpAttributeText parts[DP_ATTRIBUTE_MAX_KEYS];
+	DpAttributeText wide;
+	const DpValue *qualifier;	/* or NULL */
+} DpAttributeKey;
+
+/* form.c */
+
+/*
+ * The form that options say, in the current memory context; it points into
+ * them.  Raises INVALID_PARAMETER_VALUE for what is wrong with them.
+ */
+extern DpAttributeForm *dp_attribute_compile(const DpValue *options);
+
+/* Whether a field of that name at the top of a document is meant, and its key. */
+extern bool dp_attribute_match(const DpAttributeForm *form, const char *name, uint32 len, DpAttributeKey *key);
+
+/* The key of a path of the list. */
+extern void dp_attribute_path_key(const DpAttributeForm *form, int path, DpAttributeKey *key);
+
+/*
+ * The field of which a member with these parts is made: its name, which is
+ * palloc'd or points into the form, or the number of a path of several names in
+ * *path (else -1).  False if there is none.  *key becomes the field's key.
+ */
+extern bool dp_attribute_name(const DpAttributeForm *form, const DpAttributeText *parts,
+							  DpAttributeText *name, int *path, DpAttributeKey *key);
+
+/* pack.c */
+
+/*
+ * The packed document, or NULL if it has nothing to pack.  With base, which
+ * may be NULL, that array is written and the document's own is ignored, without the
+ * members whose field the document does not have.  Raises CHECK_VIOLATION if
+ * there is something else in the array's place and PROGRAM_LIMIT_EXCEEDED.
+ */
+extern struct varlena *dp_attribute_pack(const DpAttributeForm *form, struct varlena *doc, const DpValue *base);
+
+/* The wide document, or NULL if nothing changes.  Raises PROGRAM_LIMIT_EXCEEDED. */
+extern struct varlena *dp_attribute_unpack(const DpAttributeForm *form, struct varlena *doc);
+
+/*
+ * How many members would become fields; *left becomes the number of those that
+ * would stay in the array because no field could stand for them.
+ */
+extern int	dp_attribute_returning(const DpAttributeForm *form, struct varlena *doc, int *left);
+
+/* The document in the shape that the form wants, or NULL if it has it. */
+extern struct varlena *dp_attribute_settled(const DpAttributeForm *form, struct varlena *doc);
+
+/* Whether a document has a field that is not packed; *name, if wanted, becomes the first one's. */
+extern bool dp_attribute_is_wide(const DpAttributeForm *form, struct varlena *doc, DpAttributeText *name);
+
+/* The array of a document; false if it has none. */
+extern bool dp_attribute_array(const DpAttributeForm *form, struct varlena *doc, DpValue *array);
+
+/* Whether a key stands twice in the document's array; *text becomes it as JSON. */
+extern bool dp_attribute_twice(const DpAttributeForm *form, struct varlena *doc, char **text);
+
+/* attribute.c */
+
+typedef struct DpAttribute
+{
+	DpDecl	   *decl;
+	DpAttributeForm *form;
+	DpLookup   *lookup;			/* or NULL: not used yet */
+} DpAttribute;
+
+/* A declaration, compiled once. */
+extern DpAttribute *dp_attribute(DpDecl *decl);
+
+/* Raises UNIQUE_VIOLATION if keys are unique and a document has one twice. */
+extern void dp_attribute_check_unique(DpAttribute *a, struct varlena *doc, const DpKey *key);
+
+#endif							/* DP_PATTERNS_ATTRIBUTE_ATTRIBUTE_H */

@@ -1,0 +1,184 @@
+/*
+ * fdw.h
+ *		A relation of measurements: what its declaration says, and the tables
+ *		that lie beneath it.
+ *
+ * bucket_create('readings', ...) makes a foreign table of this extension's
+ * wrapper and two ordinary tables of the same owner:
+ *
+ *		readings			group, time and measured columns, in any order
+ *		readings_packed		the group columns, seq int, start, data bucket
+ *		readings_recent		all columns of readings, in the same order and of
+ *							the same types: measurements that wait
+ *
+ * with time:	packed has a btree on (group columns, start), recent one on
+ *				(group columns, time).  start is the span's beginning, of the
+ *				same type as the time; seq numbers the buckets of one span and is
+ *				not in the index.
+ * pages (no time): packed has no start and a btree on (group columns, seq);
+ *				recent has one more column at its end, arrived bigint, whose
+ *				default is the next value of a sequence, and a btree on (group
+ *				columns, arrived).
+ *
+ * Columns are matched by position among those that are not dropped, never by
+ * name, so that any of them may be renamed.  The tables are found through the
+ * pairs that the triggers name and only if they have the relation's owner.
+ */
+#ifndef DP_PATTERNS_BUCKET_FDW_H
+#define DP_PATTERNS_BUCKET_FDW_H
+
+#include "dp.h"
+
+#include "access/tupdesc.h"
+#include "datatype/timestamp.h"
+#include "foreign/fdwapi.h"
+#include "nodes/execnodes.h"
+#include "storage/itemptr.h"
+#include "utils/snapshot.h"
+
+#include "kit/declaration.h"
+#include "types/bucket/bucket.h"
+#include "types/bucket/start.h"
+
+typedef enum DpBucketRole
+{
+	DP_BUCKET_GROUP,			/* a group column: number is its place in the group */
+	DP_BUCKET_TIME,				/* the time; number is 0 */
+	DP_BUCKET_VALUE				/* measured: number is the column's in the bucket, from 0 */
+} DpBucketRole;
+
+/* A column of the relation */
+typedef struct DpBucketColumn
+{
+	AttrNumber	attnum;			/* in the relation */
+	AttrNumber	recent;			/* in the table of waiting measurements */
+	AttrNumber	packed;			/* in the table of buckets; 0 unless a group column */
+	DpBucketRole role;
+	int			number;
+	char	   *name;			/* in the relation */
+	Oid			type;
+	int32		typmod;
+	Oid			collation;
+	int16		typlen;
+	bool		typbyval;
+	char		typalign;
+	Oid			eqop;			/* group columns and the time: equality of the index's operator family, or InvalidOid */
+} DpBucketColumn;
+
+typedef enum DpBucketSameSlot
+{
+	DP_SLOT_NONE,				/* no granularity: any number of measurements at one time */
+	DP_SLOT_REFUSE,
+	DP_SLOT_REPLACE,
+	DP_SLOT_ADD,
+	DP_SLOT_KEEP
+} DpBucketSameSlot;
+
+/* What is known of a relation.  Valid at least until the transaction ends. */
+typedef struct DpBucketRel
+{
+	Oid			relid;
+	Oid			packed;
+	Oid			recent;
+	Oid			packed_index;	/* InvalidOid if somebody has dropped it */
+	Oid			recent_index;
+	Oid			owner;
+	DpDecl	   *decl;			/* for other options */
+
+	bool		declaration_known;	/* the three that follow are set */
+	Oid			declaration;	/* the main trigger */
+	TransactionId declared_raw; /* as it stands in the trigger's row */
+	TransactionId declared_by;	/* the transaction that wrote the declaration as it is; InvalidTransactionId: long ago */
+	TransactionId seen_xmin;	/* of the last snapshot that was found to see it */
+	TransactionId seen_xmax;
+	uint32		seen_xcnt;
+	int32		seen_subxcnt;
+
+	int			ncolumns;		/* in the order of the relation */
+	DpBucketColumn *columns;
+	int			ngroups;
+	DpBucketColumn **groups;	/* in the order of the group */
+	DpBucketColumn *time;		/* NULL: pages */
+	int			nvalues;
+	DpBucketColumn **values;	/* by number */
+	DpBucketColumn **by_attnum; /* by attnum - 1; NULL: dropped */
+	int			natts;			/* of the relation, dropped ones included */
+
+	AttrNumber	packed_seq;
+	AttrNumber	packed_start;	/* 0: pages */
+	AttrNumber	packed_data;
+	AttrNumber	recent_arrived; /* 0 unless pages */
+
+	/* spans; of no meaning for pages */
+	Interval	span;
+	DpSpan		calendar;		/* how spans are found; remembers the last one that it found */
+	int64		span_us;		/* > 0: every span is as long as that, one of them beginning at span_origin; else calendar rules */
+	int64		span_origin;
+	char	   *time_zone;
+
+	int			max_count;		/* limits of a bucket */
+	int64		max_bytes;
+	Interval	granularity;	/* all zero: none */
+	int64		granularity_us; /* > 0 unless months are in it */
+	DpBucketSameSlot same_slot;
+} DpBucketRel;
+
+/*
+ * The relation's description.  Raises WRONG_OBJECT_TYPE if the relation is no
+ * bucket relation and OBJECT_NOT_IN_PREREQUISITE_STATE if its tables are not
+ * there or have other columns; NULL instead of the first with missing_ok.
+ */
+extern DpBucketRel *dp_bucket_rel(Oid relid, bool missing_ok);
+
+/*
+ * Where the span of a time begins, and where the one after it does.  Times are
+ * microseconds, as in timestamps.  Raises DATETIME_VALUE_OUT_OF_RANGE for
+ * infinite times and where the calendar ends.
+ */
+extern int64 dp_bucket_rel_start(DpBucketRel *rel, int64 time);
+extern int64 dp_bucket_rel_end(DpBucketRel *rel, int64 start);
+
+/*
+ * The same, as the snapshot sees it, which decides what buckets can be read
+ * with the spans.  Raises T_R_SERIALIZATION_FAILURE if it was declared anew
+ * after the snapshot was taken.  NULL: as dp_bucket_rel().
+ */
+extern DpBucketRel *dp_bucket_rel_for(Oid relid, Snapshot snapshot);
+
+/*
+ * Whether a snapshot sees this declaration.  If it does not, what it sees may
+ * have been made by another one, of other spans and limits.
+ */
+extern bool dp_bucket_rel_seen(DpBucketRel *rel, Snapshot snapshot);
+
+/* A name for messages: "readings" */
+extern char *dp_bucket_rel_name(const DpBucketRel *rel);
+
+/*
+ * Where a row comes from.  The scan gives each row a ctid when the query asks
+ * for it; it means something within the query only.  For rows of buckets,
+ * position is the measurement's place in the bucket as it was when it was
+ * read (buckets keep measurements in order of time, equal times in the order
+ * in which they came).
+ */
+typedef struct DpBucketPlace
+{
+	bool		packed;
+	ItemPointerData tid;		/* of the bucket's row, or of the waiting measurement */
+	int			position;		/* 0 for waiting measurements */
+} DpBucketPlace;
+
+/* What the ctid that a scan of the query gave stands for. */
+extern void dp_bucket_place(EState *estate, Oid relid, const ItemPointerData *ctid, DpBucketPlace *place);
+
+/* The callbacks of the access path; modify.c has those that write. */
+extern void dp_bucket_scan_routine(FdwRoutine *routine);
+extern void dp_bucket_modify_routine(FdwRoutine *routine);
+
+/*
+ * Whether an UPDATE or DELETE of this session is between its first row and its
+ * last.  It notes measurements by their places, so nothing may move them.
+ */
+extern bool dp_bucket_changing(Oid relid);
+
+#endif							/* DP_PATTERNS_BUCKET_FDW_H */

@@ -1,0 +1,295 @@
+/*
+ * scan.h
+ *		What the plan tells the scan of a relation of measurements, and the
+ *		state of such a scan.  For the files of the access path only.
+ *
+ *		key.c		clauses that the scan evaluates itself
+ *		cost.c		sizes and estimates
+ *		plan.c		paths and plans of scans
+ *		scan.c		executing them
+ *		rows.c		rows out of buckets
+ *		place.c		where rows come from
+ *		explain.c	EXPLAIN
+ *		analyze.c	ANALYZE
+ *		upper.c		planning aggregates from headers (upper.h)
+ *		summary.c	executing them
+ */
+#ifndef DP_PATTERNS_BUCKET_SCAN_H
+#define DP_PATTERNS_BUCKET_SCAN_H
+
+#include "access/genam.h"
+#include "access/genam.h"
+#include "access/relscan.h"
+#include "access/stratnum.h"
+#include "access/tableam.h"
+#include "executor/tuptable.h"
+#include "nodes/execnodes.h"
+#include "nodes/pathnodes.h"
+#include "port/atomics.h"
+
+#include "utils/memutils.h"
+
+#include "patterns/bucket/fdw.h"
+
+/* ---------------------------------------------------------------- keys */
+
+/* Strategy of "is null"; the others are btree's */
+#define DP_KEY_IS_NULL 6
+
+/*
+ * A clause "column operator value" that the scan makes use of.  Keys on the
+ * group and the time are evaluated by the scan alone, if they are exact; those
+ * on measured columns let it skip buckets.
+ */
+typedef struct DpBucketKey
+{
+	DpBucketColumn *column;
+	int			strategy;
+	bool		is_array;		/* column = ANY (value) */
+	bool		exact;
+	Oid			function;		/* of the operator */
+	Oid			righttype;		/* of the value, or of its elements */
+	Oid			collation;
+
+	/* planner */
+	Expr	   *value;
+	Expr	   *clause;
+	RestrictInfo *rinfo;		/* that it comes from; keeps the selectivity */
+
+	/* executor */
+	ExprState  *state;
+	FmgrInfo	finfo;
+	Datum		datum;
+	bool		isnull;
+} DpBucketKey;
+
+/*
+ * The clause as a key on a column of the relation with that number in the
+ * query, or NULL if it is none.
+ */
+extern DpBucketKey *dp_bucket_key(PlannerInfo *root, DpBucketRel *rel, Index relid, Expr *clause);
+
+/* Keys as fdw_private and fdw_exprs carry them. */
+extern List *dp_bucket_keys_encode(List *keys, List **values);
+
+/* And back, for execution below the node. */
+extern void dp_bucket_keys_decode(DpBucketRel *rel, List *encoded, List *values, PlanState *parent,
+								  DpBucketKey **keys, int *nkeys);
+
+/* ---------------------------------------------------------------- estimates */
+
+typedef struct DpBucketSizes
+{
+	double		packed_pages;
+	double		packed_tuples;
+	double		recent_pages;
+	double		recent_tuples;
+	double		rows_per_bucket;
+} DpBucketSizes;
+
+extern void dp_bucket_sizes(DpBucketRel *rel, DpBucketSizes *sizes);
+
+/* What the planner knows of a relation in a query: baserel->fdw_private */
+typedef struct DpBucketPlanned
+{
+	DpBucketRel *rel;
+	DpBucketSizes sizes;
+	List	   *keys;			/* of the restrictions (DpBucketKey) */
+	double		selectivity;	/* of these keys; negative: not known yet */
+} DpBucketPlanned;
+
+/* The selectivity of keys on group and time as far as they choose buckets. */
+extern double dp_bucket_selectivity(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, List *keys);
+
+/* ---------------------------------------------------------------- plans */
+
+typedef enum DpScanMode
+{
+	DP_SCAN_ALL,				/* both tables from one end to the other */
+	DP_SCAN_INDEX,				/* by the indexes, in no order */
+	DP_SCAN_ORDERED,			/* by the indexes, ordered by (group, time) */
+	DP_SCAN_BACKWARD			/* the same backwards */
+} DpScanMode;
+
+/* Items of fdw_private of a plan */
+enum
+{
+	DP_PLAN_MODE,				/* integer list: DpScanMode, whether all group columns are fixed by equality */
+	DP_PLAN_NEEDED,				/* integer list: attnums of the columns that rows need */
+	DP_PLAN_KEYS,				/* as dp_bucket_keys_encode() makes it */
+	DP_PLAN_UPPER				/* aggregates, or NIL */
+};
+
+extern void dp_bucket_plan_routine(FdwRoutine *routine);
+
+/* ---------------------------------------------------------------- scans */
+
+/* Rows of one or several buckets, decoded as far as they are needed. */
+typedef struct DpScanRows
+{
+	int			n;
+	int64	   *times;			/* NULL unless decoded */
+	Datum	  **values;			/* by the number of the value column */
+	bool	  **nulls;
+	int		   *order;			/* rows in the order of time, or NULL: as they are */
+	BlockNumber *ordinals;		/* of each row's bucket in the list of places, if that differs; else NULL */
+	int		   *positions;		/* of each row in its bucket */
+	BlockNumber ordinal;
+} DpScanRows;
+
+/* Counters for EXPLAIN, shared by the workers of a parallel scan */
+typedef struct DpBucketCounters
+{
+	pg_atomic_uint64 read;
+	pg_atomic_uint64 skipped;
+	pg_atomic_uint64 summed;	/* answered from the header */
+	pg_atomic_uint64 waiting;
+} DpBucketCounters;
+
+typedef struct DpBucketScan
+{
+	DpBucketRel *rel;
+	ForeignScanState *node;
+	EState	   *estate;
+	DpScanMode	mode;
+	bool		one_group;		/* all group columns are fixed by equality */
+	Relation	packed;
+	Relation	recent;
+	Relation	packed_index;
+	Relation	recent_index;
+
+	/* what the rows need */
+	int			nneeded;		/* columns, of any role */
+	DpBucketColumn **needed;
+	bool		need_time;
+	bool		need_ctid;
+
+	/* keys, and what they come to */
+	int			nkeys;
+	DpBucketKey *keys;
+	MemoryContext key_context;
+	bool		impossible;		/* no row can match */
+	int64		since;			/* bounds of the time, both inclusive */
+	int64		until;
+	int64		start_since;	/* and of the beginning of spans */
+	int64		start_until;
+	bool		nothing_waits;	/* the snapshot sees no waiting measurements */
+
+	/*
+	 * Backwards in one group: where only the last span was asked for, the next
+	 * scan (of another group) looks at those from its beginning on before it
+	 * looks at the others.
+	 */
+	int64		tail;			/* that beginning; PG_INT64_MIN: none */
+	bool		only_tail;		/* the scan of the index ends there */
+	bool		tail_done;		/* and has ended */
+	int			nspans;			/* so many spans were read */
+	FmgrInfo   *group_cmp;		/* btree's comparison of group columns, in ordered scans */
+
+	/* the tables */
+	bool		started;
+	bool		packed_done;
+	bool		recent_done;
+	TableScanDesc packed_scan;
+	TableScanDesc recent_scan;
+	IndexScanDesc packed_iscan;
+	IndexScanDesc recent_iscan;
+	bool		packed_pending; /* the index has given a row that was not fetched yet */
+	bool		recent_pending; /* recent_slot holds a row that was not given out yet */
+	TupleTableSlot *packed_slot;
+	TupleTableSlot *recent_slot;
+
+	/* the bucket that is being read, or, in ordered scans, those of one span */
+	DpBucketReader reader;
+	MemoryContext rows_context; /* of what was decoded of it */
+	MemoryContext span_context; /* of copies, if a span has several */
+	Datum	   *group_values;	/* of the bucket */
+	bool	   *group_nulls;
+	int64		start;
+	DpScanRows rows;
+	int			next;			/* the next row */
+	int			end;			/* one after the last one; before the first one when backward */
+
+	struct DpPlaces *places;
+
+	DpBucketCounters *counters; /* in shared memory for parallel scans */
+	DpBucketCounters own;
+	ParallelTableScanDesc packed_shared;
+	ParallelTableScanDesc recent_shared;
+	List	   *upper_plan;		/* aggregates: what the plan says, and their state */
+	struct DpBucketUpper *upper;
+} DpBucketScan;
+
+extern void dp_bucket_scan_routine(FdwRoutine *routine);
+extern void dp_bucket_explain_routine(FdwRoutine *routine);
+extern void dp_bucket_analyze_routine(FdwRoutine *routine);
+
+/* Count a bucket or measurement.  Only what workers share has to be atomic. */
+static inline void
+dp_bucket_scan_count(DpBucketScan *scan, pg_atomic_uint64 *counter)
+{
+	if (likely(scan->counters == &scan->own))
+		pg_atomic_write_u64(counter, pg_atomic_read_u64(counter) + 1);
+	else
+		pg_atomic_fetch_add_u64(counter, 1);
+}
+
+/* Position before the first row, with the present values of parameters. */
+extern void dp_bucket_scan_start(DpBucketScan *scan);
+
+/*
+ * Go to the next bucket that may have rows that match, and open it with
+ * scan->reader; the group is in group_values.  false if there is none.
+ */
+extern bool dp_bucket_scan_next(DpBucketScan *scan);
+
+/* Go to the next waiting measurement that matches the keys; it is in recent_slot.  false if there is none. */
+extern bool dp_bucket_scan_recent(DpBucketScan *scan);
+
+/* The rows of the open bucket that match the keys on time: [*from, *to); false if there is none. */
+extern bool dp_bucket_scan_range(DpBucketScan *scan, int *from, int *to);
+
+/* Whether the header of the open bucket says that no row can match. */
+extern bool dp_bucket_scan_hopeless(DpBucketScan *scan);
+
+/* Decode what is needed of the open bucket into rows, from offset on; times only if asked for. */
+extern void dp_scan_rows_decode(DpBucketScan *scan, DpBucketReader *reader, int offset, bool times);
+
+/* Room for n rows in scan->rows, in the current context. */
+extern void dp_scan_rows_make(DpBucketScan *scan, int n, bool times);
+
+/* Look at the spans before the tail as well. */
+extern void dp_bucket_scan_widen(DpBucketScan *scan);
+
+/* Load the rows of the next span, in order; false if there is none. */
+extern bool dp_scan_rows_span(DpBucketScan *scan);
+
+/*
+ * The next entry of an index.  Rows are asked for in a context that does not
+ * last, but index scans keep what they allocate.
+ */
+static inline ItemPointer
+dp_bucket_scan_tid(DpBucketScan *scan, IndexScanDesc iscan, ScanDirection direction)
+{
+	MemoryContext old = MemoryContextSwitchTo(scan->estate->es_query_cxt);
+	ItemPointer result = index_getnext_tid(iscan, direction);
+
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
+static inline bool
+dp_bucket_scan_slot(DpBucketScan *scan, IndexScanDesc iscan, ScanDirection direction, TupleTableSlot *slot)
+{
+	MemoryContext old = MemoryContextSwitchTo(scan->estate->es_query_cxt);
+	bool		result = index_getnext_slot(iscan, direction, slot);
+
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
+/* The places of rows that a scan gave ctids to, by query and relation */
+extern struct DpPlaces *dp_places_of(EState *estate, Oid relid, bool create);
+extern BlockNumber dp_place_add(struct DpPlaces *places, bool packed, const ItemPointerData *tid);
+
+#endif							/* DP_PATTERNS_BUCKET_SCAN_H */

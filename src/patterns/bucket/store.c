@@ -1,0 +1,889 @@
+/*
+ * store.c
+ *		The two tables beneath a relation of measurements, as those that write
+ *		see them.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/nbtree.h"
+#include "access/relscan.h"
+#include "access/stratnum.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_type.h"
+#include "commands/sequence.h"
+#include "commands/trigger.h"
+#include "common/hashfn.h"
+#include "executor/executor.h"
+#include "utils/datum.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "bson/catalog.h"
+#include "patterns/bucket/store.h"
+
+/* New buckets that are written at once when there are many */
+#define PACKED_AT_ONCE 64
+
+static ResultRelInfo *info_make(DpBucketStore *store, Relation rel);
+static void open_recent(DpBucketStore *store);
+static void found_recent(DpBucketStore *store);
+static void open_packed(DpBucketStore *store);
+static void fill_recent(DpBucketStore *store, TupleTableSlot *slot, const Datum *values, const bool *nulls);
+static int	group_keys(DpBucketStore *store, Relation index, const DpBucketGroup *group, ScanKey keys);
+static void index_entries(DpBucketStore *store, ResultRelInfo *info, TupleTableSlot *slot);
+static CommandId command_id(DpBucketStore *store);
+static void check_identity(Relation rel, bool *checked);
+static Relation index_of(DpBucketStore *store, Oid index);
+
+/*
+ * Open the tables.  Those of buckets are opened when they are first wanted.
+ */
+DpBucketStore *
+dp_bucket_store_open(DpBucketRel *rel, EState *estate)
+{
+	bool		own = estate == NULL;
+	MemoryContext context;
+	MemoryContext old;
+	DpBucketStore *store;
+
+	if (own)
+		estate = CreateExecutorState();
+	context = AllocSetContextCreate(estate->es_query_cxt, "docpatterns bucket store", ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(context);
+	store = palloc0(sizeof(DpBucketStore));
+	store->rel = rel;
+	store->estate = estate;
+	store->own_estate = own;
+	store->context = context;
+	store->cid = InvalidCommandId;
+	store->scratch = AllocSetContextCreate(context, "docpatterns bucket scratch", ALLOCSET_DEFAULT_SIZES);
+	open_recent(store);
+	MemoryContextSwitchTo(old);
+	return store;
+}
+
+/*
+ * Write what is held back and close everything.
+ */
+void
+dp_bucket_store_close(DpBucketStore *store)
+{
+	EState	   *estate = store->estate;
+	bool		own = store->own_estate;
+	int			i;
+
+	dp_bucket_packed_flush(store);
+	if (store->packed_bulk != NULL)
+	{
+		table_finish_bulk_insert(store->packed, 0);
+		FreeBulkInsertState(store->packed_bulk);
+	}
+	if (store->recent_bulk != NULL)
+		FreeBulkInsertState(store->recent_bulk);
+	if (store->snapshot != NULL)
+		UnregisterSnapshot(store->snapshot);
+	if (store->builder != NULL)
+		dp_bucket_builder_free(store->builder);
+	if (store->has_reader)
+		dp_bucket_reader_free(&store->reader);
+
+	ExecDropSingleTupleTableSlot(store->recent_slot);
+	if (store->recent_found != NULL)
+		ExecDropSingleTupleTableSlot(store->recent_found);
+	ExecCloseIndices(store->recent_info);
+	if (store->recent_index != NULL)
+		index_close(store->recent_index, NoLock);
+	table_close(store->recent, NoLock);
+	if (store->packed != NULL)
+	{
+		ExecDropSingleTupleTableSlot(store->packed_slot);
+		ExecDropSingleTupleTableSlot(store->packed_found);
+		for (i = 0; store->packed_slots != NULL && i < PACKED_AT_ONCE; i++)
+			ExecDropSingleTupleTableSlot(store->packed_slots[i]);
+		ExecCloseIndices(store->packed_info);
+		if (store->packed_index != NULL)
+			index_close(store->packed_index, NoLock);
+		table_close(store->packed, NoLock);
+	}
+	MemoryContextDelete(store->context);
+	if (own)
+		FreeExecutorState(estate);
+}
+
+/*
+ * The snapshot to read with for writing.
+ */
+Snapshot
+dp_bucket_store_snapshot(DpBucketStore *store, bool renew)
+{
+	if (store->snapshot != NULL && !renew)
+		return store->snapshot;
+	if (store->snapshot != NULL)
+		UnregisterSnapshot(store->snapshot);
+	store->snapshot = NULL;
+	store->snapshot = RegisterSnapshot(IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : GetLatestSnapshot());
+	return store->snapshot;
+}
+
+/*
+ * Triggers of the tables beneath (those of foreign keys) that the following
+ * writes queue are fired by dp_bucket_store_end().
+ */
+void
+dp_bucket_store_begin(DpBucketStore *store)
+{
+	AfterTriggerBeginQuery();
+}
+
+void
+dp_bucket_store_end(DpBucketStore *store)
+{
+	dp_bucket_packed_flush(store);
+	AfterTriggerEndQuery(store->estate);
+}
+
+/*
+ * The group of a row.
+ */
+void
+dp_bucket_group_of_row(const DpBucketRel *rel, const Datum *values, const bool *nulls, DpBucketGroup *group)
+{
+	int			i;
+
+	for (i = 0; i < rel->ngroups; i++)
+	{
+		int			column = rel->groups[i] - rel->columns;
+
+		group->values[i] = values[column];
+		group->nulls[i] = nulls[column];
+	}
+}
+
+/*
+ * A copy in the current context, of plain values.
+ */
+void
+dp_bucket_group_copy(const DpBucketRel *rel, const DpBucketGroup *from, DpBucketGroup *to)
+{
+	int			i;
+
+	for (i = 0; i < rel->ngroups; i++)
+	{
+		const DpBucketColumn *column = rel->groups[i];
+
+		to->nulls[i] = from->nulls[i];
+		if (from->nulls[i])
+			to->values[i] = (Datum) 0;
+		else if (column->typbyval)
+			to->values[i] = from->values[i];
+		else if (column->typlen == -1)
+			to->values[i] = PointerGetDatum(PG_DETOAST_DATUM_COPY(from->values[i]));
+		else
+			to->values[i] = datumCopy(from->values[i], false, column->typlen);
+	}
+}
+
+/*
+ * Whether two groups are the same to the last bit.  What the columns' types
+ * call equal may differ (numeric 1.0 and 1.00), and then it is not one group:
+ * a bucket holds its group only once.
+ */
+bool
+dp_bucket_group_same(const DpBucketRel *rel, const DpBucketGroup *a, const DpBucketGroup *b)
+{
+	int			i;
+
+	for (i = 0; i < rel->ngroups; i++)
+	{
+		const DpBucketColumn *column = rel->groups[i];
+
+		if (a->nulls[i] != b->nulls[i])
+			return false;
+		if (a->nulls[i])
+			continue;
+		if (column->typbyval)
+		{
+			if (a->values[i] != b->values[i])
+				return false;
+		}
+		else if (!datum_image_eq(a->values[i], b->values[i], false, column->typlen))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * A hash for that.
+ */
+uint32
+dp_bucket_group_hash(const DpBucketRel *rel, const DpBucketGroup *group)
+{
+	uint32		hash = 0;
+	int			i;
+
+	for (i = 0; i < rel->ngroups; i++)
+	{
+		const DpBucketColumn *column = rel->groups[i];
+		uint32		one = 0;
+
+		if (group->nulls[i])
+			one = 1;
+		else if (column->typbyval)
+			one = murmurhash32((uint32) group->values[i] ^ (uint32) (group->values[i] >> 32));
+		else
+			one = datum_image_hash(group->values[i], false, column->typlen);
+		hash = hash_combine(hash, one);
+	}
+	return hash;
+}
+
+/*
+ * Write one measurement to those that wait.  Returns its place in tid, unless
+ * that is NULL.
+ */
+void
+dp_bucket_recent_insert(DpBucketStore *store, const Datum *values, const bool *nulls, ItemPointer tid)
+{
+	TupleTableSlot *slot = store->recent_slot;
+
+	fill_recent(store, slot, values, nulls);
+	if (OidIsValid(store->arrived))
+	{
+		slot->tts_values[store->rel->recent_arrived - 1] = Int64GetDatum(nextval_internal(store->arrived, false));
+		slot->tts_isnull[store->rel->recent_arrived - 1] = false;
+	}
+	if (store->recent->rd_att->constr != NULL)
+		ExecConstraints(store->recent_info, slot, store->estate);
+	table_tuple_insert(store->recent, slot, command_id(store), 0, store->recent_bulk);
+	index_entries(store, store->recent_info, slot);
+	if (tid != NULL)
+		*tid = slot->tts_tid;
+	ExecClearTuple(slot);
+}
+
+/*
+ * Delete a waiting measurement.  Without wait, one that somebody is changing
+ * is left alone (TM_BeingModified).
+ */
+TM_Result
+dp_bucket_recent_delete(DpBucketStore *store, ItemPointer tid, bool wait, TM_FailureData *failure)
+{
+	TM_Result	result;
+
+	check_identity(store->recent, &store->recent_checked);
+	result = table_tuple_delete(store->recent, tid, command_id(store), store->estate->es_snapshot,
+								InvalidSnapshot, wait, failure, false);
+
+	if (result == TM_Ok && store->recent_info->ri_TrigDesc != NULL &&
+		store->recent_info->ri_TrigDesc->trig_delete_after_row)
+		ExecARDeleteTriggers(store->estate, store->recent_info, tid, NULL, NULL, false);
+	return result;
+}
+
+/*
+ * Put another row in the place of a waiting measurement.
+ */
+TM_Result
+dp_bucket_recent_update(DpBucketStore *store, ItemPointer tid, const Datum *values, const bool *nulls,
+						TM_FailureData *failure)
+{
+	TupleTableSlot *slot = store->recent_slot;
+	LockTupleMode mode;
+	DpUpdateIndexes indexes;
+	TM_Result	result;
+
+	fill_recent(store, slot, values, nulls);
+	if (store->rel->recent_arrived > 0)
+	{
+		bool		isnull;
+
+		/* it keeps its place among the others */
+		if (!dp_bucket_recent_fetch(store, tid))
+			elog(ERROR, "a waiting measurement has vanished");
+		slot->tts_values[store->rel->recent_arrived - 1] = slot_getattr(store->recent_found, store->rel->recent_arrived, &isnull);
+		slot->tts_isnull[store->rel->recent_arrived - 1] = isnull;
+		ExecMaterializeSlot(slot);
+		ExecClearTuple(store->recent_found);
+	}
+	if (store->recent->rd_att->constr != NULL)
+		ExecConstraints(store->recent_info, slot, store->estate);
+	check_identity(store->recent, &store->recent_checked);
+	result = table_tuple_update(store->recent, tid, slot, command_id(store), store->estate->es_snapshot,
+								InvalidSnapshot, true, failure, &mode, &indexes);
+	if (result == TM_Ok)
+	{
+		dp_update_index_tuples(store->recent_info, slot, store->estate, indexes);
+		if (store->recent_info->ri_TrigDesc != NULL && store->recent_info->ri_TrigDesc->trig_update_after_row)
+			ExecARUpdateTriggers(store->estate, store->recent_info, NULL, NULL, tid, NULL, slot, NIL, NULL, false);
+	}
+	ExecClearTuple(slot);
+	return result;
+}
+
+/*
+ * The columns of the row in store->recent_found, in the relation's order.
+ */
+void
+dp_bucket_recent_row(DpBucketStore *store, Datum *values, bool *nulls)
+{
+	TupleTableSlot *slot = store->recent_found;
+	int			i;
+
+	slot_getallattrs(slot);
+	for (i = 0; i < store->rel->ncolumns; i++)
+	{
+		int			att = store->rel->columns[i].recent - 1;
+
+		values[i] = slot->tts_values[att];
+		nulls[i] = slot->tts_isnull[att];
+	}
+}
+
+/*
+ * Start to read waiting measurements of a group and a range of times.
+ */
+IndexScanDesc
+dp_bucket_recent_scan(DpBucketStore *store, const DpBucketGroup *group, int64 since, int64 until, Snapshot snapshot)
+{
+	DpBucketRel *rel = store->rel;
+	ScanKeyData keys[INDEX_MAX_KEYS + 2];
+	int			nkeys = 0;
+	IndexScanDesc scan;
+
+	found_recent(store);
+	if (store->recent_index == NULL)
+		store->recent_index = index_of(store, rel->recent_index);
+	if (group != NULL)
+		nkeys = group_keys(store, store->recent_index, group, keys);
+	if (rel->time != NULL && group != NULL)
+	{
+		bool		zoned = rel->time->type == TIMESTAMPTZOID;
+
+		if (since > PG_INT64_MIN)
+			ScanKeyInit(&keys[nkeys++], rel->ngroups + 1, BTGreaterEqualStrategyNumber,
+						zoned ? F_TIMESTAMPTZ_GE : F_TIMESTAMP_GE, Int64GetDatum(since));
+		if (until < PG_INT64_MAX)
+			ScanKeyInit(&keys[nkeys++], rel->ngroups + 1, BTLessStrategyNumber,
+						zoned ? F_TIMESTAMPTZ_LT : F_TIMESTAMP_LT, Int64GetDatum(until));
+	}
+	scan = dp_index_beginscan(store->recent, store->recent_index, snapshot, nkeys);
+	index_rescan(scan, keys, nkeys, NULL, 0);
+	return scan;
+}
+
+/*
+ * The next row of an index scan, which keeps what it allocates until it ends,
+ * while the current context may not last as long.
+ */
+static bool
+scan_next(IndexScanDesc scan, TupleTableSlot *slot)
+{
+	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(scan));
+	bool		result = index_getnext_slot(scan, ForwardScanDirection, slot);
+
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
+/*
+ * Read a version of a waiting measurement.
+ */
+bool
+dp_bucket_recent_fetch(DpBucketStore *store, ItemPointer tid)
+{
+	found_recent(store);
+	return table_tuple_fetch_row_version(store->recent, tid, SnapshotAny, store->recent_found);
+}
+
+bool
+dp_bucket_recent_next(DpBucketStore *store, IndexScanDesc scan)
+{
+	return scan_next(scan, store->recent_found);
+}
+
+/*
+ * Start to read the buckets of a group and start.
+ */
+IndexScanDesc
+dp_bucket_packed_scan(DpBucketStore *store, const DpBucketGroup *group, int64 start, Snapshot snapshot)
+{
+	DpBucketRel *rel = store->rel;
+	ScanKeyData keys[INDEX_MAX_KEYS + 1];
+	int			nkeys;
+	IndexScanDesc scan;
+
+	open_packed(store);
+	nkeys = group_keys(store, store->packed_index, group, keys);
+	if (rel->time != NULL)
+		ScanKeyInit(&keys[nkeys++], rel->ngroups + 1, BTEqualStrategyNumber,
+					rel->time->type == TIMESTAMPTZOID ? F_TIMESTAMPTZ_EQ : F_TIMESTAMP_EQ, Int64GetDatum(start));
+	scan = dp_index_beginscan(store->packed, store->packed_index, snapshot, nkeys);
+	index_rescan(scan, keys, nkeys, NULL, 0);
+	return scan;
+}
+
+/*
+ * Start to read all buckets.
+ */
+IndexScanDesc
+dp_bucket_packed_scan_all(DpBucketStore *store, Snapshot snapshot)
+{
+	IndexScanDesc scan;
+
+	open_packed(store);
+	dp_bucket_packed_flush(store);
+	scan = dp_index_beginscan(store->packed, store->packed_index, snapshot, 0);
+	index_rescan(scan, NULL, 0, NULL, 0);
+	return scan;
+}
+
+bool
+dp_bucket_packed_next(DpBucketStore *store, IndexScanDesc scan)
+{
+	return scan_next(scan, store->packed_found);
+}
+
+/*
+ * What the row in store->packed_found holds; points into it.
+ */
+void
+dp_bucket_packed_row(DpBucketStore *store, DpBucketGroup *group, int64 *start, int *seq, Datum *data)
+{
+	DpBucketRel *rel = store->rel;
+	TupleTableSlot *slot = store->packed_found;
+	int			i;
+
+	slot_getallattrs(slot);
+	if (group != NULL)
+	{
+		for (i = 0; i < rel->ngroups; i++)
+		{
+			group->values[i] = slot->tts_values[rel->groups[i]->packed - 1];
+			group->nulls[i] = slot->tts_isnull[rel->groups[i]->packed - 1];
+		}
+	}
+	if (start != NULL)
+		*start = rel->packed_start > 0 ? DatumGetInt64(slot->tts_values[rel->packed_start - 1]) : 0;
+	if (seq != NULL)
+		*seq = DatumGetInt32(slot->tts_values[rel->packed_seq - 1]);
+	if (data != NULL)
+		*data = slot->tts_values[rel->packed_data - 1];
+}
+
+/*
+ * Read a version of a bucket's row.
+ */
+bool
+dp_bucket_packed_fetch(DpBucketStore *store, ItemPointer tid)
+{
+	open_packed(store);
+	return table_tuple_fetch_row_version(store->packed, tid, SnapshotAny, store->packed_found);
+}
+
+/*
+ * Write a new bucket, at once or, when there are many, with the next ones.
+ */
+void
+dp_bucket_packed_insert(DpBucketStore *store, const DpBucketGroup *group, int64 start, int seq, Datum data)
+{
+	DpBucketRel *rel = store->rel;
+	TupleTableSlot *slot;
+	MemoryContext old = NULL;
+	DpBucketGroup copy;
+	int			i;
+
+	open_packed(store);
+	if (store->packed_many)
+	{
+		if (store->packed_slots == NULL)
+		{
+			old = MemoryContextSwitchTo(store->context);
+			store->packed_slots = palloc(sizeof(TupleTableSlot *) * PACKED_AT_ONCE);
+			for (i = 0; i < PACKED_AT_ONCE; i++)
+				store->packed_slots[i] = table_slot_create(store->packed, NULL);
+			store->packed_context = AllocSetContextCreate(store->context, "docpatterns new buckets", ALLOCSET_DEFAULT_SIZES);
+			store->packed_bulk = GetBulkInsertState();
+			MemoryContextSwitchTo(old);
+		}
+		if (store->npacked_slots == PACKED_AT_ONCE)
+			dp_bucket_packed_flush(store);
+		slot = store->packed_slots[store->npacked_slots];
+
+		/* the slot's row is formed when it is written */
+		old = MemoryContextSwitchTo(store->packed_context);
+		dp_bucket_group_copy(rel, group, &copy);
+		group = &copy;
+		data = datumCopy(data, false, -1);
+		MemoryContextSwitchTo(old);
+	}
+	else
+		slot = store->packed_slot;
+
+	ExecClearTuple(slot);
+	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
+	for (i = 0; i < rel->ngroups; i++)
+	{
+		slot->tts_values[rel->groups[i]->packed - 1] = group->values[i];
+		slot->tts_isnull[rel->groups[i]->packed - 1] = group->nulls[i];
+	}
+	slot->tts_values[rel->packed_seq - 1] = Int32GetDatum(seq);
+	slot->tts_isnull[rel->packed_seq - 1] = false;
+	if (rel->packed_start > 0)
+	{
+		slot->tts_values[rel->packed_start - 1] = Int64GetDatum(start);
+		slot->tts_isnull[rel->packed_start - 1] = false;
+	}
+	slot->tts_values[rel->packed_data - 1] = data;
+	slot->tts_isnull[rel->packed_data - 1] = false;
+	ExecStoreVirtualTuple(slot);
+	if (store->packed->rd_att->constr != NULL)
+		ExecConstraints(store->packed_info, slot, store->estate);
+	if (store->packed_many)
+	{
+		store->npacked_slots++;
+		return;
+	}
+	table_tuple_insert(store->packed, slot, command_id(store), 0, NULL);
+	index_entries(store, store->packed_info, slot);
+	ExecClearTuple(slot);
+}
+
+/*
+ * Write the buckets that are held back.
+ */
+void
+dp_bucket_packed_flush(DpBucketStore *store)
+{
+	int			n = store->npacked_slots;
+	int			i;
+	MemoryContext old;
+
+	if (n == 0)
+		return;
+	store->npacked_slots = 0;
+	old = MemoryContextSwitchTo(store->packed_context);
+	table_multi_insert(store->packed, store->packed_slots, n, command_id(store), 0, store->packed_bulk);
+	MemoryContextSwitchTo(old);
+	for (i = 0; i < n; i++)
+	{
+		index_entries(store, store->packed_info, store->packed_slots[i]);
+		ExecClearTuple(store->packed_slots[i]);
+	}
+	MemoryContextReset(store->packed_context);
+}
+
+/*
+ * Put another bucket in the place of the one in store->packed_found.
+ */
+TM_Result
+dp_bucket_packed_update(DpBucketStore *store, ItemPointer tid, Datum data, bool wait, TM_FailureData *failure)
+{
+	DpBucketRel *rel = store->rel;
+	TupleTableSlot *slot = store->packed_slot;
+	TupleTableSlot *found = store->packed_found;
+	LockTupleMode mode;
+	DpUpdateIndexes indexes;
+	TM_Result	result;
+
+	slot_getallattrs(found);
+	ExecClearTuple(slot);
+	memcpy(slot->tts_values, found->tts_values, sizeof(Datum) * slot->tts_tupleDescriptor->natts);
+	memcpy(slot->tts_isnull, found->tts_isnull, sizeof(bool) * slot->tts_tupleDescriptor->natts);
+	slot->tts_values[rel->packed_data - 1] = data;
+	ExecStoreVirtualTuple(slot);
+	check_identity(store->packed, &store->packed_checked);
+	result = table_tuple_update(store->packed, tid, slot, command_id(store), store->estate->es_snapshot,
+								InvalidSnapshot, wait, failure, &mode, &indexes);
+	if (result == TM_Ok)
+	{
+		dp_update_index_tuples(store->packed_info, slot, store->estate, indexes);
+		if (store->packed_info->ri_TrigDesc != NULL && store->packed_info->ri_TrigDesc->trig_update_after_row)
+			ExecARUpdateTriggers(store->estate, store->packed_info, NULL, NULL, tid, NULL, slot, NIL, NULL, false);
+	}
+	ExecClearTuple(slot);
+	return result;
+}
+
+/*
+ * Delete a bucket.
+ */
+TM_Result
+dp_bucket_packed_delete(DpBucketStore *store, ItemPointer tid, bool wait, TM_FailureData *failure)
+{
+	TM_Result	result;
+
+	check_identity(store->packed, &store->packed_checked);
+	result = table_tuple_delete(store->packed, tid, command_id(store), store->estate->es_snapshot,
+								InvalidSnapshot, wait, failure, false);
+
+	if (result == TM_Ok && store->packed_info->ri_TrigDesc != NULL &&
+		store->packed_info->ri_TrigDesc->trig_delete_after_row)
+		ExecARDeleteTriggers(store->estate, store->packed_info, tid, NULL, NULL, false);
+	return result;
+}
+
+/*
+ * An empty builder for the relation's buckets; there is only one.
+ */
+DpBucketBuilder *
+dp_bucket_store_builder(DpBucketStore *store)
+{
+	DpBucketRel *rel = store->rel;
+	DpPackedColumnDef *defs;
+	MemoryContext old;
+	int			i;
+
+	if (store->builder != NULL)
+	{
+		dp_bucket_builder_reset(store->builder);
+		return store->builder;
+	}
+	old = MemoryContextSwitchTo(store->context);
+	defs = palloc0(sizeof(DpPackedColumnDef) * Max(rel->nvalues, 1));
+	for (i = 0; i < rel->nvalues; i++)
+	{
+		defs[i].typid = rel->values[i]->type;
+		defs[i].split = defs[i].typid == dp_types()->bson;
+	}
+	store->builder = dp_bucket_builder_create(store->context, rel->time == NULL ? DP_BUCKET_TIMELESS : 0,
+											  rel->nvalues, defs);
+	MemoryContextSwitchTo(old);
+	return store->builder;
+}
+
+/*
+ * A reader; there is only one.
+ */
+DpBucketReader *
+dp_bucket_store_reader(DpBucketStore *store)
+{
+	if (!store->has_reader)
+	{
+		dp_bucket_reader_init(&store->reader, store->context);
+		store->has_reader = true;
+	}
+	return &store->reader;
+}
+
+/*
+ * One row of a bucket, but for its group.
+ */
+void
+dp_bucket_read_row(DpBucketStore *store, DpBucketReader *reader, int position, Datum *values, bool *nulls)
+{
+	DpBucketRel *rel = store->rel;
+	Datum	   *column = palloc(sizeof(Datum) * reader->count);
+	bool	   *column_nulls = palloc(sizeof(bool) * reader->count);
+	int			i;
+
+	if (rel->time != NULL)
+	{
+		int64	   *times = palloc(sizeof(int64) * reader->count);
+
+		dp_bucket_times(reader, times);
+		values[rel->time - rel->columns] = Int64GetDatum(times[position]);
+		nulls[rel->time - rel->columns] = false;
+		pfree(times);
+	}
+	for (i = 0; i < rel->nvalues; i++)
+	{
+		int			at = rel->values[i] - rel->columns;
+
+		dp_bucket_datums(reader, i, rel->values[i]->type, rel->values[i]->typmod, column, column_nulls);
+		values[at] = column[position];
+		nulls[at] = column_nulls[position];
+	}
+	pfree(column);
+	pfree(column_nulls);
+}
+
+/*
+ * Append a row.
+ */
+void
+dp_bucket_append_row(DpBucketStore *store, DpBucketBuilder *builder, const Datum *values, const bool *nulls)
+{
+	DpBucketRel *rel = store->rel;
+	Datum		few[32];
+	bool		few_nulls[32];
+	Datum	   *measured = rel->nvalues <= 32 ? few : palloc(sizeof(Datum) * rel->nvalues);
+	bool	   *measured_nulls = rel->nvalues <= 32 ? few_nulls : palloc(sizeof(bool) * rel->nvalues);
+	int			i;
+
+	for (i = 0; i < rel->nvalues; i++)
+	{
+		int			column = rel->values[i] - rel->columns;
+
+		measured[i] = values[column];
+		measured_nulls[i] = nulls[column];
+	}
+	dp_bucket_append(builder, rel->time != NULL ? DatumGetInt64(values[rel->time - rel->columns]) : 0,
+					 measured, measured_nulls);
+}
+
+/* What the executor's helpers need to know of a table. */
+static ResultRelInfo *
+info_make(DpBucketStore *store, Relation rel)
+{
+	ResultRelInfo *info = makeNode(ResultRelInfo);
+	const TriggerDesc *triggers = rel->trigdesc;
+
+	/* InitResultRelInfo() copies all triggers, those that never fire here, too */
+	if (triggers != NULL &&
+		(triggers->trig_insert_after_row || triggers->trig_update_after_row || triggers->trig_delete_after_row))
+	{
+		InitResultRelInfo(info, rel, 0, NULL, 0);
+		store->fires = true;
+	}
+	else
+		info->ri_RelationDesc = rel;
+	ExecOpenIndices(info, false);
+	return info;
+}
+
+/* The table of waiting measurements. */
+static void
+open_recent(DpBucketStore *store)
+{
+	DpBucketRel *rel = store->rel;
+
+	store->recent = table_open(rel->recent, RowExclusiveLock);
+	store->recent_info = info_make(store, store->recent);
+	store->recent_slot = table_slot_create(store->recent, NULL);
+	if (rel->recent_arrived > 0)
+		store->arrived = dp_identity_sequence(store->recent, rel->recent_arrived);
+}
+
+/* See to it that store->recent_found is there; few INSERTs want it. */
+static void
+found_recent(DpBucketStore *store)
+{
+	MemoryContext old;
+
+	if (store->recent_found != NULL)
+		return;
+	old = MemoryContextSwitchTo(store->context);
+	store->recent_found = table_slot_create(store->recent, NULL);
+	MemoryContextSwitchTo(old);
+}
+
+/* The table of buckets. */
+static void
+open_packed(DpBucketStore *store)
+{
+	MemoryContext old;
+
+	if (store->packed != NULL)
+		return;
+	old = MemoryContextSwitchTo(store->context);
+	store->packed = table_open(store->rel->packed, RowExclusiveLock);
+	store->packed_info = info_make(store, store->packed);
+	store->packed_slot = table_slot_create(store->packed, NULL);
+	store->packed_found = table_slot_create(store->packed, NULL);
+	store->packed_index = index_of(store, store->rel->packed_index);
+	MemoryContextSwitchTo(old);
+}
+
+/* An index that cannot be done without. */
+static Relation
+index_of(DpBucketStore *store, Oid index)
+{
+	if (!OidIsValid(index))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("an index of %s is missing", dp_bucket_rel_name(store->rel)),
+				 errdetail("Somebody has dropped it from the table of buckets or that of waiting measurements."),
+				 errhint("pattern_repair() makes it anew.")));
+	return index_open(index, RowExclusiveLock);
+}
+
+/* A row as one of the table of waiting measurements. */
+static void
+fill_recent(DpBucketStore *store, TupleTableSlot *slot, const Datum *values, const bool *nulls)
+{
+	DpBucketRel *rel = store->rel;
+	int			i;
+
+	ExecClearTuple(slot);
+	if (slot->tts_tupleDescriptor->natts != rel->ncolumns)
+		memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
+	for (i = 0; i < rel->ncolumns; i++)
+	{
+		int			att = rel->columns[i].recent - 1;
+
+		slot->tts_values[att] = values[i];
+		slot->tts_isnull[att] = nulls[i];
+	}
+	ExecStoreVirtualTuple(slot);
+}
+
+/* Keys that find a group in an index; returns how many. */
+static int
+group_keys(DpBucketStore *store, Relation index, const DpBucketGroup *group, ScanKey keys)
+{
+	DpBucketRel *rel = store->rel;
+	int			i;
+
+	for (i = 0; i < rel->ngroups; i++)
+	{
+		if (group->nulls[i])
+			ScanKeyEntryInitialize(&keys[i], SK_ISNULL | SK_SEARCHNULL, i + 1, InvalidStrategy,
+								   InvalidOid, InvalidOid, InvalidOid, (Datum) 0);
+		else
+		{
+			Oid			eqop = rel->groups[i]->eqop;
+
+			if (!OidIsValid(eqop))
+				eqop = get_opfamily_member(index->rd_opfamily[i], index->rd_opcintype[i],
+										   index->rd_opcintype[i], BTEqualStrategyNumber);
+			ScanKeyEntryInitialize(&keys[i], 0, i + 1, BTEqualStrategyNumber, InvalidOid,
+								   index->rd_indcollation[i], get_opcode(eqop), group->values[i]);
+		}
+	}
+	return rel->ngroups;
+}
+
+/* Entries in the indexes for a new row, and its triggers. */
+static void
+index_entries(DpBucketStore *store, ResultRelInfo *info, TupleTableSlot *slot)
+{
+	List	   *recheck = NIL;
+
+	if (info->ri_NumIndices > 0)
+		recheck = dp_insert_index_tuples(info, slot, store->estate);
+	if (info->ri_TrigDesc != NULL && info->ri_TrigDesc->trig_insert_after_row)
+		ExecARInsertTriggers(store->estate, info, slot, recheck, NULL);
+	list_free(recheck);
+
+	/* a statement may still use what is there */
+	if (store->own_estate)
+		ResetPerTupleExprContext(store->estate);
+}
+
+/* The command that what is written bears. */
+static CommandId
+command_id(DpBucketStore *store)
+{
+	return store->cid != InvalidCommandId ? store->cid : GetCurrentCommandId(true);
+}
+
+/*
+ * A table that publishes updates and deletes has to have a replica identity:
+ * else a subscriber would not know which row they are about.  Raises
+ * OBJECT_NOT_IN_PREREQUISITE_STATE.
+ */
+static void
+check_identity(Relation rel, bool *checked)
+{
+	if (likely(*checked))
+		return;
+	CheckCmdReplicaIdentity(rel, CMD_UPDATE);
+	CheckCmdReplicaIdentity(rel, CMD_DELETE);
+	*checked = true;
+}

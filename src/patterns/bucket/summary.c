@@ -1,0 +1,831 @@
+/*
+ * summary.c
+ *		Executing aggregates that are answered from the headers of buckets.
+ *
+ * Every bucket belongs to one group as a whole, so that its count, sum, least
+ * and greatest value are added to those of the group.  Only a bucket that
+ * bounds of the time cut through, or whose header does not say what is asked
+ * for, is unpacked.  Waiting measurements are added one by one.
+ *
+ * Results are of the types that the aggregates of PostgreSQL have: integer and
+ * numeric sums are exact, those of floating point agree to rounding.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "executor/executor.h"
+#include "lib/stringinfo.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/float.h"
+#include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/numeric.h"
+#include "utils/typcache.h"
+
+#include "patterns/bucket/upper.h"
+
+#ifdef HAVE_INT128
+typedef int128 Sum;
+#else
+typedef int64 Sum;
+#endif
+
+/* How the values of a column are added up */
+typedef enum Adding
+{
+	ADD_NOT,
+	ADD_INTEGERS,
+	ADD_DOUBLES,
+	ADD_NUMERICS
+} Adding;
+
+/* What is asked of a column */
+typedef struct Asked
+{
+	DpBucketColumn *column;
+	DpPackedKind kind;			/* that buckets of this time store its values as */
+	Adding		adding;			/* how sums are kept, if one is asked for */
+	bool		range;			/* min or max is asked for */
+	Oid			collation;		/* of that */
+	FmgrInfo   *compare;
+} Asked;
+
+/* And what was found in a group */
+typedef struct Found
+{
+	int64		n;				/* values that are not null */
+	Sum			integers;
+	double		doubles;
+	Numeric		numerics;		/* NULL: no value yet */
+	bool		has_range;
+	Datum		min;
+	Datum		max;
+} Found;
+
+typedef struct SumGroup
+{
+	struct SumGroup *next;			/* in the chain of its hash value */
+	struct SumGroup *later;		/* in the order in which groups were found */
+	uint32		hash;
+	int64		rows;
+	Datum	   *keys;
+	bool	   *nulls;
+	Found	   *found;
+} SumGroup;
+
+/* What groups are formed by */
+typedef struct By
+{
+	DpBucketColumn *column;
+	bool		is_span;
+	DpSpan		span;
+	bool		by_image;		/* equal values have equal datums */
+	FmgrInfo   *hash;
+	FmgrInfo   *equal;
+} By;
+
+typedef struct Aggregate
+{
+	DpUpperFunction function;
+	int			asked;			/* number of the column's Asked */
+} Aggregate;
+
+typedef struct DpBucketUpper
+{
+	int			nby;
+	By		   *by;
+	int			nasked;
+	Asked	   *asked;
+	int			naggregates;
+	Aggregate  *aggregates;
+
+	MemoryContext context;		/* of the groups */
+	SumGroup	  **chains;
+	uint32		nchains;		/* a power of two */
+	uint32		ngroups;
+	SumGroup	   *first;
+	SumGroup	   *last;			/* of those in order */
+	SumGroup	   *current;		/* the group of the last bucket */
+	Datum	   *keys;			/* of the bucket at hand */
+	bool	   *nulls;
+	bool		filled;
+	SumGroup	   *next;			/* to be given out */
+} DpBucketUpper;
+
+static void upper_by(DpBucketScan *scan, DpBucketUpper *upper, List *groups);
+static void upper_asked(DpBucketScan *scan, DpBucketUpper *upper, List *aggregates);
+static Adding adding_of(Oid type);
+static void upper_fill(DpBucketScan *scan);
+static void bucket_spread(DpBucketScan *scan);
+static void bucket_keys(DpBucketScan *scan, int64 time, int64 *end);
+static void waiting_keys(DpBucketScan *scan);
+static SumGroup *group_lookup(DpBucketUpper *upper);
+static bool group_is(DpBucketUpper *upper, const SumGroup *group);
+static SumGroup *group_make(DpBucketUpper *upper, uint32 hash);
+static void chains_grow(DpBucketUpper *upper);
+static bool bucket_add(DpBucketScan *scan, SumGroup *group, int from, int to);
+static bool header_add(DpBucketScan *scan, const Asked *asked, Found *found);
+static void rows_add(DpBucketScan *scan, const Asked *asked, Found *found, int from, int to);
+static void times_add(DpBucketScan *scan, const Asked *asked, Found *found, int from, int to);
+static void waiting_add(DpBucketScan *scan, SumGroup *group);
+static void value_add(DpBucketUpper *upper, const Asked *asked, Found *found, Datum value);
+static void double_add(Found *found, double value);
+static void numeric_plus(DpBucketUpper *upper, Found *found, Numeric value);
+static void range_add(DpBucketUpper *upper, const Asked *asked, Found *found, Datum min, Datum max);
+static void range_keep(DpBucketUpper *upper, const Asked *asked, Datum *kept, Datum value);
+static Datum aggregate_result(DpBucketUpper *upper, const Aggregate *aggregate, const SumGroup *group, bool *isnull);
+static Datum integer_numeric(Sum value);
+
+/* Prepare, in the current context. */
+struct DpBucketUpper *
+dp_bucket_upper_begin(DpBucketScan *scan, List *plan)
+{
+	DpBucketUpper *upper = palloc0(sizeof(DpBucketUpper));
+
+	upper->context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket groups", ALLOCSET_DEFAULT_SIZES);
+	upper_by(scan, upper, linitial(plan));
+	upper_asked(scan, upper, lsecond(plan));
+	return upper;
+}
+
+/* The next row: a group's. */
+TupleTableSlot *
+dp_bucket_upper_next(DpBucketScan *scan, TupleTableSlot *slot)
+{
+	DpBucketUpper *upper = scan->upper;
+	SumGroup	   *group;
+	int			i;
+
+	if (!upper->filled)
+		upper_fill(scan);
+	group = upper->next;
+	if (group == NULL)
+		return slot;
+	upper->next = group->later;
+	for (i = 0; i < upper->nby; i++)
+	{
+		slot->tts_values[i] = group->keys[i];
+		slot->tts_isnull[i] = group->nulls[i];
+	}
+	for (i = 0; i < upper->naggregates; i++)
+		slot->tts_values[upper->nby + i] = aggregate_result(upper, &upper->aggregates[i], group,
+															&slot->tts_isnull[upper->nby + i]);
+	return ExecStoreVirtualTuple(slot);
+}
+
+/* Begin anew. */
+void
+dp_bucket_upper_rescan(DpBucketScan *scan)
+{
+	scan->upper->filled = false;
+}
+
+/* What to group by. */
+static void
+upper_by(DpBucketScan *scan, DpBucketUpper *upper, List *groups)
+{
+	ListCell   *lc;
+
+	upper->by = palloc0(sizeof(By) * Max(list_length(groups), 1));
+	upper->keys = palloc0(sizeof(Datum) * Max(list_length(groups), 1));
+	upper->nulls = palloc0(sizeof(bool) * Max(list_length(groups), 1));
+	foreach(lc, groups)
+	{
+		List	   *group = lfirst(lc);
+		By		   *by = &upper->by[upper->nby++];
+
+		by->column = scan->rel->by_attnum[lsecond_int(linitial(group)) - 1];
+		by->is_span = linitial_int(linitial(group)) == DP_UPPER_SPAN;
+		if (by->is_span)
+		{
+			List	   *constants = list_copy_tail(group, 1);
+
+			if (!dp_bucket_upper_span(&by->span, constants, by->column->type))
+				elog(ERROR, "a plan has no span");
+			by->by_image = true;
+			continue;
+		}
+		switch (by->column->type)
+		{
+			case BOOLOID:
+			case INT2OID:
+			case INT4OID:
+			case INT8OID:
+			case OIDOID:
+			case DATEOID:
+			case TIMESTAMPOID:
+			case TIMESTAMPTZOID:
+				by->by_image = by->column->typbyval;
+		}
+		if (!by->by_image)
+		{
+			TypeCacheEntry *type = lookup_type_cache(by->column->type, TYPECACHE_HASH_PROC_FINFO | TYPECACHE_EQ_OPR_FINFO);
+
+			by->hash = &type->hash_proc_finfo;
+			by->equal = &type->eq_opr_finfo;
+		}
+	}
+}
+
+/* What is asked for. */
+static void
+upper_asked(DpBucketScan *scan, DpBucketUpper *upper, List *aggregates)
+{
+	ListCell   *lc;
+
+	upper->asked = palloc0(sizeof(Asked) * Max(list_length(aggregates), 1));
+	upper->aggregates = palloc0(sizeof(Aggregate) * Max(list_length(aggregates), 1));
+	foreach(lc, aggregates)
+	{
+		Aggregate  *aggregate = &upper->aggregates[upper->naggregates++];
+		int			attnum = lsecond_int(lfirst(lc));
+		Oid			collation = (Oid) lthird_int(lfirst(lc));
+		bool		range;
+		Asked	   *asked;
+
+		aggregate->function = linitial_int(lfirst(lc));
+		if (aggregate->function == DP_UPPER_COUNT_ALL)
+			continue;
+		range = aggregate->function == DP_UPPER_MIN || aggregate->function == DP_UPPER_MAX;
+		for (aggregate->asked = 0; aggregate->asked < upper->nasked; aggregate->asked++)
+		{
+			asked = &upper->asked[aggregate->asked];
+			if (asked->column->attnum == attnum && (!range || !asked->range || asked->collation == collation))
+				break;
+		}
+		asked = &upper->asked[aggregate->asked];
+		if (aggregate->asked == upper->nasked)
+		{
+			asked->column = scan->rel->by_attnum[attnum - 1];
+			asked->kind = dp_bucket_kind(asked->column->type);
+			upper->nasked++;
+		}
+		if (aggregate->function == DP_UPPER_SUM || aggregate->function == DP_UPPER_AVG)
+			asked->adding = adding_of(asked->column->type);
+		if (range)
+		{
+			asked->range = true;
+			asked->collation = collation;
+			asked->compare = &lookup_type_cache(asked->column->type, TYPECACHE_CMP_PROC_FINFO)->cmp_proc_finfo;
+		}
+	}
+}
+
+/* How values of a type are added up. */
+static Adding
+adding_of(Oid type)
+{
+	switch (type)
+	{
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+			return ADD_INTEGERS;
+		case FLOAT4OID:
+		case FLOAT8OID:
+			return ADD_DOUBLES;
+		case NUMERICOID:
+			return ADD_NUMERICS;
+		default:
+			elog(ERROR, "values of type %u cannot be added up", type);
+	}
+}
+
+/* Read all and form the groups. */
+static void
+upper_fill(DpBucketScan *scan)
+{
+	DpBucketUpper *upper = scan->upper;
+	MemoryContext old;
+
+	MemoryContextReset(upper->context);
+	upper->nchains = 256;
+	upper->chains = MemoryContextAllocZero(upper->context, sizeof(SumGroup *) * upper->nchains);
+	upper->ngroups = 0;
+	upper->first = upper->last = upper->current = NULL;
+	if (upper->nby == 0)
+		upper->current = group_make(upper, 0);	/* a row also of nothing */
+
+	/* what is taken out of a header, and what is unpacked, is needed for a moment only */
+	old = MemoryContextSwitchTo(scan->rows_context);
+	while (dp_bucket_scan_next(scan))
+	{
+		MemoryContextReset(scan->rows_context);
+		bucket_spread(scan);
+	}
+	MemoryContextSwitchTo(old);
+	while (dp_bucket_scan_recent(scan))
+	{
+		waiting_keys(scan);
+		waiting_add(scan, group_lookup(upper));
+	}
+	upper->filled = true;
+	upper->next = upper->first;
+}
+
+/*
+ * Add the open bucket to its group.  The plan expects that a bucket lies in one
+ * span of those that are asked for.  If the relation has been given greater
+ * ones since, it is added in parts.
+ */
+static void
+bucket_spread(DpBucketScan *scan)
+{
+	DpBucketUpper *upper = scan->upper;
+	int64		since = scan->since;
+	int64		until = scan->until;
+	bool		counted = false;
+	int64		end;
+
+	for (;;)
+	{
+		int			from;
+		int			to;
+
+		bucket_keys(scan, Max(scan->reader.first, scan->since), &end);
+		if (end <= until)
+			scan->until = end - 1;
+		if (dp_bucket_scan_range(scan, &from, &to))
+		{
+			bool		unpacked = bucket_add(scan, group_lookup(upper), from, to);
+
+			if (!counted)
+				dp_bucket_scan_count(scan, unpacked ? &scan->counters->read : &scan->counters->summed);
+			counted = true;
+		}
+		if (end > until || end > scan->reader.last)
+			break;
+		scan->since = end;
+		scan->until = until;
+	}
+	scan->since = since;
+	scan->until = until;
+}
+
+/* The group of the open bucket's measurements from a time on; it is the same for all before *end. */
+static void
+bucket_keys(DpBucketScan *scan, int64 time, int64 *end)
+{
+	DpBucketUpper *upper = scan->upper;
+	int			i;
+
+	*end = PG_INT64_MAX;
+	for (i = 0; i < upper->nby; i++)
+	{
+		By		   *by = &upper->by[i];
+
+		if (by->is_span)
+		{
+			int64		until;
+
+			upper->keys[i] = TimestampTzGetDatum(dp_span_start(&by->span, time, &until));
+			*end = Min(*end, until);
+		}
+		else
+		{
+			upper->keys[i] = scan->group_values[by->column->number];
+			upper->nulls[i] = scan->group_nulls[by->column->number];
+		}
+	}
+}
+
+/* The group of a waiting measurement. */
+static void
+waiting_keys(DpBucketScan *scan)
+{
+	DpBucketUpper *upper = scan->upper;
+	int			i;
+
+	for (i = 0; i < upper->nby; i++)
+	{
+		By		   *by = &upper->by[i];
+
+		upper->keys[i] = slot_getattr(scan->recent_slot, by->column->recent, &upper->nulls[i]);
+		if (by->is_span)
+			upper->keys[i] = TimestampTzGetDatum(dp_span_start(&by->span, DatumGetTimestampTz(upper->keys[i]), NULL));
+	}
+}
+
+/* The group with the keys at hand, made when it is new. */
+static SumGroup *
+group_lookup(DpBucketUpper *upper)
+{
+	uint32		hash = 0;
+	SumGroup	   *group;
+	int			i;
+
+	/* buckets of a group often come one after the other */
+	if (upper->current != NULL && group_is(upper, upper->current))
+		return upper->current;
+	for (i = 0; i < upper->nby; i++)
+	{
+		const By   *by = &upper->by[i];
+		uint32		h = 0;
+
+		if (!upper->nulls[i])
+			h = by->by_image ? murmurhash32((uint32) upper->keys[i] ^ (uint32) ((uint64) upper->keys[i] >> 32) * 0x9e3779b9) :
+				DatumGetUInt32(FunctionCall1Coll(by->hash, by->column->collation, upper->keys[i]));
+		hash = hash_combine(hash, h);
+	}
+	for (group = upper->chains[hash & (upper->nchains - 1)]; group != NULL; group = group->next)
+	{
+		if (group->hash == hash && group_is(upper, group))
+			break;
+	}
+	if (group == NULL)
+		group = group_make(upper, hash);
+	upper->current = group;
+	return group;
+}
+
+/* Whether a group has the keys at hand. */
+static bool
+group_is(DpBucketUpper *upper, const SumGroup *group)
+{
+	int			i;
+
+	for (i = 0; i < upper->nby; i++)
+	{
+		const By   *by = &upper->by[i];
+
+		if (group->nulls[i] != upper->nulls[i])
+			return false;
+		if (!group->nulls[i] && group->keys[i] != upper->keys[i] &&
+			(by->by_image ||
+			 !DatumGetBool(FunctionCall2Coll(by->equal, by->column->collation, group->keys[i], upper->keys[i]))))
+			return false;
+	}
+	return true;
+}
+
+/* A new group with the keys at hand. */
+static SumGroup *
+group_make(DpBucketUpper *upper, uint32 hash)
+{
+	MemoryContext old = MemoryContextSwitchTo(upper->context);
+	SumGroup	   *group = palloc0(sizeof(SumGroup));
+	int			i;
+
+	if (upper->ngroups >= upper->nchains)
+		chains_grow(upper);
+	group->hash = hash;
+	group->next = upper->chains[hash & (upper->nchains - 1)];
+	upper->chains[hash & (upper->nchains - 1)] = group;
+	upper->ngroups++;
+	if (upper->last == NULL)
+		upper->first = group;
+	else
+		upper->last->later = group;
+	upper->last = group;
+
+	group->found = palloc0(sizeof(Found) * Max(upper->nasked, 1));
+	group->keys = palloc(sizeof(Datum) * Max(upper->nby, 1));
+	group->nulls = palloc(sizeof(bool) * Max(upper->nby, 1));
+	for (i = 0; i < upper->nby; i++)
+	{
+		group->nulls[i] = upper->nulls[i];
+		group->keys[i] = upper->nulls[i] ? (Datum) 0 :
+			datumCopy(upper->keys[i], upper->by[i].column->typbyval, upper->by[i].column->typlen);
+	}
+	MemoryContextSwitchTo(old);
+	return group;
+}
+
+/* Twice as many chains. */
+static void
+chains_grow(DpBucketUpper *upper)
+{
+	SumGroup	   *group;
+
+	upper->nchains *= 2;
+	pfree(upper->chains);
+	upper->chains = MemoryContextAllocExtended(upper->context, sizeof(SumGroup *) * (Size) upper->nchains,
+											   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	for (group = upper->first; group != NULL; group = group->later)
+	{
+		SumGroup	  **chain = &upper->chains[group->hash & (upper->nchains - 1)];
+
+		group->next = *chain;
+		*chain = group;
+	}
+}
+
+/* Add measurements of the open bucket to a group; whether they had to be unpacked. */
+static bool
+bucket_add(DpBucketScan *scan, SumGroup *group, int from, int to)
+{
+	DpBucketUpper *upper = scan->upper;
+	bool		unpacked = false;
+	bool		whole = from == 0 && to == scan->reader.count;
+	int			i;
+
+	group->rows += to - from;
+	for (i = 0; i < upper->nasked; i++)
+	{
+		const Asked *asked = &upper->asked[i];
+		Found	   *found = &group->found[i];
+
+		switch (asked->column->role)
+		{
+			case DP_BUCKET_GROUP:
+				if (!scan->group_nulls[asked->column->number])
+					found->n += to - from;
+				break;
+			case DP_BUCKET_TIME:
+				found->n += to - from;
+				if (!asked->range)
+					break;
+				if (whole)
+					range_add(upper, asked, found, TimestampTzGetDatum(scan->reader.first), TimestampTzGetDatum(scan->reader.last));
+				else
+				{
+					times_add(scan, asked, found, from, to);
+					unpacked = true;
+				}
+				break;
+			case DP_BUCKET_VALUE:
+				/* a column that was added later is not in older buckets */
+				if (asked->column->number >= scan->reader.ncolumns)
+					break;
+				if (!whole || !header_add(scan, asked, found))
+				{
+					rows_add(scan, asked, found, from, to);
+					unpacked = true;
+				}
+				break;
+		}
+	}
+	return unpacked;
+}
+
+/* Add what the header of the open bucket says of a column; false, and nothing was added, if it does not say all. */
+static bool
+header_add(DpBucketScan *scan, const Asked *asked, Found *found)
+{
+	DpBucketUpper *upper = scan->upper;
+	const DpPackedColumn *packed = dp_bucket_column(&scan->reader, asked->column->number);
+	const DpBucketSummary *summary = &packed->summary;
+	Datum		sum = (Datum) 0;
+	Datum		min = (Datum) 0;
+	Datum		max = (Datum) 0;
+
+	if (summary->nvalues == 0)
+		return true;
+	if (packed->kind != asked->kind)
+		return false;
+	if (asked->adding != ADD_NOT && !summary->has_sum)
+		return false;
+	if (asked->adding == ADD_INTEGERS && summary->scale != 0)
+		return false;
+	if (asked->adding == ADD_NUMERICS && !dp_bucket_sum(packed, &sum))
+		return false;
+	if (asked->range &&
+		(!summary->has_range || dp_bucket_kind_type(packed->kind) != asked->column->type ||
+		 !dp_bucket_min(packed, &min) || !dp_bucket_max(packed, &max)))
+		return false;
+
+	found->n += summary->nvalues;
+	switch (asked->adding)
+	{
+		case ADD_NOT:
+			break;
+		case ADD_INTEGERS:
+			found->integers += summary->sum_i;
+			break;
+		case ADD_DOUBLES:
+			double_add(found, summary->sum_d);
+			break;
+		case ADD_NUMERICS:
+			numeric_plus(upper, found, DatumGetNumeric(sum));
+			break;
+	}
+	if (asked->range)
+		range_add(upper, asked, found, min, max);
+	return true;
+}
+
+/* Add rows of the open bucket. */
+static void
+rows_add(DpBucketScan *scan, const Asked *asked, Found *found, int from, int to)
+{
+	DpBucketUpper *upper = scan->upper;
+	int			number = asked->column->number;
+	int			count = scan->reader.count;
+	bool	   *nulls;
+	int			i;
+
+	nulls = palloc(sizeof(bool) * count);
+	if (asked->adding == ADD_INTEGERS && !asked->range &&
+		dp_bucket_column(&scan->reader, number)->kind == asked->kind)
+	{
+		int64	   *values = palloc(sizeof(int64) * count);
+
+		dp_bucket_int64s(&scan->reader, number, values, nulls);
+		for (i = from; i < to; i++)
+		{
+			if (!nulls[i])
+			{
+				found->integers += values[i];
+				found->n++;
+			}
+		}
+	}
+	else
+	{
+		Datum	   *values = palloc(sizeof(Datum) * count);
+
+		dp_bucket_datums(&scan->reader, number, asked->column->type, asked->column->typmod, values, nulls);
+		for (i = from; i < to; i++)
+		{
+			if (!nulls[i])
+				value_add(upper, asked, found, values[i]);
+		}
+	}
+}
+
+/* The least and the greatest time of rows of the open bucket. */
+static void
+times_add(DpBucketScan *scan, const Asked *asked, Found *found, int from, int to)
+{
+	int64	   *times = palloc(sizeof(int64) * scan->reader.count);
+
+	dp_bucket_times(&scan->reader, times);
+	range_add(scan->upper, asked, found, TimestampTzGetDatum(times[from]), TimestampTzGetDatum(times[to - 1]));
+}
+
+/* Add a waiting measurement to a group. */
+static void
+waiting_add(DpBucketScan *scan, SumGroup *group)
+{
+	DpBucketUpper *upper = scan->upper;
+	int			i;
+
+	group->rows++;
+	for (i = 0; i < upper->nasked; i++)
+	{
+		const Asked *asked = &upper->asked[i];
+		bool		isnull;
+		Datum		value = slot_getattr(scan->recent_slot, asked->column->recent, &isnull);
+
+		if (!isnull)
+			value_add(upper, asked, &group->found[i], value);
+	}
+}
+
+/* Add a value. */
+static void
+value_add(DpBucketUpper *upper, const Asked *asked, Found *found, Datum value)
+{
+	found->n++;
+	switch (asked->adding)
+	{
+		case ADD_NOT:
+			break;
+		case ADD_INTEGERS:
+			found->integers += asked->column->type == INT2OID ? DatumGetInt16(value) :
+				asked->column->type == INT4OID ? DatumGetInt32(value) : DatumGetInt64(value);
+			break;
+		case ADD_DOUBLES:
+			double_add(found, asked->column->type == FLOAT4OID ? DatumGetFloat4(value) : DatumGetFloat8(value));
+			break;
+		case ADD_NUMERICS:
+			numeric_plus(upper, found, DatumGetNumeric(value));
+			break;
+	}
+	if (asked->range)
+		range_add(upper, asked, found, value, value);
+}
+
+/* Add to a sum of doubles; raises NUMERIC_VALUE_OUT_OF_RANGE as PostgreSQL's addition does. */
+static void
+double_add(Found *found, double value)
+{
+	double		sum = found->doubles + value;
+
+	if (unlikely(isinf(sum)) && !isinf(found->doubles) && !isinf(value))
+		float_overflow_error();
+	found->doubles = sum;
+}
+
+/* Add to a sum of numerics. */
+static void
+numeric_plus(DpBucketUpper *upper, Found *found, Numeric value)
+{
+	MemoryContext old = MemoryContextSwitchTo(upper->context);
+	Numeric		sum;
+
+	if (found->numerics == NULL)
+		sum = DatumGetNumericCopy(NumericGetDatum(value));
+	else
+	{
+		sum = DatumGetNumeric(DirectFunctionCall2(numeric_add, NumericGetDatum(found->numerics), NumericGetDatum(value)));
+		pfree(found->numerics);
+	}
+	found->numerics = sum;
+	MemoryContextSwitchTo(old);
+}
+
+/* Widen the range. */
+static void
+range_add(DpBucketUpper *upper, const Asked *asked, Found *found, Datum min, Datum max)
+{
+	if (!found->has_range)
+	{
+		MemoryContext old = MemoryContextSwitchTo(upper->context);
+
+		found->min = datumCopy(min, asked->column->typbyval, asked->column->typlen);
+		found->max = datumCopy(max, asked->column->typbyval, asked->column->typlen);
+		found->has_range = true;
+		MemoryContextSwitchTo(old);
+		return;
+	}
+	if (DatumGetInt32(FunctionCall2Coll(asked->compare, asked->collation, min, found->min)) < 0)
+		range_keep(upper, asked, &found->min, min);
+	if (DatumGetInt32(FunctionCall2Coll(asked->compare, asked->collation, max, found->max)) > 0)
+		range_keep(upper, asked, &found->max, max);
+}
+
+/* Keep another value for the least or the greatest. */
+static void
+range_keep(DpBucketUpper *upper, const Asked *asked, Datum *kept, Datum value)
+{
+	MemoryContext old = MemoryContextSwitchTo(upper->context);
+
+	if (!asked->column->typbyval)
+		pfree(DatumGetPointer(*kept));
+	*kept = datumCopy(value, asked->column->typbyval, asked->column->typlen);
+	MemoryContextSwitchTo(old);
+}
+
+/* The result of an aggregate for a group, in the current context or the group's. */
+static Datum
+aggregate_result(DpBucketUpper *upper, const Aggregate *aggregate, const SumGroup *group, bool *isnull)
+{
+	const Asked *asked = &upper->asked[aggregate->asked];
+	const Found *found = &group->found[aggregate->asked];
+
+	*isnull = false;
+	if (aggregate->function == DP_UPPER_COUNT_ALL)
+		return Int64GetDatum(group->rows);
+	if (aggregate->function == DP_UPPER_COUNT)
+		return Int64GetDatum(found->n);
+	*isnull = found->n == 0;
+	if (*isnull)
+		return (Datum) 0;
+	if (aggregate->function == DP_UPPER_MIN)
+		return found->min;
+	if (aggregate->function == DP_UPPER_MAX)
+		return found->max;
+	if (aggregate->function == DP_UPPER_SUM)
+	{
+		switch (asked->column->type)
+		{
+			case INT2OID:
+			case INT4OID:
+				return Int64GetDatum((int64) found->integers);
+			case INT8OID:
+				return integer_numeric(found->integers);
+			case FLOAT4OID:
+				if (unlikely(isinf((float4) found->doubles)) && !isinf(found->doubles))
+					float_overflow_error();
+				return Float4GetDatum((float4) found->doubles);
+			case FLOAT8OID:
+				return Float8GetDatum(found->doubles);
+			default:
+				return NumericGetDatum(found->numerics);
+		}
+	}
+	if (asked->adding == ADD_DOUBLES)
+		return Float8GetDatum(found->doubles / found->n);
+	return DirectFunctionCall2(numeric_div,
+							   asked->adding == ADD_INTEGERS ? integer_numeric(found->integers) : NumericGetDatum(found->numerics),
+							   NumericGetDatum(int64_to_numeric(found->n)));
+}
+
+/* An integer as a numeric. */
+static Datum
+integer_numeric(Sum value)
+{
+	char		digits[48];
+	char	   *p = digits + sizeof(digits) - 1;
+	bool		negative = value < 0;
+
+	if (value >= PG_INT64_MIN && value <= PG_INT64_MAX)
+		return NumericGetDatum(int64_to_numeric((int64) value));
+	*p = '\0';
+	while (value != 0)
+	{
+		int			digit = (int) (value % 10);
+
+		*--p = '0' + (negative ? -digit : digit);
+		value /= 10;
+	}
+	if (negative)
+		*--p = '-';
+	return DirectFunctionCall3(numeric_in, CStringGetDatum(p), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+}

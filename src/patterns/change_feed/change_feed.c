@@ -1,0 +1,717 @@
+/*
+ * change_feed.c
+ *		The change feed: its options, its triggers, and how changes are written.
+ *
+ * AFTER INSERT, UPDATE or DELETE, for each row: the change is written to the
+ * table of changes.  BEFORE TRUNCATE: that too, for the whole table; of a
+ * partition that is truncated alone each document is deleted.
+ *
+ * A trigger of somebody else that fires before and writes the same row again
+ * has its change written first.  It is a later command of the transaction, and
+ * so what it wrote gets numbers anew.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_type.h"
+#include "commands/async.h"
+#include "commands/sequence.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "parser/parse_relation.h"
+#include "storage/lmgr.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/hsearch.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "bson/catalog.h"
+#include "bson/compare.h"
+#include "bson/diff.h"
+#include "kit/sql/run.h"
+#include "kit/sql/text.h"
+#include "patterns/change_feed/change_feed.h"
+
+#define PATTERN "change_feed"
+
+#define LOCK_CLASS_GATE		0x4346
+#define LOCK_CLASS_FLIGHT	0x4347
+
+/* More paths than these are told by the fields of the document that they are in */
+#define MAX_PATHS 1000
+
+/* A feed that this transaction has written to */
+typedef struct Flight
+{
+	Oid			feed;
+	int64		first;			/* the number that its lock carries */
+	int			nestlevel;
+	CommandId	last;			/* the latest command that wrote */
+	HTAB	   *nested;			/* keys that were written by triggers */
+} Flight;
+
+typedef struct Nested
+{
+	uint64		hash;			/* of the key */
+	int64		number;			/* none less */
+} Nested;
+
+/* What was done to a document */
+typedef struct Change
+{
+	const char *operation;
+	struct varlena *key;		/* a bson_value; NULL: all */
+	struct varlena *doc;		/* or NULL */
+	ArrayType  *paths;			/* or NULL */
+	CommandId	command;
+} Change;
+
+/* For collect_path() */
+typedef struct Paths
+{
+	List	   *names;
+	bool		top;			/* the fields of the document only */
+	bool		many;
+} Paths;
+
+/* Of this transaction, in its context */
+static List *flights = NIL;
+static bool callbacks_registered = false;
+
+/* The command that truncates a table together with its partitions */
+static Oid	truncated_relid = InvalidOid;
+static CommandId truncated_command;
+static TimestampTz truncated_statement;
+
+static const char plan_renumber;
+
+static void feed_row(DpChangeFeed *f, TriggerData *trigdata);
+static void feed_truncate(DpChangeFeed *f, TriggerData *trigdata);
+static void feed_rows(DpChangeFeed *f, Oid relid, const char *operation);
+static struct varlena *row_document(DpChangeFeed *f, HeapTuple tuple, TupleDesc desc);
+static struct varlena *row_key(DpChangeFeed *f, HeapTuple tuple, TupleDesc desc);
+static ArrayType *changed_paths(struct varlena *before, struct varlena *after);
+static bool collect_path(const DpPath *path, const DpValue *before, const DpValue *after, void *arg);
+static void feed_write(DpChangeFeed *f, const Change *change);
+static Flight *flight_find(DpChangeFeed *f);
+static Flight *flight_begin(DpChangeFeed *f);
+static void insert_change(DpChangeFeed *f, int64 number, const Change *change);
+static void renumber(DpChangeFeed *f, const Change *change, int64 since);
+static void flights_xact(XactEvent event, void *arg);
+static void flights_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+
+/*
+ * change_feed_trigger(): the triggers of the pattern on its table.
+ */
+DP_FUNCTION(dp_change_feed_trigger);
+Datum
+dp_change_feed_trigger(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	DpDecl	   *decl;
+	bool		row;
+
+	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL &&
+		TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && dp_partition_restoring(trigdata->tg_relation))
+		return PointerGetDatum(NULL);
+	decl = dp_decl_of_any_trigger(fcinfo, PATTERN);
+	if (decl == NULL)
+		return PointerGetDatum(NULL);
+	row = TRIGGER_FIRED_FOR_ROW(trigdata->tg_event);
+	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) || row != TRIGGER_FIRED_AFTER(trigdata->tg_event) ||
+		(!row && !TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event)))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"change_feed_trigger\" is called by triggers that change_feed_enable() makes only")));
+	if (!dp_decl_maintained(decl))
+		return PointerGetDatum(NULL);
+	if (row)
+		feed_row(dp_change_feed(decl), trigdata);
+	else
+		feed_truncate(dp_change_feed(decl), trigdata);
+	return PointerGetDatum(NULL);
+}
+
+/*
+ * The options of a declaration, read once.  Raises INVALID_PARAMETER_VALUE:
+ * anybody can make a trigger with any argument on his own table.
+ */
+DpChangeFeed *
+dp_change_feed(DpDecl *decl)
+{
+	DpChangeFeed *f = decl->state;
+
+	if (likely(f != NULL))
+		return f;
+	f = MemoryContextAllocZero(decl->context, sizeof(DpChangeFeed));
+	f->decl = decl;
+	f->pair = dp_decl_text(decl, "pair");
+	f->documents = dp_decl_bool(decl, "documents", true);
+	f->channel = dp_decl_text(decl, "channel");
+	if (f->pair == NULL || (f->channel != NULL && (strlen(f->channel) == 0 || strlen(f->channel) >= NAMEDATALEN)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the declaration of the change feed \"%s\" on table %s is not valid",
+						decl->name, dp_relation_name(decl->target))));
+	decl->state = f;
+	return f;
+}
+
+/*
+ * Anybody may call a table what he likes, so its columns are looked at.
+ */
+Oid
+dp_change_feed_table(DpChangeFeed *f)
+{
+	static const char *const names[DP_FEED_COLUMNS] = {"number", "transaction", "command", "at", "operation", "key", "document", "paths"};
+	const Oid	types[DP_FEED_COLUMNS] = {INT8OID, INT8OID, INT8OID, TIMESTAMPTZOID, TEXTOID, dp_types()->bson_value, dp_types()->bson, TEXTARRAYOID};
+	Oid			side;
+	List	   *sequences;
+	int			i;
+
+	if (likely(OidIsValid(f->side)))
+		return f->side;
+	side = dp_pair_side(f->pair, f->decl->target);
+	if (!OidIsValid(side))
+		dp_require_own_sides(f->decl);
+	if (!OidIsValid(side))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the table of the change feed \"%s\" on table %s is missing", f->decl->name, dp_relation_name(f->decl->target)),
+				 errhint("If the table was restored alone, restore its feed too; pattern_repair() with accept_loss => true makes an empty one.")));
+	sequences = getOwnedSequences(side);
+	for (i = 0; i < DP_FEED_COLUMNS; i++)
+	{
+		f->columns[i] = get_attnum(side, names[i]);
+		if (f->columns[i] == InvalidAttrNumber || get_atttype(side, f->columns[i]) != types[i] || list_length(sequences) != 1)
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					 errmsg("table %s is not one of changes", dp_relation_name(side))));
+	}
+	f->sequence = linitial_oid(sequences);
+	f->side = side;
+	return side;
+}
+
+void
+dp_change_feed_gate(DpChangeFeed *f, LOCKTAG *tag)
+{
+	SET_LOCKTAG_ADVISORY(*tag, MyDatabaseId, f->side, 0, LOCK_CLASS_GATE);
+}
+
+void
+dp_change_feed_flight(DpChangeFeed *f, int64 first, LOCKTAG *tag)
+{
+	SET_LOCKTAG_ADVISORY(*tag, MyDatabaseId, f->side, (uint32) first, LOCK_CLASS_FLIGHT);
+}
+
+bool
+dp_change_feed_flight_of(DpChangeFeed *f, const LOCKTAG *tag, uint32 *low)
+{
+	if (tag->locktag_type != LOCKTAG_ADVISORY || tag->locktag_field1 != MyDatabaseId ||
+		tag->locktag_field2 != f->side || tag->locktag_field4 != LOCK_CLASS_FLIGHT)
+		return false;
+	*low = tag->locktag_field3;
+	return true;
+}
+
+/* ---------------------------------------------------------------- triggers */
+
+/*
+ * AFTER INSERT, UPDATE or DELETE of a row.
+ */
+static void
+feed_row(DpChangeFeed *f, TriggerData *trigdata)
+{
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	HeapTuple	old = TRIGGER_FIRED_BY_INSERT(trigdata->tg_event) ? NULL : trigdata->tg_trigtuple;
+	HeapTuple	new = TRIGGER_FIRED_BY_INSERT(trigdata->tg_event) ? trigdata->tg_trigtuple :
+		TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : NULL;
+	Change		change = {0};
+
+	if (old != NULL && new != NULL)
+	{
+		DpKey		from;
+		DpKey		to;
+
+		dp_key_of_tuple(f->decl, old, desc, &from);
+		dp_key_of_tuple(f->decl, new, desc, &to);
+		if (dp_key_identical(f->decl, &from, &to))
+		{
+			bool		old_null;
+			bool		new_null;
+			Datum		was = heap_getattr(old, f->decl->doc_attnum, desc, &old_null);
+			Datum		is = heap_getattr(new, f->decl->doc_attnum, desc, &new_null);
+			struct varlena *before;
+
+			if (old_null == new_null && (old_null || datum_image_eq(was, is, false, -1)))
+				return;
+			before = row_document(f, old, desc);
+			change.operation = "update";
+			change.key = row_key(f, new, desc);
+			change.doc = row_document(f, new, desc);
+			if (before != NULL && change.doc != NULL)
+				change.paths = changed_paths(before, change.doc);
+			change.command = HeapTupleHeaderGetCmin(new->t_data);
+			feed_write(f, &change);
+			return;
+		}
+	}
+
+	/* a document under another key is another one */
+	if (old != NULL)
+	{
+		change.operation = "delete";
+		change.key = row_key(f, old, desc);
+		change.doc = row_document(f, old, desc);
+		change.command = new != NULL ? HeapTupleHeaderGetCmin(new->t_data) : HeapTupleHeaderGetCmax(old->t_data);
+		feed_write(f, &change);
+	}
+	if (new != NULL)
+	{
+		change.operation = "insert";
+		change.key = row_key(f, new, desc);
+		change.doc = row_document(f, new, desc);
+		change.command = HeapTupleHeaderGetCmin(new->t_data);
+		feed_write(f, &change);
+	}
+}
+
+/*
+ * BEFORE TRUNCATE of the table or a partition.
+ */
+static void
+feed_truncate(DpChangeFeed *f, TriggerData *trigdata)
+{
+	Change		change = {0};
+	Oid			relid = RelationGetRelid(trigdata->tg_relation);
+
+	if (relid == f->decl->target)
+	{
+		change.command = GetCurrentCommandId(false);
+		change.operation = "truncate";
+		feed_write(f, &change);
+		truncated_relid = relid;
+		truncated_command = GetCurrentCommandId(false);
+		truncated_statement = GetCurrentStatementStartTimestamp();
+		return;
+	}
+
+	/* a partition: together with the table, or its rows alone */
+	if ((truncated_relid == f->decl->target && truncated_statement == GetCurrentStatementStartTimestamp() &&
+		 GetCurrentCommandId(false) - truncated_command <= 1) || trigdata->tg_relation->rd_rel->relkind != RELKIND_RELATION)
+		return;
+	feed_rows(f, relid, "delete");
+}
+
+/*
+ * A table with rows has become a partition of one that may have feeds, or is
+ * none any more: its rows have come, or gone.
+ */
+void
+dp_change_feed_partition(Oid table, Oid partition, bool attached)
+{
+	ListCell   *lc;
+
+	foreach(lc, dp_decls(table))
+	{
+		DpDecl	   *decl = lfirst(lc);
+
+		/* those of tables above are told with these */
+		if (strcmp(decl->pattern, PATTERN) == 0 && decl->target == table && dp_decl_maintained(decl))
+			feed_rows(dp_change_feed(decl), partition, attached ? "insert" : "delete");
+	}
+}
+
+/* Records an operation on each row of a table, which is a partition or was one. */
+static void
+feed_rows(DpChangeFeed *f, Oid relid, const char *operation)
+{
+	Change		change = {0};
+	StringInfoData sql;
+	Portal		portal;
+
+	change.operation = operation;
+	change.command = GetCurrentCommandId(false);
+	SPI_connect();
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "SELECT ");
+	dp_sql_key_list(&sql, f->decl);
+	appendStringInfo(&sql, ", %s FROM ", quote_identifier(f->decl->doc_column));
+	dp_sql_table(&sql, relid);
+	PushActiveSnapshot(GetLatestSnapshot());
+	portal = SPI_cursor_open_with_args(NULL, sql.data, 0, NULL, NULL, NULL, true, CURSOR_OPT_NO_SCROLL);
+	PopActiveSnapshot();
+	for (;;)
+	{
+		SPITupleTable *rows;
+		uint64		i;
+
+		SPI_cursor_fetch(portal, true, 1000);
+		rows = SPI_tuptable;
+		if (SPI_processed == 0)
+			break;
+		for (i = 0; i < rows->numvals; i++)
+		{
+			DpKey		key;
+			bool		isnull;
+			Datum		doc;
+			int			k;
+
+			CHECK_FOR_INTERRUPTS();
+			key.n = f->decl->nkeys;
+			for (k = 0; k < key.n; k++)
+				key.values[k] = SPI_getbinval(rows->vals[i], rows->tupdesc, k + 1, &isnull);
+			doc = SPI_getbinval(rows->vals[i], rows->tupdesc, key.n + 1, &isnull);
+			/* what a row takes is given back after it */
+			SPI_connect();
+			change.key = dp_key_to_value(f->decl, &key);
+			change.doc = isnull ? NULL : PG_DETOAST_DATUM_PACKED(doc);
+			feed_write(f, &change);
+			SPI_finish();
+		}
+		SPI_freetuptable(rows);
+	}
+	SPI_cursor_close(portal);
+	SPI_finish();
+}
+
+/*
+ * _change_feed_record(rel, name, operation, key bson_value, doc bson): writes a
+ * change by hand, for pattern_repair.
+ */
+DP_FUNCTION(dp_change_feed_record);
+Datum
+dp_change_feed_record(PG_FUNCTION_ARGS)
+{
+	Oid			relid;
+	DpChangeFeed *f;
+	Change		change = {0};
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2) || PG_ARGISNULL(3))
+		PG_RETURN_VOID();
+	relid = PG_GETARG_OID(0);
+	dp_require_owner(relid);
+	LockRelationOid(relid, RowExclusiveLock);
+	f = dp_change_feed(dp_decl_find(relid, PATTERN, text_to_cstring(PG_GETARG_TEXT_PP(1))));
+	change.operation = text_to_cstring(PG_GETARG_TEXT_PP(2));
+	change.key = PG_GETARG_VARLENA_PP(3);
+	change.doc = PG_ARGISNULL(4) ? NULL : PG_GETARG_VARLENA_PP(4);
+	change.command = GetCurrentCommandId(false);
+	feed_write(f, &change);
+	PG_RETURN_VOID();
+}
+
+/* The document of a row, or NULL. */
+static struct varlena *
+row_document(DpChangeFeed *f, HeapTuple tuple, TupleDesc desc)
+{
+	bool		isnull;
+	Datum		value = heap_getattr(tuple, f->decl->doc_attnum, desc, &isnull);
+
+	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
+}
+
+/* The key of a row as a bson_value. */
+static struct varlena *
+row_key(DpChangeFeed *f, HeapTuple tuple, TupleDesc desc)
+{
+	DpKey		key;
+
+	dp_key_of_tuple(f->decl, tuple, desc, &key);
+	return dp_key_to_value(f->decl, &key);
+}
+
+/* ---------------------------------------------------------------- paths */
+
+/* The paths at which two documents differ, as a text[]. */
+static ArrayType *
+changed_paths(struct varlena *before, struct varlena *after)
+{
+	Paths		paths = {0};
+	Datum	   *values;
+	ListCell   *lc;
+	int			n = 0;
+
+	dp_diff_each(DP_DOC_DATA(before), DP_DOC_SIZE(before), DP_DOC_DATA(after), DP_DOC_SIZE(after), collect_path, &paths);
+	if (paths.many)
+	{
+		paths.names = NIL;
+		paths.top = true;
+		dp_diff_each(DP_DOC_DATA(before), DP_DOC_SIZE(before), DP_DOC_DATA(after), DP_DOC_SIZE(after), collect_path, &paths);
+	}
+	values = palloc(sizeof(Datum) * (list_length(paths.names) + 1));
+	foreach(lc, paths.names)
+		values[n++] = CStringGetTextDatum(lfirst(lc));
+	return construct_array(values, n, TEXTOID, -1, false, TYPALIGN_INT);
+}
+
+/* A DpDiffVisit. */
+static bool
+collect_path(const DpPath *path, const DpValue *before, const DpValue *after, void *arg)
+{
+	Paths	   *paths = arg;
+	StringInfoData text;
+
+	CHECK_FOR_INTERRUPTS();
+	initStringInfo(&text);
+	if (paths->top && path->nsteps > 1)
+	{
+		dp_path_to_text(&text, dp_path_of_name(path->steps[0].name, path->steps[0].namelen));
+		/* they come in order */
+		if (paths->names != NIL && strcmp(llast(paths->names), text.data) == 0)
+			return true;
+	}
+	else
+		dp_path_to_text(&text, path);
+	paths->names = lappend(paths->names, text.data);
+	if (!paths->top && list_length(paths->names) > MAX_PATHS)
+	{
+		paths->many = true;
+		return false;
+	}
+	return true;
+}
+
+/* ---------------------------------------------------------------- writing */
+
+/* Writes a change. */
+static void
+feed_write(DpChangeFeed *f, const Change *change)
+{
+	Oid			side = dp_change_feed_table(f);
+	Flight	   *flight = flight_find(f);
+	int64		number;
+	DpValue		key;
+	uint64		hash = 0;
+
+	LockRelationOid(side, RowExclusiveLock);
+	if (flight == NULL)
+	{
+		flight = flight_begin(f);
+		number = flight->first;
+	}
+	else
+		number = nextval_internal(f->sequence, false);
+	insert_change(f, number, change);
+
+	if (change->key == NULL)
+	{
+		flight->last = Max(flight->last, change->command);
+		return;
+	}
+	if (flight->nested != NULL || dp_trigger_depth() > 1)
+	{
+		key = dp_value_of_varlena(change->key);
+		hash = dp_value_hash(&key, 0);
+	}
+	if (change->command < flight->last && flight->nested != NULL)
+	{
+		Nested	   *later = hash_search(flight->nested, &hash, HASH_FIND, NULL);
+
+		if (later != NULL)
+			renumber(f, change, later->number);
+	}
+	flight->last = Max(flight->last, change->command);
+	if (dp_trigger_depth() > 1)
+	{
+		Nested	   *nested;
+		bool		found;
+
+		if (flight->nested == NULL)
+		{
+			HASHCTL		ctl = {0};
+
+			ctl.keysize = sizeof(uint64);
+			ctl.entrysize = sizeof(Nested);
+			ctl.hcxt = TopTransactionContext;
+			flight->nested = hash_create("changes of triggers", 256, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		}
+		nested = hash_search(flight->nested, &hash, HASH_ENTER, &found);
+		if (!found)
+			nested->number = number;
+	}
+}
+
+/* What this transaction knows of the feed, or NULL. */
+static Flight *
+flight_find(DpChangeFeed *f)
+{
+	ListCell   *lc;
+
+	foreach(lc, flights)
+	{
+		if (((Flight *) lfirst(lc))->feed == f->side)
+			return lfirst(lc);
+	}
+	return NULL;
+}
+
+/*
+ * The transaction's first change: readers have to know of it before they can
+ * see a greater number.  Who listens is told, once.
+ */
+static Flight *
+flight_begin(DpChangeFeed *f)
+{
+	MemoryContext old;
+	Flight	   *flight;
+	LOCKTAG		gate;
+	LOCKTAG		tag;
+	int64		first;
+
+	if (!callbacks_registered)
+	{
+		RegisterXactCallback(flights_xact, NULL);
+		RegisterSubXactCallback(flights_subxact, NULL);
+		callbacks_registered = true;
+	}
+	dp_change_feed_gate(f, &gate);
+	(void) LockAcquire(&gate, ShareLock, false, false);
+	first = nextval_internal(f->sequence, false);
+	dp_change_feed_flight(f, first, &tag);
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+	(void) LockRelease(&gate, ShareLock, false);
+
+	old = MemoryContextSwitchTo(TopTransactionContext);
+	flight = palloc0(sizeof(Flight));
+	flight->feed = f->side;
+	flight->first = first;
+	flight->nestlevel = GetCurrentTransactionNestLevel();
+	flights = lappend(flights, flight);
+	MemoryContextSwitchTo(old);
+	if (f->channel != NULL)
+		Async_Notify(f->channel, dp_relation_name(f->decl->target));
+	return flight;
+}
+
+/* A row of the table of changes, without a statement: triggers on it do not fire. */
+static void
+insert_change(DpChangeFeed *f, int64 number, const Change *change)
+{
+	Relation	rel = table_open(f->side, RowExclusiveLock);
+	TupleTableSlot *row = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsVirtual);
+	Datum		values[DP_FEED_COLUMNS] = {0};
+	bool		nulls[DP_FEED_COLUMNS] = {false};
+	EState	   *estate;
+	ResultRelInfo *info;
+	RangeTblEntry *rte;
+	Bitmapset **columns;
+	int			i;
+
+	values[DP_FEED_NUMBER] = Int64GetDatum(number);
+	values[DP_FEED_TRANSACTION] = Int64GetDatum((int64) U64FromFullTransactionId(GetTopFullTransactionId()));
+	values[DP_FEED_COMMAND] = Int64GetDatum((int64) change->command);
+	values[DP_FEED_AT] = TimestampTzGetDatum(GetCurrentTimestamp());
+	values[DP_FEED_OPERATION] = CStringGetTextDatum(change->operation);
+	values[DP_FEED_KEY] = PointerGetDatum(change->key);
+	nulls[DP_FEED_KEY] = change->key == NULL;
+	values[DP_FEED_DOCUMENT] = PointerGetDatum(change->doc);
+	nulls[DP_FEED_DOCUMENT] = change->doc == NULL || !f->documents;
+	values[DP_FEED_PATHS] = PointerGetDatum(change->paths);
+	nulls[DP_FEED_PATHS] = change->paths == NULL;
+
+	ExecClearTuple(row);
+	memset(row->tts_isnull, true, RelationGetDescr(rel)->natts);
+	for (i = 0; i < DP_FEED_COLUMNS; i++)
+	{
+		row->tts_values[f->columns[i] - 1] = values[i];
+		row->tts_isnull[f->columns[i] - 1] = nulls[i];
+	}
+	row->tts_tableOid = RelationGetRelid(rel);
+	ExecStoreVirtualTuple(row);
+	table_tuple_insert(rel, row, GetCurrentCommandId(true), 0, NULL);
+
+	estate = CreateExecutorState();
+	rte = makeNode(RangeTblEntry);
+	rte->rtekind = RTE_RELATION;
+	rte->relid = RelationGetRelid(rel);
+	rte->relkind = rel->rd_rel->relkind;
+	rte->rellockmode = RowExclusiveLock;
+	dp_init_range_table(estate, rte, columns);
+	*columns = NULL;
+	info = makeNode(ResultRelInfo);
+	InitResultRelInfo(info, rel, 1, NULL, 0);
+	ExecOpenIndices(info, false);
+	dp_insert_index_tuples(info, row, estate);
+	ExecCloseIndices(info);
+	FreeExecutorState(estate);
+	ExecDropSingleTupleTableSlot(row);
+	table_close(rel, NoLock);
+}
+
+/* Changes of the same key that later commands of this transaction have made, and written before, get new numbers. */
+static void
+renumber(DpChangeFeed *f, const Change *change, int64 since)
+{
+	SPIPlanPtr	plan;
+	Datum		values[5];
+
+	SPI_connect();
+	plan = dp_plan(f->decl, &plan_renumber);
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[5] = {INT8OID, INT8OID, INT8OID, dp_types()->bson_value, REGCLASSOID};
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "WITH gone AS (DELETE FROM ");
+		dp_sql_table(&sql, f->side);
+		appendStringInfoString(&sql, " WHERE number OPERATOR(pg_catalog.>=) $1 AND transaction OPERATOR(pg_catalog.=) $2"
+							   " AND command OPERATOR(pg_catalog.>) $3 AND key ");
+		dp_sql_own_operator(&sql, "=");
+		appendStringInfoString(&sql, " $4 RETURNING number, transaction, command, at, operation, key, document, paths) INSERT INTO ");
+		dp_sql_table(&sql, f->side);
+		appendStringInfoString(&sql, " (number, transaction, command, at, operation, key, document, paths) "
+							   "SELECT pg_catalog.nextval($5), q.transaction, q.command, q.at, q.operation, q.key, q.document, q.paths "
+							   "FROM (SELECT * FROM gone ORDER BY number) AS q");
+		plan = dp_plan_make(f->decl, &plan_renumber, sql.data, 5, types);
+	}
+	values[0] = Int64GetDatum(since);
+	values[1] = Int64GetDatum((int64) U64FromFullTransactionId(GetTopFullTransactionId()));
+	values[2] = Int64GetDatum((int64) change->command);
+	values[3] = PointerGetDatum(change->key);
+	values[4] = ObjectIdGetDatum(f->sequence);
+	dp_run_marked(f->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_INSERT, f->side, NULL, DP_MARK_INTERNAL);
+	SPI_finish();
+}
+
+/* At the end of a transaction nothing is remembered; its memory goes with it. */
+static void
+flights_xact(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
+		flights = NIL;
+}
+
+/* A subtransaction that is rolled back has lost its lock; one that ends well leaves it to the one around it. */
+static void
+flights_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
+{
+	int			level = GetCurrentTransactionNestLevel();
+	ListCell   *lc;
+
+	foreach(lc, flights)
+	{
+		Flight	   *flight = lfirst(lc);
+
+		if (flight->nestlevel < level)
+			continue;
+		if (event == SUBXACT_EVENT_ABORT_SUB)
+			flights = foreach_delete_current(flights, lc);
+		else if (event == SUBXACT_EVENT_COMMIT_SUB)
+			flight->nestlevel = level - 1;
+	}
+}

@@ -1,0 +1,322 @@
+/*
+ * calls.c
+ *		The computed pattern: what its SQL functions need from C.
+ */
+#include "postgres.h"
+
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/tuplestore.h"
+
+#include "bson/catalog.h"
+#include "bson/compare.h"
+#include "kit/derive/run.h"
+#include "kit/sql/run.h"
+#include "kit/sql/text.h"
+#include "patterns/computed/computed.h"
+
+/* Keys that a refresh takes out of the queue at a time */
+#define REFRESH_BATCH	1000
+
+static DpDerivation *computed_argument(FunctionCallInfo fcinfo);
+static void check_row(Computed *c, ReturnSetInfo *rsinfo, const DpValue *key, const DpValue *link, struct varlena *doc);
+static void violation(ReturnSetInfo *rsinfo, const DpValue *key, const DpValue *link, const char *what,
+					  const DpValue *expected, const DpValue *found);
+static char *value_text(const DpValue *value);
+
+/*
+ * _computed_fields(options, doc_column) -> (field, search, expression)
+ *
+ * Compiles the fields, the filter and the order of a declaration: raises what
+ * is wrong with them.  One row for each field: how it is searched for after a
+ * row that it cannot do without is gone ('value', 'order', 'key' or null), and
+ * the expression of the index that it takes.
+ */
+DP_FUNCTION(dp_computed_fields);
+Datum
+dp_computed_fields(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	char	   *doc_column = PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1));
+	DpAccumulators *acc;
+	bool		need_key;
+	int			i;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (PG_ARGISNULL(0))
+		return (Datum) 0;
+	acc = dp_computed_compile(PG_GETARG_VARLENA_PP(0));
+	need_key = dp_accumulators_need_key(acc);
+	for (i = 0; i < dp_accumulators_count(acc); i++)
+	{
+		bool		descending;
+		bool		not_null;
+		Datum		values[4];
+		bool		nulls[4] = {false};
+		const char *search = NULL;
+
+		switch (dp_accumulators_search(acc, i, &descending, &not_null))
+		{
+			case DP_SEARCH_NONE:
+				break;
+			case DP_SEARCH_VALUE:
+				search = "value";
+				break;
+			case DP_SEARCH_ORDER:
+				search = "order";
+				break;
+			case DP_SEARCH_KEY:
+				search = "key";
+				break;
+		}
+		values[0] = CStringGetTextDatum(dp_accumulators_name(acc, i));
+		nulls[1] = search == NULL;
+		if (search != NULL)
+			values[1] = CStringGetTextDatum(search);
+		nulls[2] = search == NULL || search[0] == 'k' || doc_column == NULL;
+		if (!nulls[2])
+			values[2] = CStringGetTextDatum(dp_accumulators_search_sql(acc, i, doc_column));
+		values[3] = BoolGetDatum(need_key);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+/*
+ * _computed_strip(doc, options, fields) -> the document without the state of the
+ * fields and, if that is wanted, without the fields.
+ */
+DP_FUNCTION(dp_computed_strip);
+Datum
+dp_computed_strip(PG_FUNCTION_ARGS)
+{
+	struct varlena *doc = PG_GETARG_VARLENA_PP(0);
+	struct varlena *options = PG_GETARG_VARLENA_PP(1);
+	DpValue		value = dp_value_of_document(doc);
+	struct varlena *result = dp_accumulators_strip(dp_computed_compile(options), &value, PG_GETARG_BOOL(2));
+
+	PG_RETURN_POINTER(result != NULL ? result : doc);
+}
+
+/* The derivation that the first two arguments, a table and a name, mean. */
+static DpDerivation *
+computed_argument(FunctionCallInfo fcinfo)
+{
+	Oid			rel = PG_GETARG_OID(0);
+	DpDerivation *d;
+
+	dp_require_owner(rel);
+	d = dp_derivation(dp_decl_find(rel, "computed", PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1))));
+	if (!OidIsValid(d->source))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the computed pattern \"%s\" of table %s has no source", d->decl->name, dp_relation_name(rel)),
+				 errdetail("Its table was dropped, its triggers were, or the mode is \"on_read\".")));
+	return d;
+}
+
+/*
+ * _computed_anew(rel, name) -> bigint: computes all documents anew, whatever
+ * the mode, and returns how many had to be written.
+ */
+DP_FUNCTION(dp_computed_anew);
+Datum
+dp_computed_anew(PG_FUNCTION_ARGS)
+{
+	DpDerivation *d = computed_argument(fcinfo);
+
+	if (d->deferred)
+	{
+		DpQueue    *queue = dp_queue_open(d->decl, "second_pair");
+
+		dp_queue_clear(queue);
+		dp_queue_close(queue);
+	}
+	PG_RETURN_INT64(dp_derive_whole(list_make1(d), false, true));
+}
+
+/*
+ * _computed_refresh(rel, name, most) -> bigint: takes entries out of the queue and brings
+ * their groups up to date; returns how many groups they were of.
+ */
+DP_FUNCTION(dp_computed_refresh);
+Datum
+dp_computed_refresh(PG_FUNCTION_ARGS)
+{
+	DpDerivation *d = computed_argument(fcinfo);
+	int64		most = PG_GETARG_INT64(2);
+	DpQueue    *queue;
+	List	   *taken;
+	ListCell   *lc;
+	DpDerive   *run;
+	int64		keys = 0;
+
+	if (!d->deferred)
+		PG_RETURN_INT64(0);
+	queue = dp_queue_open(d->decl, "second_pair");
+	taken = dp_queue_take(queue, NULL, most);
+	dp_queue_close(queue);
+	run = dp_derive_begin();
+	foreach(lc, taken)
+	{
+		DpQueued   *q = lfirst(lc);
+		DpValue		key = dp_value_of_varlena(q->key);
+
+		dp_derive_group(run, d, &key)->recompute = true;
+		keys++;
+	}
+	(void) dp_derive_end(run, true);
+	PG_RETURN_INT64(keys);
+}
+
+/* ---------------------------------------------------------------- checking */
+
+/*
+ * _computed_check_documents(rel, name) -> (key, link, what, expected, found)
+ *
+ * Every document against its group, with the snapshot of the calling query.
+ */
+DP_FUNCTION(dp_computed_check_documents);
+Datum
+dp_computed_check_documents(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	DpDecl	   *decl;
+	DpDerivation *d;
+	Computed   *c;
+	StringInfoData sql;
+	Portal		portal;
+
+	InitMaterializedSRF(fcinfo, 0);
+	decl = dp_decl_find(PG_GETARG_OID(0), "computed", text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	d = dp_derivation(decl);
+	c = d->state;
+	if (c->on_read)
+		return (Datum) 0;
+	if (!OidIsValid(d->source))
+	{
+		Datum		values[5] = {0, 0, CStringGetTextDatum("source"), CStringGetTextDatum("a table with the triggers of the pattern"), CStringGetTextDatum("none")};
+		bool		nulls[5] = {true, true};
+
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+		return (Datum) 0;
+	}
+
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "SELECT ");
+	dp_sql_own_schema(&sql);
+	appendStringInfoString(&sql, decl->nkeys == 1 ? "to_bson(" : "bson_array(");
+	dp_sql_key_list(&sql, decl);
+	appendStringInfo(&sql, "), %s FROM ", quote_identifier(decl->doc_column));
+	dp_sql_table(&sql, decl->target);
+	appendStringInfo(&sql, " WHERE %s IS NOT NULL", quote_identifier(decl->doc_column));
+
+	SPI_connect();
+	portal = SPI_cursor_open_with_args(NULL, sql.data, 0, NULL, NULL, NULL, true, CURSOR_OPT_NO_SCROLL);
+	for (;;)
+	{
+		MemoryContext batch;
+		MemoryContext old;
+		SPITupleTable *rows;
+		uint64		n;
+		uint64		i;
+
+		SPI_cursor_fetch(portal, true, 100);
+		n = SPI_processed;
+		rows = SPI_tuptable;
+		if (n == 0)
+			break;
+		batch = AllocSetContextCreate(CurrentMemoryContext, "docpatterns check", ALLOCSET_DEFAULT_SIZES);
+		old = MemoryContextSwitchTo(batch);
+		for (i = 0; i < n; i++)
+		{
+			bool		isnull;
+			struct varlena *key = PG_DETOAST_DATUM_PACKED(SPI_getbinval(rows->vals[i], rows->tupdesc, 1, &isnull));
+			struct varlena *doc = PG_DETOAST_DATUM_PACKED(SPI_getbinval(rows->vals[i], rows->tupdesc, 2, &isnull));
+			DpValue		row_key = dp_value_of_varlena(key);
+			DpValue		link = row_key;
+
+			CHECK_FOR_INTERRUPTS();
+			if (d->link == NULL ||
+				(dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), d->link, &link) &&
+				 link.type != DP_TYPE_NULL && link.type != DP_TYPE_UNDEFINED))
+				check_row(c, rsinfo, &row_key, &link, doc);
+			MemoryContextReset(batch);
+		}
+		MemoryContextSwitchTo(old);
+		MemoryContextDelete(batch);
+		SPI_freetuptable(rows);
+	}
+	SPI_cursor_close(portal);
+	SPI_finish();
+	return (Datum) 0;
+}
+
+/* One document against its group. */
+static void
+check_row(Computed *c, ReturnSetInfo *rsinfo, const DpValue *key, const DpValue *link, struct varlena *doc)
+{
+	DpAccumulation *g = dp_accumulation_make(c->acc);
+	DpValue		target = dp_value_of_document(doc);
+	struct varlena *right;
+	bool		told = false;
+	int			i;
+
+	(void) dp_computed_scan(c, g, link, false);
+	right = dp_accumulation_write(g, &target);
+	if (right == NULL)
+		return;
+	for (i = 0; i < dp_accumulators_count(c->acc); i++)
+	{
+		const char *name = dp_accumulators_name(c->acc, i);
+		DpValue		expected;
+		DpValue		found;
+		bool		has = dp_field_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), name, strlen(name), &found);
+
+		if (!dp_field_find(DP_DOC_DATA(right), DP_DOC_SIZE(right), name, strlen(name), &expected))
+			continue;
+		if (has && dp_value_identical(&expected, &found))
+			continue;
+		violation(rsinfo, key, link, psprintf("field \"%s\"", name), &expected, has ? &found : NULL);
+		told = true;
+	}
+	if (!told)
+		violation(rsinfo, key, link, "state of the fields", NULL, NULL);
+}
+
+/* Adds a row. */
+static void
+violation(ReturnSetInfo *rsinfo, const DpValue *key, const DpValue *link, const char *what,
+		  const DpValue *expected, const DpValue *found)
+{
+	Datum		values[5];
+	bool		nulls[5] = {false};
+
+	values[0] = PointerGetDatum(dp_value_to_varlena(key));
+	values[1] = PointerGetDatum(dp_value_to_varlena(link));
+	values[2] = CStringGetTextDatum(what);
+	values[3] = CStringGetTextDatum(expected != NULL ? value_text(expected) : "right");
+	values[4] = CStringGetTextDatum(found != NULL ? value_text(found) : expected != NULL ? "absent" : "wrong");
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/* A value as text, cut at a hundred bytes. */
+static char *
+value_text(const DpValue *value)
+{
+	Datum		datum = PointerGetDatum(dp_value_to_varlena(value));
+	Oid			output;
+	bool		varlena;
+	char	   *text;
+
+	getTypeOutputInfo(dp_types()->bson_value, &output, &varlena);
+	text = OidOutputFunctionCall(output, datum);
+	if (strlen(text) > 100)
+		strcpy(text + pg_mbcliplen(text, strlen(text), 97), "...");
+	return text;
+}

@@ -1,0 +1,427 @@
+/*
+ * computed.c
+ *		The computed pattern: fields of a document that are totals of the rows
+ *		of another table.
+ *
+ * What the engine of derived data (derive.h) asks of it: rows are taken into
+ * the groups' totals (accumulate.h), and the totals into the documents.
+ * scan.c reads a group's rows from the source.
+ */
+#include "postgres.h"
+
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "bson/catalog.h"
+#include "bson/compare.h"
+#include "bson/edit.h"
+#include "kit/adopt.h"
+#include "mql/sort_key.h"
+#include "patterns/computed/computed.h"
+
+static void computed_open(DpDerivation *d);
+static void computed_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign);
+static bool computed_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after);
+static bool computed_changes(DpDerivation *d, DpGroup *group);
+static struct varlena *computed_apply(DpDerivation *d, DpGroup *group, struct varlena *doc);
+static struct varlena *computed_create(DpDerivation *d, DpGroup *group);
+static struct varlena *computed_protect(DpDerivation *d, struct varlena *before, struct varlena *after);
+static bool computed_strange(DpDerivation *d, struct varlena *before, struct varlena *after);
+static void computed_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
+static const char *computed_claim(Computed *c, struct varlena *doc);
+static void computed_enqueue(DpDerivation *d, DpGroup *group);
+static void computed_all_groups(DpDerivation *d, DpDerive *run);
+
+static const char *row_key(Computed *c, const DpSourceRow *row, uint32 *len);
+
+const DpDeriveMethods dp_computed_methods = {
+	.pattern = "computed",
+	.main_on_source = false,
+	.open = computed_open,
+	.take = computed_take,
+	.same = computed_same,
+	.changes = computed_changes,
+	.apply = computed_apply,
+	.create = computed_create,
+	.protect = computed_protect,
+	.strange = computed_strange,
+	.take_over = computed_take_over,
+	.enqueue = computed_enqueue,
+	.all_groups = computed_all_groups
+};
+
+/*
+ * computed_trigger(): the triggers of the pattern, on both tables.
+ */
+DP_FUNCTION(dp_computed_trigger);
+Datum
+dp_computed_trigger(PG_FUNCTION_ARGS)
+{
+	return dp_derive_trigger(fcinfo, &dp_computed_methods);
+}
+
+/*
+ * Compiles the fields of a declaration.
+ */
+DpAccumulators *
+dp_computed_compile(struct varlena *options)
+{
+	DpAccumulateOptions how = {0};
+	DpValue		fields;
+	DpValue		order_by;
+	DpValue		value;
+
+	if (!dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "fields", 6, &fields) ||
+		fields.type != DP_TYPE_DOCUMENT)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"fields\" must be a document of accumulators")));
+	if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "order_by", 8, &order_by) &&
+		order_by.type == DP_TYPE_DOCUMENT)
+		how.order_by = &order_by;
+	if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "filter", 6, &value) &&
+		value.type == DP_TYPE_DOCUMENT)
+		(void) dp_filter_compile(&value, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL);
+	how.state = "_computed";
+	if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "state_field", 11, &value) &&
+		value.type == DP_TYPE_STRING)
+		how.state = pnstrdup(DP_STRING_DATA(&value), DP_STRING_LEN(&value));
+	how.name = "";
+	if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "name", 4, &value) &&
+		value.type == DP_TYPE_STRING)
+		how.name = pnstrdup(DP_STRING_DATA(&value), DP_STRING_LEN(&value));
+	return dp_accumulators_compile(&fields, &how);
+}
+
+/* Compiles what a declaration says. */
+static void
+computed_open(DpDerivation *d)
+{
+	DpDecl	   *decl = d->decl;
+	Computed   *c = palloc0(sizeof(Computed));
+	DpValue		value;
+	char	   *mode = dp_decl_text(decl, "mode");
+	char	   *target_field = dp_decl_text(decl, "target_field");
+
+	c->derivation = d;
+	c->on_field = dp_decl_path(decl, "on_field");
+	if (c->on_field == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the computed pattern \"%s\" of table %s has no option \"on_field\"",
+						decl->name, dp_relation_name(decl->target))));
+	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "filter", 6, &value) &&
+		value.type == DP_TYPE_DOCUMENT)
+		c->filter = dp_filter_compile(&value, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL);
+	c->acc = dp_computed_compile(decl->options);
+	c->need_key = dp_accumulators_need_key(c->acc);
+	c->on_read = mode != NULL && strcmp(mode, "on_read") == 0;
+
+	/* the _id of a collection is its key */
+	if (target_field != NULL &&
+		!(strcmp(target_field, "_id") == 0 && decl->nkeys == 1 && strcmp(decl->keys[0].name, "_id") == 0 &&
+		  decl->keys[0].type == dp_types()->bson_value))
+		d->link = dp_decl_path(decl, "target_field");
+	d->create_missing = dp_decl_bool(decl, "create_missing", false);
+	d->deferred = mode != NULL && strcmp(mode, "deferred") == 0;
+	d->state = c;
+	c->id_path = dp_path_parse("_id", 3);
+	c->plan_ids = palloc0(dp_accumulators_count(c->acc) + 2);
+	if (!OidIsValid(d->source))
+		return;
+	c->source = dp_source_open(d->source, dp_decl_text(decl, "source_doc_column"));
+	d->source_column = c->source->doc_column;
+	if (c->need_key)
+		dp_source_require_key(c->source);
+}
+
+/* The group's totals, made when they are first needed. */
+static DpAccumulation *
+group_totals(Computed *c, DpGroup *group)
+{
+	if (group->state == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(dp_derive_memory(group->run));
+
+		group->state = dp_accumulation_make(c->acc);
+		MemoryContextSwitchTo(old);
+	}
+	return group->state;
+}
+
+/* Whether a row belongs to a group, and to which. */
+bool
+dp_computed_row_counts(Computed *c, const DpSourceRow *row, DpValue *link)
+{
+	if (!dp_path_find(DP_DOC_DATA(row->doc), DP_DOC_SIZE(row->doc), c->on_field, link) ||
+		link->type == DP_TYPE_NULL || link->type == DP_TYPE_UNDEFINED)
+		return false;
+	if (c->filter != NULL)
+	{
+		DpValue		doc = dp_value_of_document(row->doc);
+
+		return dp_filter_match(c->filter, &doc);
+	}
+	return true;
+}
+
+/* The bytes by which rows are ordered that are equal otherwise, or NULL where that does not matter. */
+static const char *
+row_key(Computed *c, const DpSourceRow *row, uint32 *len)
+{
+	*len = 0;
+	if (!c->need_key)
+		return NULL;
+	return dp_source_row_key(c->source, row->slot, len);
+}
+
+/* A row of the source came or went. */
+static void
+computed_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
+{
+	Computed   *c = d->state;
+	DpValue		link;
+	DpGroup    *group;
+	DpValue		doc;
+	const char *key;
+	uint32		keylen;
+
+	if (!dp_computed_row_counts(c, row, &link))
+		return;
+	group = dp_derive_group(run, d, &link);
+	if (d->deferred || group->recompute)
+		return;
+	key = row_key(c, row, &keylen);
+	doc = dp_value_of_document(row->doc);
+	dp_accumulation_row(group_totals(c, group), &doc, key, keylen, sign);
+}
+
+/*
+ * Whether two versions of a row are the same to all fields: an update of
+ * something else touches no target.  Only what is cheap to see is seen here; take() with both
+ * leaves a group in which nothing changes (dp_accumulation_changes()).
+ */
+static bool
+computed_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after)
+{
+	Computed   *c = d->state;
+	DpValue		one;
+	DpValue		other;
+
+	return !dp_computed_row_counts(c, before, &one) && !dp_computed_row_counts(c, after, &other);
+}
+
+/* Whether the rows that came and went do not cancel each other. */
+static bool
+computed_changes(DpDerivation *d, DpGroup *group)
+{
+	return group->state != NULL && dp_accumulation_changes(group->state);
+}
+
+/* The target document with the totals brought up to date. */
+static struct varlena *
+computed_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
+{
+	Computed   *c = d->state;
+	DpAccumulation *g = group->state;
+	DpValue		target = dp_value_of_document(doc);
+	struct varlena *result;
+	bool		whole = group->recompute;
+
+	if (group->recompute)
+	{
+		if (!group->locked && !group->emptied)
+		{
+			group->need_lock = true;
+			return doc;
+		}
+		g = dp_accumulation_make(c->acc);
+		if (!group->emptied)
+		{
+			dp_derive_reading(group);
+			dp_computed_scan(c, g, &group->key, true);
+		}
+	}
+	else
+	{
+		DpAccumulationResult loaded;
+
+		/* a load is for one document, once */
+		if (!group->locked || group->several)
+		{
+			g = dp_accumulation_make(c->acc);
+			dp_accumulation_add(g, group->state);
+		}
+		loaded = dp_accumulation_load(g, &target);
+		if (loaded != DP_ACCUMULATION_WHOLE)
+		{
+			if (!group->locked)
+			{
+				group->need_lock = true;
+				dp_accumulation_free(g);
+				return doc;
+			}
+			dp_derive_reading(group);
+			if (loaded == DP_ACCUMULATION_SEARCH)
+				dp_computed_search(c, g, &group->key);
+			else
+			{
+				dp_computed_scan(c, g, &group->key, true);
+				whole = true;
+			}
+		}
+	}
+
+	result = dp_accumulation_write(g, &target);
+	if (g != group->state)
+		dp_accumulation_free(g);
+	if (result == NULL)
+		return doc;
+	if (dp_held_lost(d->decl, doc, result, NIL) != NULL)
+	{
+		struct varlena *anew = NULL;
+
+		/* a total from before the declaration stays; one that was true before is true now */
+		if (!whole && !group->locked)
+		{
+			group->need_lock = true;
+			return doc;
+		}
+		if (!whole)
+		{
+			target = dp_value_of_document(result);
+			g = dp_accumulation_make(c->acc);
+			dp_derive_reading(group);
+			dp_computed_scan(c, g, &group->key, true);
+			anew = dp_accumulation_write(g, &target);
+			dp_accumulation_free(g);
+		}
+		if (whole || (anew != NULL && dp_held_lost(d->decl, result, anew, NIL) != NULL))
+			return doc;
+	}
+	return result;
+}
+
+/* A document for a group that has rows and no target. */
+static struct varlena *
+computed_create(DpDerivation *d, DpGroup *group)
+{
+	Computed   *c = d->state;
+	DpAccumulation *g = dp_accumulation_make(c->acc);
+	struct varlena *doc = dp_document_to_varlena((const uint8 *) "\5\0\0\0\0", 5);
+	DpValue		target;
+	struct varlena *result = NULL;
+
+	/* what no document can have as its _id */
+	if (d->link == NULL &&
+		(group->key.type == DP_TYPE_ARRAY || group->key.type == DP_TYPE_REGEX))
+		return NULL;
+	dp_derive_reading(group);
+	if (dp_computed_scan(c, g, &group->key, true))
+	{
+		if (d->link != NULL)
+			doc = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), d->link, &group->key);
+		else
+			doc = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), c->id_path, &group->key);
+		target = dp_value_of_document(doc);
+		result = dp_accumulation_write(g, &target);
+		if (result == NULL)
+			result = doc;
+	}
+	dp_accumulation_free(g);
+	return result;
+}
+
+/* The new document with the old one's totals, or those of a group without rows. */
+static struct varlena *
+computed_protect(DpDerivation *d, struct varlena *before, struct varlena *after)
+{
+	Computed   *c = d->state;
+	DpValue		changed = dp_value_of_document(after);
+	DpValue		kept;
+	struct varlena *result;
+
+	if (before != NULL)
+	{
+		kept = dp_value_of_document(before);
+		result = dp_accumulators_keep(c->acc, &kept, &changed);
+	}
+	else
+	{
+		DpAccumulation *g = dp_accumulation_make(c->acc);
+
+		result = dp_accumulation_write(g, &changed);
+		dp_accumulation_free(g);
+	}
+	return result != NULL ? result : after;
+}
+
+/*
+ * Whether a new document comes with totals.  What an update writes is an old copy, or what old code
+ * has added up itself: the source has it.
+ */
+static bool
+computed_strange(DpDerivation *d, struct varlena *before, struct varlena *after)
+{
+	return before == NULL && computed_claim(d->state, after) != NULL;
+}
+
+/* A field in which a document has another total than that of no rows, or NULL. */
+static const char *
+computed_claim(Computed *c, struct varlena *doc)
+{
+	DpAccumulation *g = dp_accumulation_make(c->acc);
+	DpValue		given = dp_value_of_document(doc);
+	struct varlena *without = dp_accumulation_write(g, &given);
+	const char *claim = NULL;
+
+	if (without != NULL)
+	{
+		DpValue		empty = dp_value_of_document(without);
+
+		claim = dp_accumulators_claim(c->acc, &empty, &given);
+	}
+	dp_accumulation_free(g);
+	return claim;
+}
+
+/* A total over no rows exists nowhere else. */
+static void
+computed_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted)
+{
+	Computed   *c = d->state;
+	const char *claim = computed_claim(c, doc);
+	DpAccumulation *g;
+	bool		any;
+
+	if (claim == NULL)
+		return;
+	g = dp_accumulation_make(c->acc);
+	SPI_connect();
+	CommandCounterIncrement();
+	any = key != NULL && dp_computed_scan(c, g, key, true);
+	SPI_finish();
+	dp_accumulation_free(g);
+	if (!any)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("field \"%s\" of table %s is computed from table %s, which has no rows for the document", claim,
+						dp_relation_name(d->target), dp_relation_name(d->source)),
+				 errhint("Insert the rows into table %s first, or leave the field out.", dp_relation_name(d->source))));
+}
+
+/* Deferred: the group is to be computed anew later. */
+static void
+computed_enqueue(DpDerivation *d, DpGroup *group)
+{
+	dp_computed_enqueue(d->state, &group->key);
+}
+
+/* All groups that have rows. */
+static void
+computed_all_groups(DpDerivation *d, DpDerive *run)
+{
+	dp_computed_each_group(d->state, run);
+}

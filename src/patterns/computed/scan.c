@@ -1,0 +1,188 @@
+/*
+ * scan.c
+ *		The computed pattern: reading the rows of a group from the source.
+ *
+ * With the latest snapshot at every isolation level: the lock of the group's
+ * target row is held, and whoever has changed the group before has committed.
+ */
+#include "postgres.h"
+
+#include "access/stratnum.h"
+#include "executor/spi.h"
+#include "utils/builtins.h"
+
+#include "kit/sql/run.h"
+#include "kit/sql/text.h"
+#include "patterns/computed/computed.h"
+
+/* What the rows of a group are given to */
+typedef struct Visit
+{
+	Computed   *c;
+	DpAccumulation *g;
+	int			field;			/* what is searched for; -1: all rows are taken in */
+	int64		rows;			/* that count */
+	DpDerive   *run;			/* groups are added to it instead */
+} Visit;
+
+static SPIPlanPtr group_plan(Computed *c, int field);
+static void group_read(Visit *visit, const DpValue *key, bool latest);
+static bool visit_row(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
+static bool visit_group(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
+
+/*
+ * The statement that reads a group: all rows (field -1), or in the order of a
+ * field's search.
+ */
+static SPIPlanPtr
+group_plan(Computed *c, int field)
+{
+	DpDecl	   *decl = c->derivation->decl;
+	const void *id = &c->plan_ids[field + 1];
+	SPIPlanPtr	plan = dp_plan(decl, id);
+	StringInfoData sql;
+
+	if (plan != NULL)
+		return plan;
+	initStringInfo(&sql);
+	dp_source_sql_select(&sql, c->source, c->need_key);
+	appendStringInfoString(&sql, " WHERE ");
+	c->link_type = dp_source_sql_require_field(&sql, c->source, c->on_field);
+	dp_sql_type_operator(&sql, c->link_type, BTEqualStrategyNumber);
+	appendStringInfoString(&sql, "$1");
+	if (field >= 0)
+	{
+		bool		descending;
+		bool		not_null;
+		DpAccumulateSearch search = dp_accumulators_search(c->acc, field, &descending, &not_null);
+
+		if (search == DP_SEARCH_KEY)
+		{
+			int			i;
+
+			appendStringInfoString(&sql, " ORDER BY ");
+			for (i = 0; i < c->source->nkeys; i++)
+				appendStringInfo(&sql, "%ss.%s%s", i > 0 ? ", " : "", quote_identifier(c->source->keys[i]), descending ? " DESC" : "");
+		}
+		else
+		{
+			char	   *expression = dp_accumulators_search_sql(c->acc, field, c->source->doc_column);
+
+			if (not_null)
+				appendStringInfo(&sql, " AND (%s) IS NOT NULL", expression);
+			/* the indexes that computed_enable() makes have nulls first, as the order of values has */
+			appendStringInfo(&sql, " ORDER BY (%s)%s", expression, descending ? " DESC NULLS LAST" : " NULLS FIRST");
+		}
+	}
+	return dp_plan_make(decl, id, sql.data, 1, &c->link_type);
+}
+
+/* Reads the rows of a group, all or in the order of the search. */
+static void
+group_read(Visit *visit, const DpValue *key, bool latest)
+{
+	Computed   *c = visit->c;
+	SPIPlanPtr	plan = group_plan(c, visit->field);
+	ParamListInfo params = dp_source_params(1);
+
+	dp_source_param(params, 0, c->link_type, key);
+	(void) dp_source_each(c->source, c->derivation->decl, plan, params, latest, c->need_key, visit_row, visit);
+}
+
+/* Takes a row in; returns false when no more are wanted. */
+static bool
+visit_row(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
+{
+	Visit	   *visit = arg;
+	DpValue		doc = dp_value_of_document(row->doc);
+
+	if (visit->c->filter != NULL && !dp_filter_match(visit->c->filter, &doc))
+		return true;
+	visit->rows++;
+	if (visit->field >= 0)
+		return dp_accumulation_found(visit->g, visit->field, &doc, key, keylen);
+	dp_accumulation_row(visit->g, &doc, key, keylen, 1);
+	return true;
+}
+
+/* The group of a row is to be computed anew. */
+static bool
+visit_group(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
+{
+	Visit	   *visit = arg;
+	DpValue		link;
+
+	if (dp_computed_row_counts(visit->c, row, &link))
+		dp_derive_group(visit->run, visit->c->derivation, &link)->recompute = true;
+	return true;
+}
+
+bool
+dp_computed_scan(Computed *c, DpAccumulation *g, const DpValue *key, bool latest)
+{
+	Visit		visit = {.c = c, .g = g, .field = -1};
+
+	dp_accumulation_reset(g);
+	group_read(&visit, key, latest);
+	return visit.rows > 0;
+}
+
+void
+dp_computed_search(Computed *c, DpAccumulation *g, const DpValue *key)
+{
+	int			field = -1;
+
+	while ((field = dp_accumulation_searches(g, field)) >= 0)
+	{
+		Visit		visit = {.c = c, .g = g, .field = field};
+		bool		descending;
+		bool		not_null;
+
+		/* rows of measurements have no index for it */
+		if (c->source->doc_column == NULL &&
+			dp_accumulators_search(c->acc, field, &descending, &not_null) != DP_SEARCH_KEY)
+		{
+			(void) dp_computed_scan(c, g, key, true);
+			return;
+		}
+		group_read(&visit, key, true);
+		dp_accumulation_found_all(g, field);
+	}
+}
+
+/*
+ * All groups that the source has.
+ */
+void
+dp_computed_each_group(Computed *c, DpDerive *run)
+{
+	DpDecl	   *decl = c->derivation->decl;
+	const void *id = &c->plan_ids[dp_accumulators_count(c->acc) + 1];
+	Visit		visit = {.c = c, .run = run};
+	SPIPlanPtr	plan;
+
+	SPI_connect();
+	plan = dp_plan(decl, id);
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		dp_source_sql_select(&sql, c->source, false);
+		plan = dp_plan_make(decl, id, sql.data, 0, NULL);
+	}
+	(void) dp_source_each(c->source, decl, plan, NULL, true, false, visit_group, &visit);
+	SPI_finish();
+}
+
+/* ---------------------------------------------------------------- later */
+
+/* The group is computed anew by computed_refresh(). */
+void
+dp_computed_enqueue(Computed *c, const DpValue *key)
+{
+	DpQueue    *queue = dp_queue_open(c->derivation->decl, "second_pair");
+
+	dp_queue_add(queue, key, NULL);
+	dp_queue_close(queue);
+}

@@ -1,0 +1,416 @@
+/*
+ * fanout.c
+ *		The fan-out pattern: the methods of its derivation.
+ *
+ * A statement on posts gives the authors whose posts it touched; when all rows
+ * have been taken in, they are locked, and the batch of each joins the walls of
+ * his followers.
+ */
+#include "postgres.h"
+
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/typcache.h"
+
+#include "bson/builder.h"
+#include "bson/catalog.h"
+#include "bson/compare.h"
+#include "kit/derive/run.h"
+#include "patterns/fanout/fanout.h"
+
+/* Who gets a batch */
+typedef struct Spread
+{
+	Fanout	   *f;
+	DpDerive   *run;
+	FanoutBatch *batch;
+	List	   *readers;		/* copies of the values */
+	MemoryContext context;
+} Spread;
+
+static void fanout_open(DpDerivation *d);
+static void fanout_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign);
+static bool fanout_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after);
+static void fanout_gather(DpDerivation *d, DpDerive *run);
+static bool fanout_changes(DpDerivation *d, DpGroup *group);
+static bool fanout_concerns(DpDerivation *d, DpGroup *group, struct varlena *doc);
+static struct varlena *fanout_apply(DpDerivation *d, DpGroup *group, struct varlena *doc);
+static struct varlena *fanout_create(DpDerivation *d, DpGroup *group);
+static void fanout_all_groups(DpDerivation *d, DpDerive *run);
+static void row_key(DpDecl *decl, TupleTableSlot *slot, DpKey *key);
+static void author_spread(Fanout *f, DpDerive *run, FanoutAuthor *author);
+static void spread_keep(void *arg, const DpValue *value);
+
+const DpDeriveMethods dp_fanout_methods = {
+	.pattern = "fanout",
+	.main_on_source = true,
+	.open = fanout_open,
+	.take = fanout_take,
+	.same = fanout_same,
+	.reads_columns = true,
+	.gather = fanout_gather,
+	.changes = fanout_changes,
+	.concerns = fanout_concerns,
+	.apply = fanout_apply,
+	.create = fanout_create,
+	.all_groups = fanout_all_groups
+};
+
+/*
+ * fanout_trigger(): the triggers of the pattern on posts and follows.
+ */
+DP_FUNCTION(dp_fanout_trigger);
+Datum
+dp_fanout_trigger(PG_FUNCTION_ARGS)
+{
+	return dp_derive_trigger(fcinfo, &dp_fanout_methods);
+}
+
+/* ---------------------------------------------------------------- declarations */
+
+/* The declaration's fan-out. */
+Fanout *
+dp_fanout(DpDecl *decl)
+{
+	return dp_derivation(decl)->state;
+}
+
+/* Reads what a declaration says. */
+static void
+fanout_open(DpDerivation *d)
+{
+	DpDecl	   *decl = d->decl;
+	Fanout	   *f = palloc0(sizeof(Fanout));
+	DpValue		value;
+	int			i;
+
+	f->derivation = d;
+	d->state = f;
+	d->create_missing = true;
+	d->drop_empty = true;
+	d->guarded = true;
+	d->source_column = decl->doc_column;
+	f->posts = dp_source_open(d->source, decl->doc_column);
+	f->author = dp_decl_path(decl, "author");
+	f->follower = dp_decl_path(decl, "follower");
+	f->followee = dp_decl_path(decl, "followee");
+	if (f->author == NULL || f->follower == NULL || f->followee == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"author\", \"follower\" and \"followee\" must be paths")));
+	f->keep = (int) Min(Max(dp_decl_int(decl, "keep", 100), 1), DP_FANOUT_MAX_KEEP);
+	f->threshold = Max(dp_decl_int(decl, "celebrity_threshold", 10000), 0);
+	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "order_by", 8, &value) &&
+		value.type == DP_TYPE_DOCUMENT)
+	{
+		f->order_by = dp_document_to_varlena(value.data, value.len);
+		value = dp_value_of_document(f->order_by);
+		f->sort = dp_sort_spec_compile(&value);
+	}
+	f->key_is_value = decl->nkeys == 1 && decl->keys[0].type == dp_types()->bson_value;
+	for (i = 0; i < decl->nkeys; i++)
+	{
+		TypeCacheEntry *type = lookup_type_cache(decl->keys[i].type, TYPECACHE_CMP_PROC_FINFO);
+
+		if (!OidIsValid(type->cmp_proc_finfo.fn_oid))
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					 errmsg("column \"%s\" of the primary key has a type without an order", decl->keys[i].name)));
+		fmgr_info_copy(&f->keys[i].cmp, &type->cmp_proc_finfo, d->context);
+		f->keys[i].collation = decl->keys[i].collation;
+	}
+	f->follow_pair = dp_decl_text(decl, "second_pair");
+	if (f->follow_pair != NULL)
+		f->follows = dp_pair_side(f->follow_pair, decl->target);
+	if (OidIsValid(f->follows))
+		f->followers = dp_source_open(f->follows, dp_decl_text(decl, "followers_column"));
+}
+
+/* ---------------------------------------------------------------- groups */
+
+DpGroup *
+dp_fanout_author_group(Fanout *f, DpDerive *run, const DpValue *author)
+{
+	DpBuilder	b;
+	DpValue		key;
+	DpGroup    *group;
+
+	dp_builder_init_value(&b, 0);
+	dp_builder_begin_array(&b);
+	dp_builder_append_value(&b, NULL, 0, author);
+	dp_builder_end(&b);
+	key = dp_builder_view(&b, DP_TYPE_ARRAY);
+	group = dp_derive_group(run, f->derivation, &key);
+	dp_builder_free(&b);
+	return group;
+}
+
+bool
+dp_fanout_is_author(const DpGroup *group)
+{
+	return group->key.type == DP_TYPE_ARRAY;
+}
+
+/* What the run knows of the author of such a group. */
+FanoutAuthor *
+dp_fanout_author(DpGroup *group)
+{
+	if (group->state == NULL)
+	{
+		FanoutAuthor *author = MemoryContextAllocZero(dp_derive_memory(group->run), sizeof(FanoutAuthor));
+
+		if (!dp_array_element(group->key.data, group->key.len, 0, &author->author))
+			elog(ERROR, "a group of an author has none");
+		group->state = author;
+	}
+	return group->state;
+}
+
+/* What the run knows of a wall. */
+FanoutWall *
+dp_fanout_wall(DpGroup *group)
+{
+	if (group->state == NULL)
+		group->state = MemoryContextAllocZero(dp_derive_memory(group->run), sizeof(FanoutWall));
+	return group->state;
+}
+
+bool
+dp_fanout_name(const DpPath *path, struct varlena *doc, DpValue *author)
+{
+	return dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, author) &&
+		author->type != DP_TYPE_NULL && author->type != DP_TYPE_UNDEFINED;
+}
+
+/* ---------------------------------------------------------------- posts */
+
+/* The primary key of a row that a statement wrote. */
+static void
+row_key(DpDecl *decl, TupleTableSlot *slot, DpKey *key)
+{
+	int			i;
+
+	key->n = decl->nkeys;
+	for (i = 0; i < decl->nkeys; i++)
+	{
+		bool		isnull;
+
+		key->values[i] = slot_getattr(slot, decl->keys[i].attnum, &isnull);
+	}
+}
+
+/* A post came or went: what became of it is looked up when all are known. */
+static void
+fanout_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
+{
+	Fanout	   *f = d->state;
+	DpValue		author;
+	DpKey		key;
+	FanoutAuthor *a;
+	MemoryContext old;
+
+	if (!dp_fanout_name(f->author, row->doc, &author))
+		return;
+	a = dp_fanout_author(dp_fanout_author_group(f, run, &author));
+	row_key(d->decl, row->slot, &key);
+	old = MemoryContextSwitchTo(dp_derive_memory(run));
+	a->keys = lappend(a->keys, dp_key_to_value(d->decl, &key));
+	MemoryContextSwitchTo(old);
+}
+
+/* Whether a post has the same entry on walls as before. */
+static bool
+fanout_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after)
+{
+	Fanout	   *f = d->state;
+	FanoutEntry entry[2];
+	DpKey		key[2];
+	bool		has[2];
+
+	row_key(d->decl, before->slot, &key[0]);
+	row_key(d->decl, after->slot, &key[1]);
+	has[0] = dp_fanout_entry(f, before->doc, &key[0], &entry[0]);
+	has[1] = dp_fanout_entry(f, after->doc, &key[1], &entry[1]);
+	return has[0] == has[1] && (!has[0] || dp_value_identical(&entry[0].doc, &entry[1].doc));
+}
+
+/*
+ * All posts of the statement have been taken in: locks their authors and gives
+ * the posts to the walls of followers.
+ */
+static void
+fanout_gather(DpDerivation *d, DpDerive *run)
+{
+	Fanout	   *f = d->state;
+	DpGroup   **authors = MemoryContextAllocExtended(run->context, sizeof(DpGroup *) * run->ngroups, MCXT_ALLOC_HUGE);
+	DpGroup    *group;
+	int			n = 0;
+	int			i;
+
+	for (group = run->groups; group != NULL; group = group->next)
+	{
+		if (group->derivation == d && dp_fanout_is_author(group) && !dp_fanout_author(group)->gathered)
+			authors[n++] = group;
+	}
+	if (n > 0 && f->followers == NULL && f->follow_pair != NULL)
+		dp_pair_require_owner(f->follow_pair, false, f->derivation->decl->target);
+	if (n == 0 || f->followers == NULL)
+		return;
+	dp_derive_lock_groups(authors, n, RowExclusiveLock);
+	for (i = 0; i < n; i++)
+	{
+		FanoutAuthor *author = dp_fanout_author(authors[i]);
+
+		CHECK_FOR_INTERRUPTS();
+		author->gathered = true;
+		author_spread(f, run, author);
+	}
+}
+
+/* Gives the posts of an author that were written to the walls of his followers. */
+static void
+author_spread(Fanout *f, DpDerive *run, FanoutAuthor *author)
+{
+	Spread		spread = {.f = f, .run = run, .context = run->context};
+	FanoutBatch *batch;
+	MemoryContext old;
+	ListCell   *lc;
+	int			n = 0;
+	int			i;
+
+	if (dp_fanout_followers(f, &author->author, f->threshold + 1, spread_keep, &spread) > f->threshold ||
+		spread.readers == NIL)
+		return;
+	old = MemoryContextSwitchTo(run->context);
+	batch = palloc0(sizeof(FanoutBatch));
+	batch->keys = palloc(sizeof(DpValue) * list_length(author->keys));
+	foreach(lc, author->keys)
+	{
+		DpValue		key = dp_value_of_varlena(lfirst(lc));
+		FanoutEntry entry;
+
+		CHECK_FOR_INTERRUPTS();
+		batch->keys[batch->nkeys++] = key;
+		if (dp_fanout_post(f, &key, &entry) && dp_value_compare(&entry.author, &author->author) == 0)
+			dp_fanout_append(&batch->now, &entry);
+	}
+
+	/* what no wall can show need not be looked at by each */
+	dp_fanout_sort(f, &batch->now);
+	for (i = 0; i < batch->now.n; i++)
+	{
+		/* a post that was edited is named twice */
+		if (n == 0 || dp_value_compare(&batch->now.list[n - 1].key, &batch->now.list[i].key) != 0)
+			batch->now.list[n++] = batch->now.list[i];
+	}
+	batch->now.n = Min(n, f->keep);
+	foreach(lc, spread.readers)
+	{
+		FanoutWall *wall = dp_fanout_wall(dp_derive_group(run, f->derivation, lfirst(lc)));
+
+		wall->batches = lappend(wall->batches, batch);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/* Remembers a follower. */
+static void
+spread_keep(void *arg, const DpValue *value)
+{
+	Spread	   *spread = arg;
+	MemoryContext old = MemoryContextSwitchTo(spread->context);
+	DpValue    *copy = palloc(sizeof(DpValue));
+
+	*copy = dp_value_of_varlena(dp_value_to_varlena(value));
+	spread->readers = lappend(spread->readers, copy);
+	MemoryContextSwitchTo(old);
+}
+
+/* ---------------------------------------------------------------- walls */
+
+/* Groups of authors are there for their locks. */
+static bool
+fanout_changes(DpDerivation *d, DpGroup *group)
+{
+	return !dp_fanout_is_author(group);
+}
+
+static bool
+fanout_concerns(DpDerivation *d, DpGroup *group, struct varlena *doc)
+{
+	return group->recompute || !dp_fanout_wall(group)->only_missing;
+}
+
+/* The wall brought up to date. */
+static struct varlena *
+fanout_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
+{
+	Fanout	   *f = d->state;
+	FanoutWall *wall = dp_fanout_wall(group);
+	FanoutEntries entries;
+	List	   *merged = NIL;
+	struct varlena *result;
+
+	if (wall->gone && !group->recompute)
+		return NULL;
+	if (!group->recompute)
+	{
+		result = dp_fanout_change(f, group, doc, &merged);
+		if (result != NULL)
+			return result;
+	}
+	if (!group->locked)
+	{
+		group->need_lock = true;
+		return doc;
+	}
+	CommandCounterIncrement();
+	if (group->recompute && group->emptied)
+	{
+		/* without posts the readers follow whom they followed */
+		dp_fanout_parse(f, doc, &entries, &merged);
+		result = dp_fanout_build(f, &group->key, &entries, 0, merged);
+	}
+	else
+		result = dp_fanout_compute(f, &group->key, group->recompute ? NULL : &merged, true);
+	if (result != NULL && DP_DOC_SIZE(result) == DP_DOC_SIZE(doc) &&
+		memcmp(DP_DOC_DATA(result), DP_DOC_DATA(doc), DP_DOC_SIZE(doc)) == 0)
+		return doc;
+	return result;
+}
+
+/* A wall for a reader who has none. */
+static struct varlena *
+fanout_create(DpDerivation *d, DpGroup *group)
+{
+	CommandCounterIncrement();
+	return dp_fanout_compute(d->state, &group->key, NULL, true);
+}
+
+/* All readers. */
+typedef struct Everybody
+{
+	DpDerive   *run;
+	DpDerivation *d;
+} Everybody;
+
+static void
+everybody_group(void *arg, const DpValue *value)
+{
+	Everybody  *all = arg;
+
+	dp_derive_group(all->run, all->d, value)->recompute = true;
+}
+
+static void
+fanout_all_groups(DpDerivation *d, DpDerive *run)
+{
+	Everybody	all = {run, d};
+
+	if (((Fanout *) d->state)->followers == NULL)
+		return;
+	SPI_connect();
+	dp_fanout_readers(d->state, everybody_group, &all);
+	SPI_finish();
+}

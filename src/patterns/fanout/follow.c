@@ -1,0 +1,218 @@
+/*
+ * follow.c
+ *		The fan-out pattern: follows that come and go, and authors who cross the
+ *		threshold.
+ *
+ * What a follow means is looked up when its author and its reader are locked, so
+ * that nothing depends on the order in which statements are handled.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "utils/memutils.h"
+
+#include "bson/compare.h"
+#include "kit/derive/run.h"
+#include "patterns/fanout/fanout.h"
+
+/* Whose standing an author's followers are told */
+typedef struct Crossing
+{
+	Fanout	   *f;
+	DpDerive   *run;
+	FanoutAuthor *author;
+	FanoutStanding standing;
+} Crossing;
+
+static void follows_taken(Fanout *f, DpDerive *run, DpChanges *changes);
+static void run_finish(DpDerive *run, bool nested);
+static void author_finish(Fanout *f, DpDerive *run, FanoutAuthor *author, bool nested);
+static void author_top(Fanout *f, DpDerive *run, FanoutAuthor *author);
+static void crossing_visit(void *arg, const DpValue *value);
+static void stand_add(DpGroup *reader, FanoutAuthor *author, FanoutStanding standing);
+
+void
+dp_fanout_follows_changed(DpChanges *changes)
+{
+	List	   *fanouts = NIL;
+	List	   *whole = NIL;
+	DpDerive   *run;
+	ListCell   *lc;
+
+	foreach(lc, dp_feeds(dp_changes_table(changes)))
+	{
+		DpFeed	   *feed = lfirst(lc);
+		Fanout	   *f;
+
+		if (feed->is_main || strcmp(feed->decl->pattern, "fanout") != 0 || !dp_decl_maintained(feed->decl))
+			continue;
+		f = dp_fanout(feed->decl);
+		if (f->follow_pair != NULL && strcmp(f->follow_pair, feed->pair) == 0 &&
+			OidIsValid(f->derivation->target) && f->followers != NULL)
+		{
+			fanouts = lappend(fanouts, f);
+			whole = lappend(whole, f->derivation);
+		}
+	}
+	if (fanouts == NIL)
+		return;
+	run = dp_derive_begin();
+	foreach(lc, fanouts)
+		follows_taken(lfirst(lc), run, changes);
+	run_finish(run, dp_changes_pending(dp_changes_table(changes)));
+	if (dp_changes_wholly(changes))
+		(void) dp_derive_whole(whole, false, true);
+}
+
+/* Takes what a statement on follows means to one fan-out into the run. */
+static void
+follows_taken(Fanout *f, DpDerive *run, DpChanges *changes)
+{
+	DpChange	change;
+	MemoryContext row = AllocSetContextCreate(CurrentMemoryContext, "docpatterns follow", ALLOCSET_DEFAULT_SIZES);
+
+	dp_changes_rewind(changes);
+	while (dp_changes_next(changes, &change))
+	{
+		MemoryContext old = MemoryContextSwitchTo(row);
+		TupleTableSlot *slots[2] = {change.before, change.after};
+		DpValue		author[2];
+		DpValue		reader[2];
+		bool		has[2] = {false, false};
+		int			i;
+
+		for (i = 0; i < 2; i++)
+		{
+			struct varlena *doc;
+
+			if (slots[i] == NULL)
+				continue;
+			doc = dp_source_document(slots[i], f->followers->doc_column);
+			has[i] = dp_fanout_name(f->followee, doc, &author[i]) && dp_fanout_name(f->follower, doc, &reader[i]);
+		}
+		if (!(has[0] && has[1] && dp_value_compare(&author[0], &author[1]) == 0 &&
+			  dp_value_compare(&reader[0], &reader[1]) == 0))
+		{
+			for (i = 0; i < 2; i++)
+			{
+				FanoutAuthor *a;
+
+				if (!has[i])
+					continue;
+				a = dp_fanout_author(dp_fanout_author_group(f, run, &author[i]));
+				a->delta += i == 1 ? 1 : -1;
+				if (reader[i].type != DP_TYPE_ARRAY && reader[i].type != DP_TYPE_REGEX)
+				{
+					MemoryContextSwitchTo(dp_derive_memory(run));
+					a->readers = lappend(a->readers, dp_derive_group(run, f->derivation, &reader[i]));
+					MemoryContextSwitchTo(row);
+				}
+			}
+		}
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(row);
+	}
+	MemoryContextDelete(row);
+}
+
+/* All follows of the statement are known: locks those whom they concern and brings the walls in line. */
+static void
+run_finish(DpDerive *run, bool nested)
+{
+	DpGroup   **groups;
+	DpGroup    *group;
+	int			n = 0;
+	int			i;
+
+	groups = MemoryContextAllocExtended(run->context, sizeof(DpGroup *) * Max(run->ngroups, 1), MCXT_ALLOC_HUGE);
+	for (group = run->groups; group != NULL; group = group->next)
+		groups[n++] = group;
+	if (n == 0)
+	{
+		(void) dp_derive_end(run, false);
+		return;
+	}
+	dp_derive_lock_groups(groups, n, ExclusiveLock);
+	CommandCounterIncrement();
+	SPI_connect();
+	for (i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (dp_fanout_is_author(groups[i]))
+			author_finish(dp_fanout(groups[i]->derivation->decl), run, dp_fanout_author(groups[i]), nested);
+	}
+	SPI_finish();
+	(void) dp_derive_end(run, false);
+}
+
+/*
+ * What an author's follows come to.  Inside of another statement on follows,
+ * which has not been handled yet, nothing is known of how many there were
+ * before: then all his followers are told.
+ */
+static void
+author_finish(Fanout *f, DpDerive *run, FanoutAuthor *author, bool nested)
+{
+	int64		moved = author->delta < 0 ? -author->delta : author->delta;
+	int64		now = dp_fanout_count(f, &author->author, f->threshold + 1 + moved, true);
+	bool		celebrity = now > f->threshold;
+	ListCell   *lc;
+
+	author->gathered = true;
+	if (!celebrity)
+		author_top(f, run, author);
+	foreach(lc, author->readers)
+	{
+		DpGroup    *reader = lfirst(lc);
+		bool		follows = dp_fanout_follows(f, &reader->key, &author->author);
+
+		stand_add(reader, author, !follows ? FANOUT_NONE : celebrity ? FANOUT_MERGED : FANOUT_FANNED);
+		if (!follows && !dp_fanout_wall(reader)->gone)
+			dp_fanout_wall(reader)->gone = !dp_fanout_follows_any(f, &reader->key);
+	}
+	if (nested || (now - author->delta > f->threshold) != celebrity)
+	{
+		Crossing	crossing = {f, run, author, celebrity ? FANOUT_MERGED : FANOUT_FANNED};
+
+		(void) dp_fanout_followers(f, &author->author, 0, crossing_visit, &crossing);
+	}
+}
+
+static void
+crossing_visit(void *arg, const DpValue *value)
+{
+	Crossing   *c = arg;
+
+	stand_add(dp_derive_group(c->run, c->f->derivation, value), c->author, c->standing);
+}
+
+/* Notes what becomes of an author on a wall. */
+static void
+stand_add(DpGroup *reader, FanoutAuthor *author, FanoutStanding standing)
+{
+	MemoryContext old = MemoryContextSwitchTo(dp_derive_memory(reader->run));
+	FanoutWall *wall = dp_fanout_wall(reader);
+	FanoutStand *s = palloc(sizeof(FanoutStand));
+
+	s->author = author;
+	s->standing = standing;
+	wall->stands = lappend(wall->stands, s);
+	MemoryContextSwitchTo(old);
+}
+
+/* Reads the first posts of an author, whose followers get them.  Not while another statement is read. */
+static void
+author_top(Fanout *f, DpDerive *run, FanoutAuthor *author)
+{
+	MemoryContext old;
+
+	if (author->top != NULL)
+		return;
+	old = MemoryContextSwitchTo(run->context);
+	author->top = palloc0(sizeof(FanoutEntries));
+	dp_fanout_top(f, &author->author, true, author->top);
+	MemoryContextSwitchTo(old);
+}

@@ -1,0 +1,406 @@
+/*
+ * read.c
+ *		The fan-out pattern: posts and follows, read by the indexes that the
+ *		pattern makes, and walls computed anew.
+ */
+#include "postgres.h"
+
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+#include "bson/catalog.h"
+#include "bson/compare.h"
+#include "bson/path.h"
+#include "kit/sql/run.h"
+#include "kit/sql/text.h"
+#include "patterns/fanout/fanout.h"
+#include "patterns/fanout/sql.h"
+
+/* Who wants what a statement gives */
+typedef struct Reading
+{
+	Fanout	   *f;
+	MemoryContext context;
+	FanoutEntries *entries;
+	FanoutEntry *entry;
+	FanoutVisit visit;
+	void	   *arg;
+	List	   *values;			/* bson_values */
+} Reading;
+
+static bool visit_post(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
+static bool visit_value(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
+static bool visit_nothing(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
+static bool keep_value(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
+static DpSource *followers(Fanout *f);
+
+/* ---------------------------------------------------------------- statements */
+
+void
+dp_fanout_sql_order(StringInfo sql, Fanout *f)
+{
+	DpDecl	   *decl = f->derivation->decl;
+	int			i;
+
+	appendStringInfoString(sql, " ORDER BY ");
+	if (f->order_by != NULL)
+	{
+		Oid			output;
+		bool		varlena;
+
+		getTypeOutputInfo(dp_types()->bson, &output, &varlena);
+		dp_sql_own_schema(sql);
+		appendStringInfo(sql, "bson_sort_key(s.%s, %s::", quote_identifier(decl->doc_column),
+						 quote_literal_cstr(OidOutputFunctionCall(output, PointerGetDatum(f->order_by))));
+		dp_sql_own_schema(sql);
+		appendStringInfoString(sql, "bson), ");
+	}
+	for (i = 0; i < decl->nkeys; i++)
+		appendStringInfo(sql, "%ss.%s DESC", i > 0 ? ", " : "", quote_identifier(decl->keys[i].name));
+}
+
+void
+dp_fanout_sql_posts(StringInfo sql, Fanout *f)
+{
+	dp_source_sql_select(sql, f->posts, true);
+	appendStringInfoString(sql, " WHERE ");
+	(void) dp_source_sql_field(sql, f->posts, f->author);
+	appendStringInfoChar(sql, ' ');
+	dp_sql_own_operator(sql, "=");
+	appendStringInfoString(sql, " $1");
+	dp_fanout_sql_order(sql, f);
+	appendStringInfoString(sql, " LIMIT $2");
+}
+
+void
+dp_fanout_sql_authors(StringInfo sql, Fanout *f)
+{
+	appendStringInfoString(sql, "SELECT DISTINCT ");
+	(void) dp_source_sql_field(sql, followers(f), f->followee);
+	appendStringInfoString(sql, " FROM ");
+	dp_sql_table(sql, f->follows);
+	appendStringInfoString(sql, " AS s WHERE ");
+	(void) dp_source_sql_field(sql, f->followers, f->follower);
+	appendStringInfoChar(sql, ' ');
+	dp_sql_own_operator(sql, "=");
+	appendStringInfoString(sql, " $1");
+}
+
+/* The table of follows; raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is gone. */
+static DpSource *
+followers(Fanout *f)
+{
+	if (f->followers == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the followers of the fan-out \"%s\" of table %s are missing", f->derivation->decl->name,
+						dp_relation_name(f->derivation->source)),
+				 errhint("pattern_disable() ends the fan-out.")));
+	return f->followers;
+}
+
+/*
+ * Prepares "SELECT what FROM follows WHERE first = $1 [AND second = $2] [LIMIT limit]".
+ */
+static SPIPlanPtr
+follows_plan(Fanout *f, const void *id, const DpPath *what, const DpPath *first, const DpPath *second, const char *limit)
+{
+	DpDecl	   *decl = f->derivation->decl;
+	SPIPlanPtr	plan = dp_plan(decl, id);
+	Oid			types[2] = {dp_types()->bson_value, dp_types()->bson_value};
+	StringInfoData sql;
+	int			n = 1;
+
+	if (plan != NULL)
+		return plan;
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "SELECT ");
+	(void) dp_source_sql_field(&sql, followers(f), what);
+	appendStringInfoString(&sql, " FROM ");
+	dp_sql_table(&sql, f->follows);
+	appendStringInfoString(&sql, " AS s WHERE ");
+	(void) dp_source_sql_field(&sql, f->followers, first);
+	appendStringInfoChar(&sql, ' ');
+	dp_sql_own_operator(&sql, "=");
+	appendStringInfoString(&sql, " $1");
+	if (second != NULL)
+	{
+		appendStringInfoString(&sql, " AND ");
+		(void) dp_source_sql_field(&sql, f->followers, second);
+		appendStringInfoChar(&sql, ' ');
+		dp_sql_own_operator(&sql, "=");
+		appendStringInfoString(&sql, " $2");
+		n = 2;
+	}
+	if (limit != NULL)
+	{
+		appendStringInfo(&sql, " LIMIT %s", limit);
+		if (limit[0] == '$')
+			types[n++] = INT8OID;
+	}
+	return dp_plan_make(decl, id, sql.data, n, types);
+}
+
+static void
+param_int(ParamListInfo params, int i, int64 value)
+{
+	params->params[i].ptype = INT8OID;
+	params->params[i].value = Int64GetDatum(value);
+	params->params[i].isnull = false;
+}
+
+/* ---------------------------------------------------------------- posts */
+
+/* A row of the form document, primary key as an entry. */
+static bool
+row_entry(Fanout *f, const DpSourceRow *row, FanoutEntry *entry)
+{
+	DpKey		key;
+	int			i;
+
+	key.n = f->derivation->decl->nkeys;
+	for (i = 0; i < key.n; i++)
+	{
+		bool		isnull;
+
+		key.values[i] = slot_getattr(row->slot, i + 2, &isnull);
+	}
+	return dp_fanout_entry(f, row->doc, &key, entry);
+}
+
+static bool
+visit_post(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
+{
+	Reading    *reading = arg;
+	MemoryContext old = MemoryContextSwitchTo(reading->context);
+	FanoutEntry entry;
+
+	if (row_entry(reading->f, row, &entry))
+	{
+		if (reading->entry != NULL)
+		{
+			*reading->entry = entry;
+			reading->entry = NULL;
+		}
+		else
+			dp_fanout_append(reading->entries, &entry);
+	}
+	MemoryContextSwitchTo(old);
+	return true;
+}
+
+void
+dp_fanout_top(Fanout *f, const DpValue *author, bool latest, FanoutEntries *entries)
+{
+	DpDecl	   *decl = f->derivation->decl;
+	SPIPlanPtr	plan = dp_plan(decl, &f->plan_top);
+	ParamListInfo params = dp_source_params(2);
+	Reading		reading = {.f = f, .context = CurrentMemoryContext, .entries = entries};
+
+	if (plan == NULL)
+	{
+		Oid			types[2] = {dp_types()->bson_value, INT8OID};
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		dp_fanout_sql_posts(&sql, f);
+		plan = dp_plan_make(decl, &f->plan_top, sql.data, 2, types);
+	}
+	dp_source_param(params, 0, dp_types()->bson_value, author);
+	param_int(params, 1, f->keep);
+	(void) dp_source_each(f->posts, decl, plan, params, latest, false, visit_post, &reading);
+}
+
+bool
+dp_fanout_post(Fanout *f, const DpValue *key, FanoutEntry *entry)
+{
+	DpDecl	   *decl = f->derivation->decl;
+	SPIPlanPtr	plan = dp_plan(decl, &f->plan_post);
+	ParamListInfo params = dp_source_params(decl->nkeys);
+	Oid			types[INDEX_MAX_KEYS];
+	DpKey		row;
+	Reading		reading = {.f = f, .context = CurrentMemoryContext, .entry = entry};
+	int			i;
+
+	dp_sql_key_types(decl, types);
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		dp_source_sql_select(&sql, f->posts, true);
+		appendStringInfoString(&sql, " WHERE ");
+		dp_sql_key_match(&sql, decl, 1);
+		plan = dp_plan_make(decl, &f->plan_post, sql.data, decl->nkeys, types);
+	}
+	if (!dp_key_of_value(decl, key, &row))
+		return false;
+	for (i = 0; i < decl->nkeys; i++)
+	{
+		params->params[i].ptype = types[i];
+		params->params[i].value = row.values[i];
+		params->params[i].isnull = false;
+	}
+	(void) dp_source_each(f->posts, decl, plan, params, true, false, visit_post, &reading);
+	return reading.entry == NULL;
+}
+
+/* ---------------------------------------------------------------- follows */
+
+/* Hands a reader on, if it can be one. */
+static bool
+visit_value(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
+{
+	Reading    *reading = arg;
+	DpValue		value = dp_value_of_varlena(row->doc);
+
+	if (value.type != DP_TYPE_NULL && value.type != DP_TYPE_UNDEFINED &&
+		value.type != DP_TYPE_ARRAY && value.type != DP_TYPE_REGEX)
+		reading->visit(reading->arg, &value);
+	return true;
+}
+
+static bool
+visit_nothing(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
+{
+	return true;
+}
+
+int64
+dp_fanout_followers(Fanout *f, const DpValue *author, int64 limit, FanoutVisit visit, void *arg)
+{
+	SPIPlanPtr	plan = follows_plan(f, &f->plan_some, f->follower, f->followee, NULL, "$2");
+	ParamListInfo params = dp_source_params(2);
+	Reading		reading = {.f = f, .visit = visit, .arg = arg};
+
+	dp_source_param(params, 0, dp_types()->bson_value, author);
+	param_int(params, 1, limit > 0 ? limit : PG_INT64_MAX);
+	return dp_source_each(f->followers, f->derivation->decl, plan, params, true, false, visit_value, &reading);
+}
+
+int64
+dp_fanout_count(Fanout *f, const DpValue *author, int64 limit, bool latest)
+{
+	SPIPlanPtr	plan = follows_plan(f, &f->plan_some, f->follower, f->followee, NULL, "$2");
+	ParamListInfo params = dp_source_params(2);
+
+	dp_source_param(params, 0, dp_types()->bson_value, author);
+	param_int(params, 1, limit);
+	return dp_source_each(f->followers, f->derivation->decl, plan, params, latest, false, visit_nothing, NULL);
+}
+
+bool
+dp_fanout_follows(Fanout *f, const DpValue *reader, const DpValue *author)
+{
+	SPIPlanPtr	plan = follows_plan(f, &f->plan_follows, f->follower, f->follower, f->followee, "1");
+	ParamListInfo params = dp_source_params(2);
+
+	dp_source_param(params, 0, dp_types()->bson_value, reader);
+	dp_source_param(params, 1, dp_types()->bson_value, author);
+	return dp_source_each(f->followers, f->derivation->decl, plan, params, true, false, visit_nothing, NULL) > 0;
+}
+
+static bool
+keep_value(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
+{
+	Reading    *reading = arg;
+	DpValue		value = dp_value_of_varlena(row->doc);
+
+	if (value.type != DP_TYPE_NULL && value.type != DP_TYPE_UNDEFINED)
+	{
+		MemoryContext old = MemoryContextSwitchTo(reading->context);
+
+		reading->values = lappend(reading->values, dp_value_to_varlena(&value));
+		MemoryContextSwitchTo(old);
+	}
+	return true;
+}
+
+/* Whom a reader follows: bson_values in the current context. */
+static List *
+authors_of(Fanout *f, const DpValue *reader, bool latest)
+{
+	DpDecl	   *decl = f->derivation->decl;
+	SPIPlanPtr	plan = dp_plan(decl, &f->plan_authors);
+	ParamListInfo params = dp_source_params(1);
+	Reading		reading = {.f = f, .context = CurrentMemoryContext};
+
+	if (plan == NULL)
+	{
+		Oid			type = dp_types()->bson_value;
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		dp_fanout_sql_authors(&sql, f);
+		plan = dp_plan_make(decl, &f->plan_authors, sql.data, 1, &type);
+	}
+	dp_source_param(params, 0, dp_types()->bson_value, reader);
+	(void) dp_source_each(followers(f), decl, plan, params, latest, false, keep_value, &reading);
+	return reading.values;
+}
+
+bool
+dp_fanout_follows_any(Fanout *f, const DpValue *reader)
+{
+	return authors_of(f, reader, true) != NIL;
+}
+
+void
+dp_fanout_readers(Fanout *f, FanoutVisit visit, void *arg)
+{
+	DpDecl	   *decl = f->derivation->decl;
+	SPIPlanPtr	plan = dp_plan(decl, &f->plan_everybody);
+	Reading		reading = {.f = f, .visit = visit, .arg = arg};
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "SELECT DISTINCT ");
+		(void) dp_source_sql_field(&sql, followers(f), f->follower);
+		appendStringInfoString(&sql, " FROM ");
+		dp_sql_table(&sql, f->follows);
+		appendStringInfoString(&sql, " AS s");
+		plan = dp_plan_make(decl, &f->plan_everybody, sql.data, 0, NULL);
+	}
+	(void) dp_source_each(f->followers, decl, plan, NULL, true, false, visit_value, &reading);
+}
+
+/* ---------------------------------------------------------------- walls */
+
+struct varlena *
+dp_fanout_compute(Fanout *f, const DpValue *reader, List **merged, bool latest)
+{
+	List	   *authors = authors_of(f, reader, latest);
+	List	   *apart = NIL;
+	FanoutEntries entries = {0};
+	ListCell   *lc;
+
+	if (authors == NIL)
+		return NULL;
+	foreach(lc, authors)
+	{
+		DpValue    *author = palloc(sizeof(DpValue));
+
+		CHECK_FOR_INTERRUPTS();
+		*author = dp_value_of_varlena(lfirst(lc));
+		if (merged != NULL ? dp_fanout_has(*merged, author) : dp_fanout_count(f, author, f->threshold + 1, latest) > f->threshold)
+			apart = lappend(apart, author);
+		else
+		{
+			dp_fanout_top(f, author, latest, &entries);
+
+			/* not more than can be shown is kept while others are read */
+			if (entries.n > 20 * f->keep)
+			{
+				dp_fanout_sort(f, &entries);
+				entries.n = f->keep;
+			}
+		}
+	}
+	dp_fanout_sort(f, &entries);
+	return dp_fanout_build(f, reader, &entries, Min(entries.n, f->keep), apart);
+}

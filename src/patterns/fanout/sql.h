@@ -1,0 +1,20 @@
+/*
+ * sql.h
+ *		The fan-out pattern: texts of statements that are run as the owner and
+ *		as the reader of a timeline.
+ */
+#ifndef DP_PATTERNS_FANOUT_SQL_H
+#define DP_PATTERNS_FANOUT_SQL_H
+
+#include "patterns/fanout/fanout.h"
+
+/* ORDER BY of posts s, as they stand on walls */
+extern void dp_fanout_sql_order(StringInfo sql, Fanout *f);
+
+/* Document and primary key of the first $2 (int8) posts of author $1 */
+extern void dp_fanout_sql_posts(StringInfo sql, Fanout *f);
+
+/* The authors whom reader $1 follows, each once */
+extern void dp_fanout_sql_authors(StringInfo sql, Fanout *f);
+
+#endif							/* DP_PATTERNS_FANOUT_SQL_H */

@@ -1,0 +1,790 @@
+/*
+ * count.c
+ *		How many members of a sorted set stand before a place, without reading
+ *		them all.
+ *
+ * The members of a board, in the order of (score, member), are divided into
+ * blocks; a block reaches from its bound up to the next one's, and the first
+ * bound is the lowest value that there is.  The table counts has a row for each
+ * block, of level 1, with the number of its members.  Where there are many blocks, they
+ * are grouped likewise into nodes of level 2, these into level 3, and so on.  A node's
+ * bound is that of its first child.  So the place of a member is the sum of a
+ * few rows of each level and of what stands before it in its own block.
+ *
+ * A node's number is the sum of one or more rows, its slots: who adds takes one
+ * that nobody holds, and makes one where all are held (with a random number below
+ * 0), so that writers never wait here.  A node's first slot has the number 0, or 1
+ * where there is a level above.  From REPEATABLE READ on a
+ * transaction makes a slot of its own, which its snapshot shows while it does not show
+ * what others add.
+ *
+ * Bounds change only while the board is locked exclusively.  Who finds a block
+ * too large divides it if he can have that lock at once.  If a block has grown
+ * far too large because he never can, the next command of the session waits
+ * for the lock before it does anything else (so nobody can wait for it).
+ */
+#include "postgres.h"
+
+#include "access/stratnum.h"
+#include "access/xact.h"
+#include "common/hashfn.h"
+#include "common/pg_prng.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/snapmgr.h"
+
+#include "kit/declaration.h"
+#include "patterns/kv/kv.h"
+
+/* docpatterns.kv_block_size, and what follows from it; read when blocks are divided, so it may change at any time */
+int			dp_kv_block_size = 2048;
+
+#define BLOCK_MAX		dp_kv_block_size	/* members of a block */
+#define BLOCK_PIECE		(dp_kv_block_size / 2)	/* of those that it is divided into */
+#define BLOCK_URGENT	(dp_kv_block_size * 2)
+#define BLOCK_SMALL		(dp_kv_block_size / 8)
+#define GROUP_MAX		Max(8, dp_kv_block_size / 16)	/* children of a node */
+#define GROUP_PIECE		(GROUP_MAX / 2)
+#define TOP_MAX			Max(8, dp_kv_block_size / 2)	/* nodes of the highest level */
+#define SLOTS_MAX		16		/* rows of a node before they are added up */
+
+/* The number of a node's first slot */
+#define SLOT_TOP		0
+#define SLOT_BELOW		1
+
+/* Columns of the index of counts and of that of scores where bounds begin */
+#define COUNTS_BOUND	3
+#define SCORES_BOUND	2
+
+/* Where something is added: the node of a level that a position belongs to */
+typedef struct Place
+{
+	TupleTableSlot *row;		/* one of its slots */
+	bool		found;
+	bool		above;			/* there is a level above */
+	Datum		score;			/* the bound, copied */
+	Datum		member;
+	int			rows;			/* slots that were looked at */
+	int64		amount;			/* of the slot that was added to */
+} Place;
+
+/* A node, read with its slots */
+typedef struct KvBlock
+{
+	bool		found;
+	Datum		score;
+	Datum		member;
+	int64		amount;
+	int			rows;
+} KvBlock;
+
+/* The board that the session found to need dividing, and could not lock */
+static struct
+{
+	bool		set;
+	Oid			schema;
+	uint32		key;
+}			urgent;
+
+static void place_find(KvCall *call, Place *place, int level, Datum score, Datum member);
+static void place_add(KvCall *call, Place *place, int level, int delta);
+static bool slot_add(KvCall *call, Place *place, int delta);
+static void place_end(Place *place);
+static void insert_count(KvCall *call, int level, Datum score, Datum member, int64 slot, int64 amount);
+static KvBlock node_read(KvCall *call, int level, StrategyNumber strategy, Datum score, Datum member, Snapshot snapshot);
+static void node_remove(KvCall *call, int level, const KvBlock *node);
+static int	top_level(KvCall *call, Snapshot snapshot);
+static int	children_count(KvCall *call, int level, const KvBlock *from, const KvBlock *until);
+static void divide(KvCall *call, int level, Datum score, Datum member, bool create);
+static void divide_above(KvCall *call, int level, Datum score, Datum member);
+static void mark_below(KvCall *call, int level);
+static void shrink(KvCall *call, Datum score, Datum member);
+static void bound_remove(KvCall *call, Datum score, Datum member);
+static bool upgrade(KvCall *call);
+
+/* MinKey as a bson_value */
+Datum
+dp_kv_lowest(void)
+{
+	static union
+	{
+		char		bytes[VARHDRSZ + 1];
+		int32		align;
+	}			lowest;
+
+	SET_VARSIZE(lowest.bytes, VARHDRSZ + 1);
+	lowest.bytes[VARHDRSZ] = (char) DP_TYPE_MINKEY;
+	return PointerGetDatum(lowest.bytes);
+}
+
+static inline bool
+same_bytes(Datum a, Datum b)
+{
+	return VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) && memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
+}
+
+static inline bool
+is_lowest(Datum value)
+{
+	return VARSIZE_ANY_EXHDR(value) == 1 && *(uint8 *) VARDATA_ANY(value) == DP_TYPE_MINKEY;
+}
+
+static inline uint32
+key_hash(KvCall *call)
+{
+	return hash_bytes((unsigned char *) VARDATA_ANY(call->key), VARSIZE_ANY_EXHDR(call->key));
+}
+
+/* Adding ------------------------------------------------------------------------------------------------------------------ */
+
+void
+dp_kv_count_create(KvCall *call)
+{
+	insert_count(call, 1, dp_kv_lowest(), dp_kv_lowest(), SLOT_TOP, 0);
+}
+
+/*
+ * On each level up to the one where both positions belong to one node.
+ */
+void
+dp_kv_count_move(KvCall *call, Datum from_score, Datum to_score, Datum member)
+{
+	KvRel	   *r = dp_kv_rel(call, KV_COUNTS);
+	TupleTableSlot *row = r->row;
+	bool		large = false;
+	bool		small = false;
+	bool		urgently = false;
+	int			level;
+
+	for (level = 1;; level++)
+	{
+		Place		from = {.found = false};
+		Place		to = {.found = false};
+		bool		last;
+
+		CHECK_FOR_INTERRUPTS();
+		if (from_score != 0)
+			place_find(call, &from, level, from_score, member);
+		if (to_score != 0 && (from_score == 0 || from.found))
+			place_find(call, &to, level, to_score, member);
+		last = !from.above && !to.above;
+		if (from.found && to.found && same_bytes(from.score, to.score) && same_bytes(from.member, to.member))
+			last = true;
+		else
+		{
+			if (from.found)
+				place_add(call, &from, level, -1);
+			if (to.found)
+				place_add(call, &to, level, 1);
+			if (level == 1)
+			{
+				large = to.found && (to.amount > BLOCK_MAX || to.rows > SLOTS_MAX);
+				urgently = to.found && to.amount > BLOCK_URGENT;
+				small = from.found && from.amount <= BLOCK_SMALL && from.amount % Max(1, BLOCK_SMALL / 4) == 0;
+			}
+			else
+				large = large || (to.found && to.rows > SLOTS_MAX);
+		}
+		place_end(&from);
+		place_end(&to);
+		r->row = row;
+		if (last)
+			break;
+	}
+
+	/* what has been found out is done when all is visible */
+	dp_kv_refresh(call);
+	if (IsolationUsesXactSnapshot())
+		return;
+	if (large)
+	{
+		if (upgrade(call))
+			divide(call, 1, to_score, member, false);
+		else if (urgently)
+		{
+			urgent.set = true;
+			urgent.schema = call->space->schema;
+			urgent.key = key_hash(call);
+		}
+	}
+	if (small && upgrade(call))
+		shrink(call, from_score, member);
+}
+
+/*
+ * Look for the node of a level.  Bounds do not change under the board's lock, so
+ * the command's snapshot shows them as they are.  (A dirty one could miss all slots of
+ * a node that are written while the index is read.)
+ */
+static void
+place_find(KvCall *call, Place *place, int level, Datum score, Datum member)
+{
+	KvRel	   *r = dp_kv_rel(call, KV_COUNTS);
+	KvScan		scan;
+
+	if (IsolationUsesXactSnapshot())
+	{
+		KvBlock		now = node_read(call, level, BTLessEqualStrategyNumber, score, member, call->snapshot);
+		KvBlock		seen = node_read(call, level, BTLessEqualStrategyNumber, score, member, GetTransactionSnapshot());
+
+		if (now.found != seen.found ||
+			(now.found && (!same_bytes(now.score, seen.score) || !same_bytes(now.member, seen.member))))
+			dp_kv_lost();
+	}
+	place->row = table_slot_create(r->rel, NULL);
+	r->row = place->row;
+	dp_kv_scan(&scan, call, KV_COUNTS, false, call->snapshot);
+	dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
+	dp_kv_scan_bound(&scan, COUNTS_BOUND, BTLessEqualStrategyNumber, score, member);
+	place->found = dp_kv_scan_next(&scan, BackwardScanDirection);
+	if (place->found)
+	{
+		place->score = datumCopy(dp_kv_column(r, KV_COUNTS_SCORE), false, -1);
+		place->member = datumCopy(dp_kv_column(r, KV_COUNTS_MEMBER), false, -1);
+		place->above = DatumGetInt64(dp_kv_column(r, KV_COUNTS_SLOT)) == SLOT_BELOW;
+	}
+	else
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("a sorted set has no blocks"),
+				 errhint("pattern_repair(%s) counts its members.", quote_literal_cstr(dp_relation_name(call->space->tables[KV_KEYS])))));
+	dp_kv_scan_end(&scan);
+}
+
+/*
+ * Add to the slot that was found, or to another one that nobody holds, or make one.
+ */
+static void
+place_add(KvCall *call, Place *place, int level, int delta)
+{
+	KvRel	   *r = dp_kv_rel(call, KV_COUNTS);
+	bool		done = false;
+	SnapshotData dirty;
+	KvScan		scan;
+
+	r->row = place->row;
+	if (!IsolationUsesXactSnapshot())
+	{
+		if (slot_add(call, place, delta))
+			return;
+		InitDirtySnapshot(dirty);
+		dp_kv_scan(&scan, call, KV_COUNTS, false, &dirty);
+		dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
+		dp_kv_scan_bound(&scan, COUNTS_BOUND, BTGreaterEqualStrategyNumber, place->score, place->member);
+		dp_kv_scan_bound(&scan, COUNTS_BOUND, BTLessEqualStrategyNumber, place->score, place->member);
+		while (!done && dp_kv_scan_next(&scan, ForwardScanDirection))
+		{
+			place->rows++;
+
+			/* somebody writes to it, or has just made it */
+			if (!TransactionIdIsValid(dirty.xmin) && !TransactionIdIsValid(dirty.xmax))
+				done = slot_add(call, place, delta);
+		}
+		dp_kv_scan_end(&scan);
+		if (done)
+			return;
+	}
+	place->amount = delta;
+	insert_count(call, level, place->score, place->member,
+				 -1 - (int64) (pg_prng_uint64(&pg_global_prng_state) >> 1), delta);
+}
+
+/* Add to the slot in place->row, unless somebody has it or has changed it since it was read. */
+static bool
+slot_add(KvCall *call, Place *place, int delta)
+{
+	place->amount = DatumGetInt64(dp_kv_column(dp_kv_rel(call, KV_COUNTS), KV_COUNTS_AMOUNT)) + delta;
+	return dp_kv_update(call, KV_COUNTS, KV_COUNTS_AMOUNT, Int64GetDatum(place->amount), false, false);
+}
+
+static void
+place_end(Place *place)
+{
+	if (place->row == NULL)
+		return;
+	ExecDropSingleTupleTableSlot(place->row);
+	if (place->found)
+	{
+		pfree(DatumGetPointer(place->score));
+		pfree(DatumGetPointer(place->member));
+	}
+}
+
+/* A new row of counts. */
+static void
+insert_count(KvCall *call, int level, Datum score, Datum member, int64 slot, int64 amount)
+{
+	Datum		values[KV_COUNTS_AMOUNT];
+
+	values[KV_KEY - 1] = Int64GetDatum(call->board);
+	values[KV_COUNTS_LEVEL - 1] = Int16GetDatum(level);
+	values[KV_COUNTS_SCORE - 1] = score;
+	values[KV_COUNTS_MEMBER - 1] = member;
+	values[KV_COUNTS_SLOT - 1] = Int64GetDatum(slot);
+	values[KV_COUNTS_AMOUNT - 1] = Int64GetDatum(amount);
+	dp_kv_insert(call, KV_COUNTS, values, NULL);
+}
+
+/* Reading ----------------------------------------------------------------------------------------------------------------- */
+
+/* Whether the row is of that node. */
+static inline bool
+is_of(KvRel *r, Datum score, Datum member)
+{
+	return same_bytes(score, dp_kv_column(r, KV_COUNTS_SCORE)) && same_bytes(member, dp_kv_column(r, KV_COUNTS_MEMBER));
+}
+
+int64
+dp_kv_count_before(KvCall *call, Datum score, Datum member, Snapshot snapshot)
+{
+	int			level = top_level(call, snapshot);
+	Datum		bound_score = dp_kv_lowest();
+	Datum		bound_member = dp_kv_lowest();
+	int64		before = 0;
+	KvScan		scan;
+
+	for (; level > 0; level--)
+	{
+		Datum		from_score = bound_score;
+		Datum		from_member = bound_member;
+		int64		pending = 0;
+
+		dp_kv_scan(&scan, call, KV_COUNTS, false, snapshot);
+		dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
+		dp_kv_scan_bound(&scan, COUNTS_BOUND, BTGreaterEqualStrategyNumber, from_score, from_member);
+		dp_kv_scan_bound(&scan, COUNTS_BOUND, BTLessEqualStrategyNumber, score, member);
+		while (dp_kv_scan_next(&scan, ForwardScanDirection))
+		{
+			if (!is_of(scan.r, bound_score, bound_member))
+			{
+				before += pending;
+				pending = 0;
+				bound_score = datumCopy(dp_kv_column(scan.r, KV_COUNTS_SCORE), false, -1);
+				bound_member = datumCopy(dp_kv_column(scan.r, KV_COUNTS_MEMBER), false, -1);
+			}
+			pending += DatumGetInt64(dp_kv_column(scan.r, KV_COUNTS_AMOUNT));
+		}
+		dp_kv_scan_end(&scan);
+	}
+
+	dp_kv_scan(&scan, call, KV_SCORES, true, snapshot);
+	dp_kv_scan_bound(&scan, SCORES_BOUND, BTGreaterEqualStrategyNumber, bound_score, bound_member);
+	dp_kv_scan_bound(&scan, SCORES_BOUND, BTLessStrategyNumber, score, member);
+	while (dp_kv_scan_count(&scan))
+		before++;
+	dp_kv_scan_end(&scan);
+	return before;
+}
+
+int64
+dp_kv_count_all(KvCall *call, Snapshot snapshot)
+{
+	int			level = top_level(call, snapshot);
+	int64		all = 0;
+	KvScan		scan;
+
+	dp_kv_scan(&scan, call, KV_COUNTS, false, snapshot);
+	dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
+	while (dp_kv_scan_next(&scan, ForwardScanDirection))
+		all += DatumGetInt64(dp_kv_column(scan.r, KV_COUNTS_AMOUNT));
+	dp_kv_scan_end(&scan);
+	return all;
+}
+
+int64
+dp_kv_count_seek(KvCall *call, int64 rank, Snapshot snapshot, Datum *score, Datum *member)
+{
+	int			level = top_level(call, snapshot);
+	int64		before = 0;
+
+	*score = dp_kv_lowest();
+	*member = dp_kv_lowest();
+	for (; level > 0; level--)
+	{
+		Datum		from_score = *score;
+		Datum		from_member = *member;
+		int64		pending = 0;
+		KvScan		scan;
+
+		dp_kv_scan(&scan, call, KV_COUNTS, false, snapshot);
+		dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
+		dp_kv_scan_bound(&scan, COUNTS_BOUND, BTGreaterEqualStrategyNumber, from_score, from_member);
+		while (dp_kv_scan_next(&scan, ForwardScanDirection))
+		{
+			if (!is_of(scan.r, *score, *member))
+			{
+				if (before + pending > rank)
+					break;
+				before += pending;
+				pending = 0;
+				*score = datumCopy(dp_kv_column(scan.r, KV_COUNTS_SCORE), false, -1);
+				*member = datumCopy(dp_kv_column(scan.r, KV_COUNTS_MEMBER), false, -1);
+			}
+			pending += DatumGetInt64(dp_kv_column(scan.r, KV_COUNTS_AMOUNT));
+		}
+		dp_kv_scan_end(&scan);
+	}
+	return before;
+}
+
+/* The highest level of a board; 0 where there is none. */
+static int
+top_level(KvCall *call, Snapshot snapshot)
+{
+	KvScan		scan;
+	int			level = 0;
+
+	dp_kv_scan(&scan, call, KV_COUNTS, false, snapshot);
+	if (dp_kv_scan_next(&scan, BackwardScanDirection))
+		level = DatumGetInt16(dp_kv_column(scan.r, KV_COUNTS_LEVEL));
+	dp_kv_scan_end(&scan);
+	return level;
+}
+
+/* A node: the last one up to a position (or before it), or the first one after it. */
+static KvBlock
+node_read(KvCall *call, int level, StrategyNumber strategy, Datum score, Datum member, Snapshot snapshot)
+{
+	ScanDirection direction = strategy == BTLessEqualStrategyNumber || strategy == BTLessStrategyNumber ?
+		BackwardScanDirection : ForwardScanDirection;
+	KvBlock		node = {.found = false};
+	KvScan		scan;
+
+	dp_kv_scan(&scan, call, KV_COUNTS, false, snapshot);
+	dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
+	dp_kv_scan_bound(&scan, COUNTS_BOUND, strategy, score, member);
+	while (dp_kv_scan_next(&scan, direction))
+	{
+		if (!node.found)
+		{
+			node.found = true;
+			node.score = datumCopy(dp_kv_column(scan.r, KV_COUNTS_SCORE), false, -1);
+			node.member = datumCopy(dp_kv_column(scan.r, KV_COUNTS_MEMBER), false, -1);
+		}
+		else if (!is_of(scan.r, node.score, node.member))
+			break;
+		node.amount += DatumGetInt64(dp_kv_column(scan.r, KV_COUNTS_AMOUNT));
+		node.rows++;
+	}
+	dp_kv_scan_end(&scan);
+	return node;
+}
+
+/* The number of nodes of a level from one bound up to another (NULL: to the end). */
+static int
+children_count(KvCall *call, int level, const KvBlock *from, const KvBlock *until)
+{
+	Datum		score = (Datum) 0;
+	Datum		member = (Datum) 0;
+	int			n = 0;
+	KvScan		scan;
+
+	dp_kv_scan(&scan, call, KV_COUNTS, false, call->snapshot);
+	dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
+	dp_kv_scan_bound(&scan, COUNTS_BOUND, BTGreaterEqualStrategyNumber, from->score, from->member);
+	if (until->found)
+		dp_kv_scan_bound(&scan, COUNTS_BOUND, BTLessStrategyNumber, until->score, until->member);
+	while (dp_kv_scan_next(&scan, ForwardScanDirection))
+	{
+		if (n > 0 && is_of(scan.r, score, member))
+			continue;
+		score = datumCopy(dp_kv_column(scan.r, KV_COUNTS_SCORE), false, -1);
+		member = datumCopy(dp_kv_column(scan.r, KV_COUNTS_MEMBER), false, -1);
+		n++;
+	}
+	dp_kv_scan_end(&scan);
+	return n;
+}
+
+/* Changing bounds: the board is locked exclusively ------------------------------------------------------------------------- */
+
+/* Get the exclusive lock if that means no waiting, and see what it protects. */
+static bool
+upgrade(KvCall *call)
+{
+	if (!call->exclusive)
+	{
+		if (!dp_kv_lock(call, true, false, NULL))
+			return false;
+		dp_kv_refresh(call);
+	}
+	return true;
+}
+
+void
+dp_kv_count_prepare(KvCall *call)
+{
+	if (urgent.set && urgent.schema == call->space->schema && urgent.key == key_hash(call) &&
+		dp_kv_lock_free() && !IsolationUsesXactSnapshot())
+		call->wants_exclusive = true;
+}
+
+void
+dp_kv_count_settle(KvCall *call)
+{
+	Datum		score = dp_kv_lowest();
+	Datum		member = dp_kv_lowest();
+
+	if (!urgent.set || !call->exclusive || urgent.schema != call->space->schema || urgent.key != key_hash(call))
+		return;
+	urgent.set = false;
+	for (;;)
+	{
+		KvBlock		node = node_read(call, 1, BTLessEqualStrategyNumber, score, member, call->snapshot);
+
+		if (node.amount > BLOCK_MAX || node.rows > SLOTS_MAX)
+			divide(call, 1, score, member, false);
+		node = node_read(call, 1, BTGreaterStrategyNumber, score, member, call->snapshot);
+		if (!node.found)
+			break;
+		score = node.score;
+		member = node.member;
+	}
+}
+
+/* A boundary inside of what is divided */
+typedef struct Piece
+{
+	Datum		score;
+	Datum		member;
+	int64		amount;
+	int			children;
+} Piece;
+
+/* What stands in a node, piece by piece; the first piece is the rest. */
+typedef struct Pieces
+{
+	Piece	   *pieces;
+	int			n;
+	int			room;
+	int			most;			/* children of one */
+} Pieces;
+
+static void
+pieces_take(Pieces *p, Datum score, Datum member, int64 amount)
+{
+	if (p->n == 0 || p->pieces[p->n - 1].children >= p->most)
+	{
+		if (p->n == p->room)
+		{
+			p->room = Max(16, p->room * 2);
+			p->pieces = p->pieces == NULL ? palloc(sizeof(Piece) * p->room) : repalloc(p->pieces, sizeof(Piece) * p->room);
+		}
+		p->pieces[p->n].score = datumCopy(score, false, -1);
+		p->pieces[p->n].member = datumCopy(member, false, -1);
+		p->pieces[p->n].amount = 0;
+		p->pieces[p->n++].children = 0;
+	}
+	p->pieces[p->n - 1].amount += amount;
+	p->pieces[p->n - 1].children++;
+}
+
+/*
+ * Divide the node of a level that a position belongs to, if it is too large, and
+ * add its slots up.  create: there is no such level yet.
+ */
+static void
+divide(KvCall *call, int level, Datum score, Datum member, bool create)
+{
+	KvBlock		node = {.found = true,.score = dp_kv_lowest(),.member = dp_kv_lowest()};
+	KvBlock		next = {.found = false};
+	Pieces		p = {.most = level == 1 ? BLOCK_PIECE : GROUP_PIECE};
+	int			children = 0;
+	int64		rest;
+	int64		slot;
+	KvScan		scan;
+	int			i;
+
+	if (!create)
+	{
+		node = node_read(call, level, BTLessEqualStrategyNumber, score, member, call->snapshot);
+		if (!node.found)
+			return;
+		next = node_read(call, level, BTGreaterStrategyNumber, node.score, node.member, call->snapshot);
+	}
+
+	if (level == 1)
+	{
+		dp_kv_scan(&scan, call, KV_SCORES, true, call->snapshot);
+		dp_kv_scan_bound(&scan, SCORES_BOUND, BTGreaterEqualStrategyNumber, node.score, node.member);
+		if (next.found)
+			dp_kv_scan_bound(&scan, SCORES_BOUND, BTLessStrategyNumber, next.score, next.member);
+		while (dp_kv_scan_next(&scan, ForwardScanDirection))
+		{
+			pieces_take(&p, dp_kv_column(scan.r, KV_SCORES_SCORE), dp_kv_column(scan.r, KV_SCORES_MEMBER), 1);
+			children++;
+		}
+		dp_kv_scan_end(&scan);
+	}
+	else
+	{
+		KvBlock		child = node_read(call, level - 1, BTGreaterEqualStrategyNumber, node.score, node.member, call->snapshot);
+
+		while (child.found && (!next.found || !same_bytes(child.score, next.score) || !same_bytes(child.member, next.member)))
+		{
+			CHECK_FOR_INTERRUPTS();
+			pieces_take(&p, child.score, child.member, child.amount);
+			if (create)
+				node.amount += child.amount;
+			children++;
+			child = node_read(call, level - 1, BTGreaterStrategyNumber, child.score, child.member, call->snapshot);
+		}
+	}
+	if (children <= (level == 1 ? BLOCK_MAX : GROUP_MAX) && !create)
+		p.n = Min(p.n, 1);
+
+	/* a small last piece stays with the one before */
+	if (p.n > 1 && p.pieces[p.n - 1].children < p.most / 2)
+	{
+		p.n--;
+		p.pieces[p.n - 1].amount += p.pieces[p.n].amount;
+	}
+	if (p.n <= 1 && node.rows <= 1 && !create)
+		return;
+
+	/* what the slots say is kept: the first piece is all but the others */
+	rest = node.amount;
+	slot = !create && top_level(call, call->snapshot) > level ? SLOT_BELOW : SLOT_TOP;
+	if (!create)
+		node_remove(call, level, &node);
+	for (i = 1; i < p.n; i++)
+	{
+		insert_count(call, level, p.pieces[i].score, p.pieces[i].member, slot, p.pieces[i].amount);
+		rest -= p.pieces[i].amount;
+	}
+	insert_count(call, level, node.score, node.member, slot, rest);
+	dp_kv_refresh(call);
+	if (create)
+		mark_below(call, level - 1);
+	if (p.n > 1)
+		divide_above(call, level, node.score, node.member);
+}
+
+/* A level is no longer the highest one: the first slots of its nodes tell so. */
+static void
+mark_below(KvCall *call, int level)
+{
+	KvScan		scan;
+
+	dp_kv_scan(&scan, call, KV_COUNTS, false, call->snapshot);
+	dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
+	while (dp_kv_scan_next(&scan, ForwardScanDirection))
+	{
+		if (DatumGetInt64(dp_kv_column(scan.r, KV_COUNTS_SLOT)) == SLOT_TOP &&
+			!dp_kv_update(call, KV_COUNTS, KV_COUNTS_SLOT, Int64GetDatum(SLOT_BELOW), false, true))
+			dp_kv_lost();
+	}
+	dp_kv_scan_end(&scan);
+	dp_kv_refresh(call);
+}
+
+/* A level has got more nodes: those above it may have become too large. */
+static void
+divide_above(KvCall *call, int level, Datum score, Datum member)
+{
+	KvBlock		parent = node_read(call, level + 1, BTLessEqualStrategyNumber, score, member, call->snapshot);
+	KvBlock		next = {.found = false};
+
+	if (!parent.found)
+	{
+		KvBlock		first = {.found = true,.score = dp_kv_lowest(),.member = dp_kv_lowest()};
+
+		if (children_count(call, level, &first, &next) > TOP_MAX)
+			divide(call, level + 1, first.score, first.member, true);
+		return;
+	}
+	next = node_read(call, level + 1, BTGreaterStrategyNumber, parent.score, parent.member, call->snapshot);
+	if (parent.rows > SLOTS_MAX || children_count(call, level, &parent, &next) > GROUP_MAX)
+		divide(call, level + 1, score, member, false);
+}
+
+/* A block has become small: it and a neighbour may be one. */
+static void
+shrink(KvCall *call, Datum score, Datum member)
+{
+	KvBlock		node = node_read(call, 1, BTLessEqualStrategyNumber, score, member, call->snapshot);
+	KvBlock		other;
+
+	if (!node.found || node.amount > BLOCK_SMALL)
+		return;
+	other = node_read(call, 1, BTGreaterStrategyNumber, node.score, node.member, call->snapshot);
+	if (other.found && node.amount + other.amount <= BLOCK_MAX / 2)
+	{
+		bound_remove(call, other.score, other.member);
+		return;
+	}
+	if (is_lowest(node.score))
+		return;
+	other = node_read(call, 1, BTLessStrategyNumber, node.score, node.member, call->snapshot);
+	if (other.found && node.amount + other.amount <= BLOCK_MAX / 2)
+		bound_remove(call, node.score, node.member);
+}
+
+/* What lies behind a bound goes to the node before it, on each level that has the bound. */
+static void
+bound_remove(KvCall *call, Datum score, Datum member)
+{
+	int			level;
+
+	for (level = 1;; level++)
+	{
+		KvBlock		node = node_read(call, level, BTLessEqualStrategyNumber, score, member, call->snapshot);
+		KvBlock		left;
+
+		if (!node.found || !same_bytes(node.score, score) || !same_bytes(node.member, member))
+			break;
+		left = node_read(call, level, BTLessStrategyNumber, score, member, call->snapshot);
+		if (!left.found)
+			break;
+		node_remove(call, level, &node);
+		node_remove(call, level, &left);
+		insert_count(call, level, left.score, left.member,
+					 top_level(call, call->snapshot) > level ? SLOT_BELOW : SLOT_TOP, left.amount + node.amount);
+		dp_kv_refresh(call);
+		if (level > 1)
+			divide_above(call, level - 1, left.score, left.member);
+	}
+}
+
+/* All slots of a node. */
+static void
+node_remove(KvCall *call, int level, const KvBlock *node)
+{
+	KvScan		scan;
+
+	dp_kv_scan(&scan, call, KV_COUNTS, false, call->snapshot);
+	dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
+	dp_kv_scan_bound(&scan, COUNTS_BOUND, BTGreaterEqualStrategyNumber, node->score, node->member);
+	dp_kv_scan_bound(&scan, COUNTS_BOUND, BTLessEqualStrategyNumber, node->score, node->member);
+	while (dp_kv_scan_next(&scan, ForwardScanDirection))
+	{
+		if (!dp_kv_delete(call, KV_COUNTS, true))
+			dp_kv_lost();
+	}
+	dp_kv_scan_end(&scan);
+}
+
+int64
+dp_kv_count_rebuild(KvCall *call)
+{
+	KvScan		scan;
+	int64		n = 0;
+
+	dp_kv_refresh(call);
+	dp_kv_scan(&scan, call, KV_COUNTS, false, call->snapshot);
+	while (dp_kv_scan_next(&scan, ForwardScanDirection))
+	{
+		if (!dp_kv_delete(call, KV_COUNTS, true))
+			dp_kv_lost();
+	}
+	dp_kv_scan_end(&scan);
+	dp_kv_scan(&scan, call, KV_SCORES, true, call->snapshot);
+	while (dp_kv_scan_count(&scan))
+		n++;
+	dp_kv_scan_end(&scan);
+	insert_count(call, 1, dp_kv_lowest(), dp_kv_lowest(), SLOT_TOP, n);
+	dp_kv_refresh(call);
+	divide(call, 1, dp_kv_lowest(), dp_kv_lowest(), false);
+	return n;
+}

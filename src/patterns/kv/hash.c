@@ -1,0 +1,342 @@
+/*
+ * hash.c
+ *		Hashes of key-value spaces: fields with values.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/tuplestore.h"
+
+#include "bson/amount.h"
+#include "bson/builder.h"
+#include "bson/cast.h"
+#include "bson/catalog.h"
+#include "patterns/kv/kv.h"
+
+/* A field and its value, as they were given */
+typedef struct Pair
+{
+	Datum		field;
+	Datum		value;
+	int			place;
+} Pair;
+
+static int
+pair_order(const void *a, const void *b)
+{
+	const Pair *left = a;
+	const Pair *right = b;
+	int			cmp = dp_kv_text_compare(left->field, right->field);
+
+	return cmp != 0 ? cmp : left->place - right->place;
+}
+
+/* Gives a field a value; whether it is new. */
+static bool
+field_set(KvCall *call, Datum field, Datum value)
+{
+	for (;;)
+	{
+		Datum		values[3];
+
+		if (dp_kv_find(call, KV_HASHES, field, call->snapshot))
+		{
+			struct varlena *old = (struct varlena *) DatumGetPointer(dp_kv_column(dp_kv_rel(call, KV_HASHES), KV_HASHES_VALUE));
+
+			/* what is the same is not written; values that are stored aside are not fetched to find out */
+			if (!VARATT_IS_EXTERNAL(old) && !VARATT_IS_COMPRESSED(old) && VARSIZE_ANY_EXHDR(old) == VARSIZE_ANY_EXHDR(value) &&
+				memcmp(VARDATA_ANY(old), VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)) == 0)
+				return false;
+			if (dp_kv_update(call, KV_HASHES, KV_HASHES_VALUE, value, false, true))
+				return false;
+		}
+		else
+		{
+			values[0] = call->key;
+			values[1] = field;
+			values[2] = value;
+			if (dp_kv_insert_unless(call, KV_HASHES, values, NULL))
+				return true;
+		}
+		dp_kv_refresh(call);
+	}
+}
+
+/*
+ * kv_hset(space, key, field, value, ...) -> bigint: how many fields are new.
+ */
+DP_FUNCTION(dp_kv_hset);
+Datum
+dp_kv_hset(PG_FUNCTION_ARGS)
+{
+	KvCall		call;
+	Datum	   *given;
+	Oid		   *types;
+	bool	   *nulls;
+	Pair	   *pairs;
+	int			n;
+	int			i;
+	int64		added = 0;
+
+	dp_kv_begin_args(&call, fcinfo, KV_HASHES, ACL_INSERT | ACL_UPDATE);
+	n = extract_variadic_args(fcinfo, 2, true, &given, &types, &nulls);
+	if (n < 2 || n % 2 != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("fields and values must come in pairs")));
+	n /= 2;
+	pairs = palloc(sizeof(Pair) * n);
+	for (i = 0; i < n; i++)
+	{
+		if (nulls[2 * i] || nulls[2 * i + 1])
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("fields and values must not be null"),
+					 errhint("kv_hdel removes a field.")));
+		pairs[i].field = dp_kv_field(given[2 * i], types[2 * i]);
+		pairs[i].value = PointerGetDatum(dp_datum_to_value(given[2 * i + 1], types[2 * i + 1]));
+		pairs[i].place = i;
+	}
+	if (n > 1)
+		qsort(pairs, n, sizeof(Pair), pair_order);
+
+	(void) dp_kv_key_write(&call, KV_HASHES, true);
+	for (i = 0; i < n; i++)
+	{
+		/* of a field that is given twice the last value counts */
+		if (i + 1 < n && dp_kv_text_compare(pairs[i].field, pairs[i + 1].field) == 0)
+			continue;
+		if (field_set(&call, pairs[i].field, pairs[i].value))
+			added++;
+	}
+	dp_kv_end(&call);
+	PG_RETURN_INT64(added);
+}
+
+/*
+ * kv_hincrby(space, key, field, by) -> bigint: the new value.  Integers only.
+ */
+DP_FUNCTION(dp_kv_hincrby);
+Datum
+dp_kv_hincrby(PG_FUNCTION_ARGS)
+{
+	KvCall		call;
+	Datum		field;
+	DpAmount	by;
+	int64		result;
+
+	if (PG_ARGISNULL(2) || PG_ARGISNULL(3))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("fields and values must not be null")));
+	field = PG_GETARG_DATUM(2);
+	dp_kv_begin_args(&call, fcinfo, KV_HASHES, ACL_SELECT | ACL_INSERT | ACL_UPDATE);
+	dp_amount_set_int(&by, PG_GETARG_INT64(3), false);
+	(void) dp_kv_key_write(&call, KV_HASHES, true);
+	for (;;)
+	{
+		Datum		values[3];
+
+		if (dp_kv_find(&call, KV_HASHES, field, call.snapshot))
+		{
+			DpValue		old = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(dp_kv_column(dp_kv_rel(&call, KV_HASHES), KV_HASHES_VALUE)));
+			DpAmount	sum;
+
+			if (!dp_amount_is_int(&old))
+				ereport(ERROR,
+						(errcode(ERRCODE_DATATYPE_MISMATCH),
+						 errmsg("hash value is not an integer"),
+						 errdetail("It is of type %s.", dp_type_name(old.type))));
+			dp_amount_set(&sum, &old);
+			dp_amount_add(&sum, &by.value);
+			result = dp_amount_int(&sum.value);
+			if (dp_kv_update(&call, KV_HASHES, KV_HASHES_VALUE, PointerGetDatum(dp_value_to_varlena(&sum.value)), false, true))
+				break;
+		}
+		else
+		{
+			values[0] = call.key;
+			values[1] = field;
+			values[2] = PointerGetDatum(dp_value_to_varlena(&by.value));
+			result = dp_amount_int(&by.value);
+			if (dp_kv_insert_unless(&call, KV_HASHES, values, NULL))
+				break;
+		}
+		dp_kv_refresh(&call);
+	}
+	dp_kv_end(&call);
+	PG_RETURN_INT64(result);
+}
+
+/*
+ * kv_hdel(space, key, VARIADIC fields) -> bigint: how many there were.
+ */
+DP_FUNCTION(dp_kv_hdel);
+Datum
+dp_kv_hdel(PG_FUNCTION_ARGS)
+{
+	KvCall		call;
+	Datum	   *fields;
+	int			n;
+	int			i;
+	int64		gone = 0;
+
+	dp_kv_begin_args(&call, fcinfo, KV_HASHES, ACL_DELETE);
+	n = dp_kv_texts(fcinfo, 2, &fields);
+	if (dp_kv_key_write(&call, KV_HASHES, false))
+	{
+		for (i = 0; i < n; i++)
+		{
+			while (dp_kv_find(&call, KV_HASHES, fields[i], call.snapshot))
+			{
+				if (dp_kv_delete(&call, KV_HASHES, true))
+				{
+					gone++;
+					break;
+				}
+				dp_kv_refresh(&call);
+			}
+		}
+		if (gone > 0)
+			dp_kv_key_emptied(&call, KV_HASHES);
+	}
+	dp_kv_end(&call);
+	PG_RETURN_INT64(gone);
+}
+
+/*
+ * kv_hget(space, key, field) -> bson_value, NULL where there is none.
+ */
+DP_FUNCTION(dp_kv_hget);
+Datum
+dp_kv_hget(PG_FUNCTION_ARGS)
+{
+	KvCall		call;
+	struct varlena *result = NULL;
+
+	dp_kv_begin_args(&call, fcinfo, KV_HASHES, ACL_SELECT);
+	if (dp_kv_key_read(&call, KV_HASHES) && dp_kv_find(&call, KV_HASHES, PG_GETARG_DATUM(2), call.snapshot))
+		result = PG_DETOAST_DATUM_COPY(dp_kv_column(dp_kv_rel(&call, KV_HASHES), KV_HASHES_VALUE));
+	dp_kv_end(&call);
+	if (result == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_POINTER(result);
+}
+
+/*
+ * kv_hexists(space, key, field) -> boolean
+ */
+DP_FUNCTION(dp_kv_hexists);
+Datum
+dp_kv_hexists(PG_FUNCTION_ARGS)
+{
+	KvCall		call;
+	bool		result;
+
+	dp_kv_begin_args(&call, fcinfo, KV_HASHES, ACL_SELECT);
+	result = dp_kv_key_read(&call, KV_HASHES) && dp_kv_find(&call, KV_HASHES, PG_GETARG_DATUM(2), call.snapshot);
+	dp_kv_end(&call);
+	PG_RETURN_BOOL(result);
+}
+
+/*
+ * kv_hmget(space, key, VARIADIC fields) -> bson_value[]: NULL for each that is not there.
+ */
+DP_FUNCTION(dp_kv_hmget);
+Datum
+dp_kv_hmget(PG_FUNCTION_ARGS)
+{
+	KvCall		call;
+	Datum	   *fields;
+	bool	   *nulls;
+	Datum	   *values;
+	int			n;
+	int			i;
+	bool		there;
+	int			lower = 1;
+
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(2), TEXTOID, -1, false, TYPALIGN_INT, &fields, &nulls, &n);
+	dp_kv_begin_args(&call, fcinfo, KV_HASHES, ACL_SELECT);
+	there = dp_kv_key_read(&call, KV_HASHES);
+	values = palloc0(sizeof(Datum) * Max(n, 1));
+	for (i = 0; i < n; i++)
+	{
+		bool		found = there && !nulls[i] && dp_kv_find(&call, KV_HASHES, fields[i], call.snapshot);
+
+		nulls[i] = !found;
+		if (found)
+			values[i] = PointerGetDatum(PG_DETOAST_DATUM_COPY(dp_kv_column(dp_kv_rel(&call, KV_HASHES), KV_HASHES_VALUE)));
+	}
+	dp_kv_end(&call);
+	if (n == 0)
+		PG_RETURN_ARRAYTYPE_P(construct_empty_array(dp_types()->bson_value));
+	PG_RETURN_ARRAYTYPE_P(construct_md_array(values, nulls, 1, &n, &lower, dp_types()->bson_value, -1, false, TYPALIGN_INT));
+}
+
+/*
+ * kv_hgetall(space, key) -> bson: all fields, in their order; {} where there are none.
+ */
+DP_FUNCTION(dp_kv_hgetall);
+Datum
+dp_kv_hgetall(PG_FUNCTION_ARGS)
+{
+	KvCall		call;
+	KvScan		scan;
+	DpBuilder	b;
+
+	dp_kv_begin_args(&call, fcinfo, KV_HASHES, ACL_SELECT);
+	dp_builder_init(&b, 0);
+	dp_builder_begin_document(&b);
+	if (dp_kv_key_read(&call, KV_HASHES))
+	{
+		dp_kv_scan(&scan, &call, KV_HASHES, false, call.snapshot);
+		while (dp_kv_scan_next(&scan, ForwardScanDirection))
+		{
+			text	   *field = DatumGetTextPP(dp_kv_column(scan.r, KV_HASHES_FIELD));
+			struct varlena *stored = PG_DETOAST_DATUM_PACKED(dp_kv_column(scan.r, KV_HASHES_VALUE));
+			DpValue		value = dp_value_of_varlena(stored);
+
+			dp_builder_append_nested(&b, VARDATA_ANY(field), VARSIZE_ANY_EXHDR(field), &value);
+			dp_check_document_size(b.len - b.head);
+		}
+		dp_kv_scan_end(&scan);
+	}
+	dp_builder_end(&b);
+	dp_kv_end(&call);
+	PG_RETURN_POINTER(dp_builder_finish_bson(&b));
+}
+
+/*
+ * kv_hlen(space, key) -> bigint; kv_hkeys(space, key) -> setof text;
+ * kv_hvals(space, key) -> setof bson_value
+ */
+DP_FUNCTION(dp_kv_hlen);
+Datum
+dp_kv_hlen(PG_FUNCTION_ARGS)
+{
+	KvCall		call;
+	int64		n = 0;
+
+	dp_kv_begin_args(&call, fcinfo, KV_HASHES, ACL_SELECT);
+	if (dp_kv_key_read(&call, KV_HASHES))
+		n = dp_kv_count_rows(&call, KV_HASHES);
+	dp_kv_end(&call);
+	PG_RETURN_INT64(n);
+}
+
+DP_FUNCTION(dp_kv_hkeys);
+Datum
+dp_kv_hkeys(PG_FUNCTION_ARGS)
+{
+	return dp_kv_list_rows(fcinfo, KV_HASHES, KV_HASHES_FIELD);
+}
+
+DP_FUNCTION(dp_kv_hvals);
+Datum
+dp_kv_hvals(PG_FUNCTION_ARGS)
+{
+	return dp_kv_list_rows(fcinfo, KV_HASHES, KV_HASHES_VALUE);
+}

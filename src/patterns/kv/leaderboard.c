@@ -1,0 +1,488 @@
+/*
+ * leaderboard.c
+ *		Boards of key-value spaces that are made of a table's documents.
+ *
+ * A row trigger brings the board in line with each row that is written, in the
+ * same transaction: the member is the row's key or a field of the document, the
+ * score another field.  Documents without a number there are not on the board.
+ * Members are unique, as in an index: a second document with a member
+ * is refused.  The board's key names the table that keeps it, and
+ * commands that would write to it directly are refused.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_trigger.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "bson/catalog.h"
+#include "bson/number.h"
+#include "bson/path.h"
+#include "bson/reader.h"
+#include "kit/key.h"
+#include "kit/sql/run.h"
+#include "kit/sql/text.h"
+#include "patterns/kv/kv.h"
+
+/* What is kept with the declaration */
+typedef struct Leaderboard
+{
+	text	   *space;
+	text	   *key;
+	DpPath	   *score;
+	DpPath	   *member;			/* NULL: the row's key */
+} Leaderboard;
+
+static pg_noinline Leaderboard *leaderboard(DpDecl *decl);
+static bool entry_of_tuple(DpDecl *decl, Leaderboard *b, HeapTuple tuple, TupleDesc desc, struct varlena **member, struct varlena **score);
+static bool entry_of_document(DpDecl *decl, Leaderboard *b, struct varlena *doc, const DpKey *key, struct varlena **member, struct varlena **score);
+static struct varlena *score_of(const DpValue *value);
+static void row_changed(DpDecl *decl, Leaderboard *b, TriggerData *trigdata);
+static void statement_begins(DpDecl *decl, Leaderboard *b);
+static void emptied(DpDecl *decl, Leaderboard *b);
+static pg_noinline void made_anew(DpDecl *decl);
+
+/*
+ * kv_leaderboard_trigger(): after each row; before statements that write, and
+ * after TRUNCATE.
+ */
+DP_FUNCTION(dp_kv_leaderboard_trigger);
+Datum
+dp_kv_leaderboard_trigger(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	DpDecl	   *decl;
+	Leaderboard *b;
+	MemoryContext context;
+	MemoryContext old;
+	DpActing	saved;
+
+	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL && TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) &&
+		dp_partition_restoring(trigdata->tg_relation))
+		return PointerGetDatum(NULL);
+	decl = dp_decl_of_trigger(fcinfo, "kv_leaderboard");
+	if (!dp_decl_maintained(decl))
+		return PointerGetDatum(NULL);
+	b = leaderboard(decl);
+	if (!OidIsValid(dp_kv_board_keys(decl->options)))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_SCHEMA),
+				 errmsg("the key-value space \"%s\" of the board \"%s\" on table %s is missing",
+						text_to_cstring(b->space), decl->name, dp_relation_name(decl->target)),
+				 errhint("If the table was restored alone, restore the space too; pattern_disable() ends the board.")));
+	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns leaderboard", ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(context);
+	dp_act_as(decl->owner, &saved);
+	PG_TRY();
+	{
+		if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
+			row_changed(decl, b, trigdata);
+		else if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
+			statement_begins(decl, b);
+		else
+			emptied(decl, b);
+	}
+	PG_FINALLY();
+	{
+		dp_act_end(&saved);
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+	return PointerGetDatum(NULL);
+}
+
+/* A row was written: its entry is taken off, put on or changed. */
+static void
+row_changed(DpDecl *decl, Leaderboard *b, TriggerData *trigdata)
+{
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	bool		is_insert = TRIGGER_FIRED_BY_INSERT(trigdata->tg_event);
+	bool		is_delete = TRIGGER_FIRED_BY_DELETE(trigdata->tg_event);
+	HeapTuple	after = is_delete ? NULL : is_insert ? trigdata->tg_trigtuple : trigdata->tg_newtuple;
+	struct varlena *old_member = NULL;
+	struct varlena *old_score = NULL;
+	struct varlena *member = NULL;
+	struct varlena *score = NULL;
+	bool		had = !is_insert && entry_of_tuple(decl, b, trigdata->tg_trigtuple, desc, &old_member, &old_score);
+	bool		has = after != NULL && entry_of_tuple(decl, b, after, desc, &member, &score);
+	bool		same;
+	KvCall		call;
+	DpValue		value;
+	struct varlena *result;
+	bool		changed;
+
+	same = had && has && VARSIZE_ANY(old_member) == VARSIZE_ANY(member) && memcmp(old_member, member, VARSIZE_ANY(member)) == 0;
+	if ((!had && !has) ||
+		(same && VARSIZE_ANY(old_score) == VARSIZE_ANY(score) && memcmp(old_score, score, VARSIZE_ANY(score)) == 0))
+		return;
+
+	dp_kv_begin(&call, b->space, b->key, KV_SCORES, ACL_INSERT | ACL_UPDATE | ACL_DELETE);
+	call.keeper = decl->target;
+	(void) dp_kv_key_write(&call, KV_SCORES, true);
+	if (had && !same)
+		(void) dp_kv_board_remove(&call, PointerGetDatum(old_member));
+	if (has)
+	{
+		value = dp_value_of_varlena(score);
+		(void) dp_kv_board_add(&call, member, &value, same ? 0 : KV_ADD_NX, &result, &changed);
+		if (!same && !changed)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNIQUE_VIOLATION),
+					 errmsg("another document of table %s has the same member on the board \"%s\"",
+							dp_relation_name(decl->target), text_to_cstring(b->key))));
+	}
+	dp_kv_end(&call);
+}
+
+/* Before anything is written a board whose blocks are far too large may be waited for. */
+static void
+statement_begins(DpDecl *decl, Leaderboard *b)
+{
+	KvCall		call;
+
+	if (!dp_kv_lock_free())
+		return;
+	dp_kv_begin(&call, b->space, b->key, KV_SCORES, ACL_INSERT | ACL_UPDATE | ACL_DELETE);
+	call.keeper = decl->target;
+	dp_kv_count_prepare(&call);
+	if (call.wants_exclusive && dp_kv_key_write(&call, KV_SCORES, false))
+		dp_kv_count_settle(&call);
+	dp_kv_end(&call);
+}
+
+/* The table, or a partition of it, was truncated: what is left is read again. */
+static void
+emptied(DpDecl *decl, Leaderboard *b)
+{
+	(void) dp_kv_leaderboard_make(decl);
+}
+
+/*
+ * Makes the board anew from the documents; returns how many members it has.
+ * The current user is the owner of the table.
+ */
+int64
+dp_kv_leaderboard_make(DpDecl *decl)
+{
+	Leaderboard *b = leaderboard(decl);
+	StringInfoData sql;
+	KvCall		call;
+	Portal		portal;
+	int64		n = 0;
+	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "docpatterns leaderboard", ALLOCSET_DEFAULT_SIZES);
+
+	dp_kv_begin(&call, b->space, b->key, KV_SCORES, ACL_INSERT | ACL_UPDATE | ACL_DELETE);
+	call.keeper = decl->target;
+	call.wants_exclusive = true;
+	(void) dp_kv_key_write(&call, KV_SCORES, true);
+	dp_kv_board_clear(&call);
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT %s, ", quote_identifier(decl->doc_column));
+	dp_sql_key_list(&sql, decl);
+	appendStringInfoString(&sql, " FROM ");
+	dp_sql_table(&sql, decl->target);
+	SPI_connect();
+	PushActiveSnapshot(GetLatestSnapshot());
+	portal = SPI_cursor_open_with_args(NULL, sql.data, 0, NULL, NULL, NULL, true, CURSOR_OPT_NO_SCROLL);
+	for (;;)
+	{
+		uint64		i;
+
+		SPI_cursor_fetch(portal, true, 1000);
+		if (SPI_processed == 0)
+			break;
+		for (i = 0; i < SPI_processed; i++)
+		{
+			MemoryContext old = MemoryContextSwitchTo(scratch);
+			HeapTuple	tuple = SPI_tuptable->vals[i];
+			TupleDesc	desc = SPI_tuptable->tupdesc;
+			struct varlena *member;
+			struct varlena *score;
+			bool		isnull;
+			Datum		doc = SPI_getbinval(tuple, desc, 1, &isnull);
+			DpKey		key;
+			int			k;
+
+			key.n = decl->nkeys;
+			for (k = 0; k < decl->nkeys; k++)
+			{
+				bool		key_null;
+
+				key.values[k] = SPI_getbinval(tuple, desc, 2 + k, &key_null);
+			}
+			if (!isnull && entry_of_document(decl, b, PG_DETOAST_DATUM_PACKED(doc), &key, &member, &score))
+			{
+				Datum		values[3];
+
+				values[KV_KEY - 1] = call.key;
+				values[KV_SCORES_MEMBER - 1] = PointerGetDatum(member);
+				values[KV_SCORES_SCORE - 1] = PointerGetDatum(score);
+				dp_kv_insert(&call, KV_SCORES, values, NULL);
+				n++;
+			}
+			MemoryContextSwitchTo(old);
+			MemoryContextReset(scratch);
+		}
+		SPI_freetuptable(SPI_tuptable);
+	}
+	SPI_cursor_close(portal);
+	PopActiveSnapshot();
+	SPI_finish();
+	(void) dp_kv_count_rebuild(&call);
+	dp_kv_end(&call);
+	MemoryContextDelete(scratch);
+	return n;
+}
+
+/* Raises UNIQUE_VIOLATION if a member comes that is on the board already. */
+void
+dp_kv_leaderboard_partition(Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, dp_decls(relid))
+	{
+		DpDecl	   *decl = lfirst(lc);
+
+		if (strcmp(decl->pattern, "kv_leaderboard") == 0 && dp_decl_maintained(decl) &&
+			OidIsValid(dp_kv_board_keys(decl->options)))
+			made_anew(decl);
+	}
+}
+
+static pg_noinline void
+made_anew(DpDecl *decl)
+{
+	DpActing	saved;
+
+	dp_act_as(decl->owner, &saved);
+	PG_TRY();
+	{
+		(void) dp_kv_leaderboard_make(decl);
+	}
+	PG_FINALLY();
+	{
+		dp_act_end(&saved);
+	}
+	PG_END_TRY();
+}
+
+Oid
+dp_kv_board_keys(struct varlena *options)
+{
+	DpValue		space;
+	Oid			schema = InvalidOid;
+
+	if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "space", 5, &space) && space.type == DP_TYPE_STRING)
+		schema = get_namespace_oid(DP_STRING_DATA(&space), true);
+	return OidIsValid(schema) ? get_relname_relid("keys", schema) : InvalidOid;
+}
+
+/*
+ * _kv_leaderboard_make(rel, name) -> bigint
+ */
+DP_FUNCTION(dp_kv_leaderboard_remake);
+Datum
+dp_kv_leaderboard_remake(PG_FUNCTION_ARGS)
+{
+	Oid			rel = PG_GETARG_OID(0);
+
+	dp_require_owner(rel);
+	PG_RETURN_INT64(dp_kv_leaderboard_make(dp_decl_find(rel, "kv_leaderboard", text_to_cstring(PG_GETARG_TEXT_PP(1)))));
+}
+
+/*
+ * _kv_leaderboard_release(rel, name, keep boolean) -> bigint: the board is an
+ * ordinary one again, or goes.
+ */
+DP_FUNCTION(dp_kv_leaderboard_release);
+Datum
+dp_kv_leaderboard_release(PG_FUNCTION_ARGS)
+{
+	Oid			rel = PG_GETARG_OID(0);
+	DpDecl	   *decl;
+	Leaderboard *b;
+	KvCall		call;
+	int64		n = 0;
+
+	dp_require_owner(rel);
+	decl = dp_decl_find(rel, "kv_leaderboard", text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	b = leaderboard(decl);
+	if (!OidIsValid(dp_kv_board_keys(decl->options)))
+		PG_RETURN_INT64(0);		/* with the space, the board has gone */
+	dp_kv_begin(&call, b->space, b->key, KV_SCORES, ACL_DELETE);
+	call.keeper = decl->target;
+	dp_kv_key_take(&call);
+	if (dp_kv_key_type(&call, call.snapshot) == KV_SCORES || dp_kv_find(&call, KV_KEYS, (Datum) 0, call.snapshot))
+	{
+		n = dp_kv_count_all(&call, call.snapshot);
+		if (PG_GETARG_BOOL(2) && n > 0)
+		{
+			if (!dp_kv_find(&call, KV_KEYS, (Datum) 0, call.snapshot) ||
+				!dp_kv_update(&call, KV_KEYS, KV_KEYS_KEPT, (Datum) 0, true, true))
+				dp_kv_lost();
+		}
+		else
+			dp_kv_key_clear(&call);
+	}
+	dp_kv_end(&call);
+	PG_RETURN_INT64(n);
+}
+
+/*
+ * The triggers of boards of a table are of no use without their space, and
+ * would refuse all writes: they go with it.  Recorded whenever a trigger of ours
+ * is created, be it by kv_leaderboard or by a restore.  Must not raise.
+ */
+void
+dp_kv_leaderboard_depend(Oid relid)
+{
+	Relation	rel = table_open(relid, AccessShareLock);
+	TriggerDesc *triggers;
+	int			i;
+
+	triggers = dp_triggers(rel);
+	for (i = 0; i < triggers->numtriggers; i++)
+	{
+		const Trigger *trigger = &triggers->triggers[i];
+		char	   *function;
+		struct varlena *options;
+		Oid			keys;
+		Oid			scores;
+		ObjectAddress depender;
+		ObjectAddress referenced;
+
+		if (trigger->tgnargs != 1 || trigger->tgisclone ||
+			strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0)
+			continue;
+		function = get_func_name(trigger->tgfoid);
+		if (function == NULL || strcmp(function, "kv_leaderboard_trigger") != 0 ||
+			get_func_namespace(trigger->tgfoid) != dp_types()->schema)
+			continue;
+		options = dp_declared_options(trigger->tgargs[0]);
+		keys = options == NULL ? InvalidOid : dp_kv_board_keys(options);
+		if (!OidIsValid(keys))
+			continue;
+		scores = get_relname_relid("scores", get_rel_namespace(keys));
+
+		/* not of a space of somebody else, who could not drop it then */
+		if (!OidIsValid(scores) ||
+			pg_class_aclcheck(scores, rel->rd_rel->relowner, ACL_INSERT) != ACLCHECK_OK)
+			continue;
+		ObjectAddressSet(depender, TriggerRelationId, trigger->tgoid);
+		ObjectAddressSet(referenced, RelationRelationId, keys);
+		(void) deleteDependencyRecordsForSpecific(TriggerRelationId, trigger->tgoid, DEPENDENCY_NORMAL, RelationRelationId, keys);
+		recordDependencyOn(&depender, &referenced, DEPENDENCY_NORMAL);
+		CommandCounterIncrement();
+	}
+	table_close(rel, NoLock);
+}
+
+/*
+ * _kv_score(value) -> bson_value: the score that a field gives, NULL for what is none.
+ */
+DP_FUNCTION(dp_kv_score_of);
+Datum
+dp_kv_score_of(PG_FUNCTION_ARGS)
+{
+	DpValue		value = dp_value_of_varlena(PG_GETARG_VARLENA_PP(0));
+	struct varlena *score = score_of(&value);
+
+	if (score == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_POINTER(score);
+}
+
+/*
+ * The declaration's paths, compiled once.  Raises INVALID_PARAMETER_VALUE:
+ * anybody can make a trigger with any argument on his own table.
+ */
+static pg_noinline Leaderboard *
+leaderboard(DpDecl *decl)
+{
+	Leaderboard *b = decl->state;
+	MemoryContext old;
+	char	   *space;
+	char	   *key;
+
+	if (b != NULL)
+		return b;
+	old = MemoryContextSwitchTo(decl->context);
+	b = palloc0(sizeof(Leaderboard));
+	space = dp_decl_text(decl, "space");
+	key = dp_decl_text(decl, "key");
+	b->score = dp_decl_path(decl, "score_path");
+	b->member = dp_decl_path(decl, "member_path");
+	if (space == NULL || key == NULL || b->score == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the board \"%s\" of table %s is not declared as kv_leaderboard() does",
+						decl->name, dp_relation_name(decl->target))));
+	b->space = cstring_to_text(space);
+	b->key = cstring_to_text(key);
+	MemoryContextSwitchTo(old);
+	decl->state = b;
+	return b;
+}
+
+/* What a row puts on the board; false for nothing. */
+static bool
+entry_of_tuple(DpDecl *decl, Leaderboard *b, HeapTuple tuple, TupleDesc desc, struct varlena **member, struct varlena **score)
+{
+	bool		isnull;
+	Datum		doc = heap_getattr(tuple, decl->doc_attnum, desc, &isnull);
+	DpKey		key;
+
+	if (isnull)
+		return false;
+	dp_key_of_tuple(decl, tuple, desc, &key);
+	return entry_of_document(decl, b, PG_DETOAST_DATUM_PACKED(doc), &key, member, score);
+}
+
+static bool
+entry_of_document(DpDecl *decl, Leaderboard *b, struct varlena *doc, const DpKey *key, struct varlena **member, struct varlena **score)
+{
+	DpValue		value;
+
+	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), b->score, &value))
+		return false;
+	*score = score_of(&value);
+	if (*score == NULL)
+		return false;
+	if (b->member == NULL)
+		*member = dp_key_to_value(decl, key);
+	else if (dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), b->member, &value))
+		*member = dp_value_to_varlena(&value);
+	else
+		return false;
+	*member = dp_kv_member(PointerGetDatum(*member), dp_types()->bson_value);
+	return true;
+}
+
+/* A score, or NULL for what is no number. */
+static struct varlena *
+score_of(const DpValue *value)
+{
+	if (!dp_type_is_number(value->type) ||
+		(value->type == DP_TYPE_DOUBLE && isnan(dp_get_double(value->data))))
+		return NULL;
+	if (value->type == DP_TYPE_DECIMAL128 && isnan(dp_number_approximate(value)))
+		return NULL;
+	return dp_kv_score(PointerGetDatum(dp_value_to_varlena(value)), dp_types()->bson_value, NULL);
+}

@@ -1,0 +1,736 @@
+/*
+ * store.c
+ *		The tables of a key-value space: found, read and written.
+ *
+ * What commands mean is in the other files; here is what the executor would do
+ * for the few kinds of statements that they consist of.
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/nbtree.h"
+#include "access/relscan.h"
+#include "access/table.h"
+#include "access/visibilitymap.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/index.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "parser/parse_relation.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "storage/predicate.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/hsearch.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rls.h"
+#include "utils/snapmgr.h"
+
+#include "bson/catalog.h"
+#include "kit/declaration.h"
+#include "kit/rows/lookup.h"
+#include "patterns/kv/kv.h"
+
+static const char *const table_names[KV_TABLES] = {"keys", "hashes", "sets", "scores", "counts"};
+
+/* One letter for each column: text (t, x), bson_value, timestamptz, regclass, int2, int8 */
+static const char *const table_columns[KV_TABLES] = {"txeri", "txv", "tv", "tvv", "isvvii"};
+
+/* Functions of the operators that scans use, found once */
+typedef struct KvOps
+{
+	Oid			value;			/* the type that they are for; InvalidOid: not found yet */
+	FmgrInfo	text_eq;
+	FmgrInfo	int2_eq;
+	FmgrInfo	int8_eq;
+	FmgrInfo	value_eq;
+	FmgrInfo	value_cmp;
+} KvOps;
+
+static KvOps ops;
+static HTAB *spaces = NULL;
+
+static KvSpace *space_find(text *name);
+static void space_read(KvSpace *space);
+static void space_table(KvSpace *space, KvTable table);
+static void no_space(const char *name, const char *detail) pg_attribute_noreturn();
+static void ops_find(Oid index);
+static void check_rights(Oid relid, AclMode rights);
+static void write_ready(KvCall *call, KvRel *r);
+static void indexes_ready(KvCall *call, KvRel *r, bool unless);
+static bool write_failed(TM_Result result);
+static void fill(KvRel *r, const Datum *values, const bool *nulls);
+
+void
+dp_kv_begin(KvCall *call, text *space, text *key, KvTable table, AclMode rights)
+{
+	memset(call, 0, sizeof(KvCall));
+	call->context = CurrentMemoryContext;
+	call->space = space_find(space);
+	call->key = PointerGetDatum(key);
+	call->writes = rights != ACL_SELECT;
+	call->now = GetCurrentTimestamp();
+	if (call->writes)
+		PreventCommandIfReadOnly("a command that writes to a key-value space");
+	check_rights(call->space->tables[table], rights);
+	if (!call->writes)
+		call->snapshot = GetActiveSnapshot();
+}
+
+void
+dp_kv_rights(KvCall *call, KvTable table, AclMode rights)
+{
+	check_rights(call->space->tables[table], rights);
+}
+
+/* The first two arguments are the space and the key. */
+void
+dp_kv_begin_args(KvCall *call, FunctionCallInfo fcinfo, KvTable table, AclMode rights)
+{
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("space and key must not be null")));
+	dp_kv_begin(call, PG_GETARG_TEXT_PP(0), PG_GETARG_TEXT_PP(1), table, rights);
+}
+
+/*
+ * Close what is open; locks are kept.  What was written is visible afterwards.
+ */
+void
+dp_kv_end(KvCall *call)
+{
+	int			i;
+
+	for (i = 0; i < KV_TABLES; i++)
+	{
+		KvRel	   *r = &call->rels[i];
+
+		if (r->rel == NULL)
+			continue;
+		if (r->index_scan != NULL)
+			index_endscan(r->index_scan);
+		if (r->order_scan != NULL)
+			index_endscan(r->order_scan);
+		ExecDropSingleTupleTableSlot(r->row);
+		if (r->written != NULL)
+			ExecDropSingleTupleTableSlot(r->written);
+		if (r->estate != NULL)
+		{
+			ExecCloseIndices(r->info);
+			FreeExecutorState(r->estate);
+		}
+		if (r->order != NULL)
+			index_close(r->order, NoLock);
+		index_close(r->index, NoLock);
+		table_close(r->rel, NoLock);
+		r->rel = NULL;
+	}
+	if (call->writes)
+	{
+		if (call->snapshot != NULL)
+			UnregisterSnapshot(call->snapshot);
+		call->snapshot = NULL;
+		CommandCounterIncrement();
+	}
+}
+
+void
+dp_kv_refresh(KvCall *call)
+{
+	CommandCounterIncrement();
+	if (call->snapshot != NULL)
+		UnregisterSnapshot(call->snapshot);
+	call->snapshot = RegisterSnapshot(GetLatestSnapshot());
+}
+
+/*
+ * A table, opened when it is first wanted.
+ */
+KvRel *
+dp_kv_rel(KvCall *call, KvTable table)
+{
+	KvRel	   *r = &call->rels[table];
+	LOCKMODE	mode = call->writes ? RowExclusiveLock : AccessShareLock;
+
+	if (r->rel == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(call->context);
+
+		r->rel = table_open(call->space->tables[table], mode);
+
+		/* the lock may have brought news of it */
+		if (unlikely(dp_schema_generation() != call->space->generation))
+		{
+			space_table(call->space, table);
+			if (call->space->tables[table] != RelationGetRelid(r->rel))
+				no_space(call->space->name, table_names[table]);
+		}
+		r->index = index_open(call->space->primary[table], mode);
+		r->order = table == KV_SCORES ? index_open(call->space->order, mode) : NULL;
+		r->row = table_slot_create(r->rel, NULL);
+		r->written = NULL;
+		r->estate = NULL;
+		r->index_scan = NULL;
+		r->order_scan = NULL;
+		MemoryContextSwitchTo(old);
+	}
+	return r;
+}
+
+/* Scans -------------------------------------------------------------------------------------------------------------------- */
+
+void
+dp_kv_scan(KvScan *scan, KvCall *call, KvTable table, bool order, Snapshot snapshot)
+{
+	scan->r = dp_kv_rel(call, table);
+	scan->index = order ? scan->r->order : scan->r->index;
+	scan->nkeys = 0;
+	scan->nrows = 0;
+	scan->vmbuffer = InvalidBuffer;
+	scan->kept = order ? &scan->r->order_scan : &scan->r->index_scan;
+	scan->desc = *scan->kept;
+	if (scan->desc != NULL)
+	{
+		*scan->kept = NULL;
+		scan->desc->xs_snapshot = snapshot;
+	}
+	else
+	{
+		MemoryContext old = MemoryContextSwitchTo(call->context);
+
+		scan->desc = dp_index_beginscan(scan->r->rel, scan->index, snapshot, lengthof(scan->keys));
+		MemoryContextSwitchTo(old);
+	}
+	if (table == KV_COUNTS)
+		ScanKeyEntryInitializeWithInfo(&scan->keys[scan->nkeys++], 0, 1, BTEqualStrategyNumber, InvalidOid,
+									   InvalidOid, &ops.int8_eq, Int64GetDatum(call->board));
+	else
+		dp_kv_scan_text(scan, 1, call->key);
+}
+
+void
+dp_kv_scan_text(KvScan *scan, int column, Datum value)
+{
+	ScanKeyEntryInitializeWithInfo(&scan->keys[scan->nkeys++], 0, column, BTEqualStrategyNumber, InvalidOid,
+								   C_COLLATION_OID, &ops.text_eq, value);
+}
+
+void
+dp_kv_scan_int2(KvScan *scan, int column, int16 value)
+{
+	ScanKeyEntryInitializeWithInfo(&scan->keys[scan->nkeys++], 0, column, BTEqualStrategyNumber, InvalidOid,
+								   InvalidOid, &ops.int2_eq, Int16GetDatum(value));
+}
+
+void
+dp_kv_scan_value(KvScan *scan, int column, Datum value)
+{
+	ScanKeyEntryInitializeWithInfo(&scan->keys[scan->nkeys++], 0, column, BTEqualStrategyNumber, InvalidOid,
+								   InvalidOid, &ops.value_eq, value);
+}
+
+/*
+ * Rows are compared as ROW(score, member) is in SQL: the comparison is kept in
+ * a key of its own that points to those of the members.
+ */
+void
+dp_kv_scan_bound(KvScan *scan, int column, StrategyNumber strategy, Datum score, Datum member)
+{
+	ScanKey		row = scan->rows[scan->nrows++];
+	ScanKey		header = &scan->keys[scan->nkeys++];
+
+	ScanKeyEntryInitializeWithInfo(&row[0], SK_ROW_MEMBER, column, strategy, InvalidOid, InvalidOid, &ops.value_cmp, score);
+	ScanKeyEntryInitializeWithInfo(&row[1], SK_ROW_MEMBER | SK_ROW_END, column + 1, strategy, InvalidOid, InvalidOid,
+								   &ops.value_cmp, member);
+	memset(header, 0, sizeof(ScanKeyData));
+	header->sk_flags = SK_ROW_HEADER;
+	header->sk_attno = column;
+	header->sk_strategy = strategy;
+	header->sk_argument = PointerGetDatum(row);
+}
+
+/* The scan begins when its first row is asked for. */
+static inline void
+scan_start(KvScan *scan)
+{
+	if (scan->nkeys > 0)
+	{
+		scan->desc->numberOfKeys = scan->nkeys;
+		index_rescan(scan->desc, scan->keys, scan->nkeys, NULL, 0);
+		scan->nkeys = 0;
+	}
+}
+
+bool
+dp_kv_scan_next(KvScan *scan, ScanDirection direction)
+{
+	CHECK_FOR_INTERRUPTS();
+	scan_start(scan);
+	return index_getnext_slot(scan->desc, direction, scan->r->row);
+}
+
+/*
+ * As an index-only scan does: the table is looked at only where not all is visible.
+ */
+bool
+dp_kv_scan_count(KvScan *scan)
+{
+	ItemPointer tid;
+
+	scan_start(scan);
+	while ((tid = index_getnext_tid(scan->desc, ForwardScanDirection)) != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (VM_ALL_VISIBLE(scan->r->rel, ItemPointerGetBlockNumber(tid), &scan->vmbuffer))
+		{
+			PredicateLockPage(scan->r->rel, ItemPointerGetBlockNumber(tid), scan->desc->xs_snapshot);
+			return true;
+		}
+		if (index_fetch_heap(scan->desc, scan->r->row))
+			return true;
+	}
+	return false;
+}
+
+void
+dp_kv_scan_end(KvScan *scan)
+{
+	if (BufferIsValid(scan->vmbuffer))
+		ReleaseBuffer(scan->vmbuffer);
+	if (*scan->kept != NULL)
+	{
+		index_endscan(scan->desc);
+		return;
+	}
+
+	/* kept for the next one, without what it holds */
+	scan->desc->numberOfKeys = 0;
+	index_rescan(scan->desc, NULL, 0, NULL, 0);
+	*scan->kept = scan->desc;
+}
+
+/*
+ * Columns are never null, but for some of keys: 0 is none.
+ */
+Datum
+dp_kv_column(KvRel *r, int column)
+{
+	bool		isnull;
+	Datum		value = slot_getattr(r->row, column, &isnull);
+
+	if (!isnull)
+		return value;
+	if (TupleDescAttr(r->row->tts_tupleDescriptor, KV_KEYS_EXPIRES - 1)->atttypid == TIMESTAMPTZOID &&
+		column >= KV_KEYS_EXPIRES)
+		return (Datum) 0;
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("a column of table %s is null", dp_relation_name(RelationGetRelid(r->rel)))));
+}
+
+static bool
+find(KvCall *call, KvTable table, Datum second, Snapshot snapshot)
+{
+	KvScan		scan;
+	bool		found;
+
+	dp_kv_scan(&scan, call, table, false, snapshot);
+	if (table == KV_HASHES)
+		dp_kv_scan_text(&scan, 2, second);
+	else if (table != KV_KEYS)
+		dp_kv_scan_value(&scan, 2, second);
+	found = dp_kv_scan_next(&scan, ForwardScanDirection);
+	dp_kv_scan_end(&scan);
+	return found;
+}
+
+/*
+ * A transaction with one snapshot for all its statements must not build on
+ * what that does not show.
+ */
+bool
+dp_kv_find(KvCall *call, KvTable table, Datum second, Snapshot snapshot)
+{
+	bool		found;
+
+	if (call->writes && IsolationUsesXactSnapshot())
+	{
+		KvRel	   *r = dp_kv_rel(call, table);
+		bool		seen = find(call, table, second, GetTransactionSnapshot());
+		ItemPointerData tid = r->row->tts_tid;
+
+		found = find(call, table, second, snapshot);
+		if (found != seen || (found && !ItemPointerEquals(&tid, &r->row->tts_tid)))
+			dp_kv_lost();
+		return found;
+	}
+	return find(call, table, second, snapshot);
+}
+
+/* Writing ------------------------------------------------------------------------------------------------------------------ */
+
+/*
+ * Inserted speculatively, as ON CONFLICT does: who makes the same row at the
+ * same time is waited for, and no error is raised.
+ */
+bool
+dp_kv_insert_unless(KvCall *call, KvTable table, const Datum *values, const bool *nulls)
+{
+	KvRel	   *r = dp_kv_rel(call, table);
+	List	   *arbiters;
+
+	write_ready(call, r);
+	indexes_ready(call, r, true);
+	arbiters = list_make1_oid(RelationGetRelid(r->index));
+	for (;;)
+	{
+		ItemPointerData conflict;
+		uint32		token;
+		bool		failed = false;
+
+		CHECK_FOR_INTERRUPTS();
+		fill(r, values, nulls);
+		if (!dp_check_index_constraints(r->info, r->written, r->estate, &conflict, arbiters))
+			return false;
+		token = SpeculativeInsertionLockAcquire(GetCurrentTransactionId());
+		table_tuple_insert_speculative(r->rel, r->written, GetCurrentCommandId(true), 0, NULL, token);
+		(void) dp_insert_index_tuples_unless(r->info, r->written, r->estate, &failed, arbiters);
+		table_tuple_complete_speculative(r->rel, r->written, token, !failed);
+		SpeculativeInsertionLockRelease(GetCurrentTransactionId());
+		if (!failed)
+			return true;
+	}
+}
+
+void
+dp_kv_insert(KvCall *call, KvTable table, const Datum *values, const bool *nulls)
+{
+	KvRel	   *r = dp_kv_rel(call, table);
+
+	write_ready(call, r);
+	indexes_ready(call, r, false);
+	fill(r, values, nulls);
+	table_tuple_insert(r->rel, r->written, GetCurrentCommandId(true), 0, NULL);
+	(void) dp_insert_index_tuples(r->info, r->written, r->estate);
+}
+
+bool
+dp_kv_update(KvCall *call, KvTable table, int column, Datum value, bool isnull, bool wait)
+{
+	KvRel	   *r = dp_kv_rel(call, table);
+	ItemPointerData tid = r->row->tts_tid;
+	TM_FailureData failure;
+	LockTupleMode mode;
+	DpUpdateIndexes indexes;
+	TM_Result	result;
+
+	write_ready(call, r);
+	slot_getallattrs(r->row);
+	fill(r, r->row->tts_values, r->row->tts_isnull);
+	r->written->tts_values[column - 1] = value;
+	r->written->tts_isnull[column - 1] = isnull;
+	result = table_tuple_update(r->rel, &tid, r->written, GetCurrentCommandId(true), call->snapshot,
+								IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : InvalidSnapshot,
+								wait, &failure, &mode, &indexes);
+	if (result != TM_Ok)
+		return write_failed(result);
+	if (dp_update_needs_indexes(indexes))
+	{
+		indexes_ready(call, r, false);
+		*r->columns = bms_make_singleton(column - FirstLowInvalidHeapAttributeNumber);
+		(void) dp_update_index_tuples(r->info, r->written, r->estate, indexes);
+	}
+	return true;
+}
+
+bool
+dp_kv_delete(KvCall *call, KvTable table, bool wait)
+{
+	KvRel	   *r = dp_kv_rel(call, table);
+	ItemPointerData tid = r->row->tts_tid;
+	TM_FailureData failure;
+	TM_Result	result;
+
+	write_ready(call, r);
+	result = table_tuple_delete(r->rel, &tid, GetCurrentCommandId(true), call->snapshot,
+								IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : InvalidSnapshot,
+								wait, &failure, false);
+	return result == TM_Ok || write_failed(result);
+}
+
+void
+dp_kv_lost(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not serialize access due to concurrent update")));
+}
+
+/* Why a row was not written: somebody else has it or has changed it, or this command has. */
+static bool
+write_failed(TM_Result result)
+{
+	switch (result)
+	{
+		case TM_Updated:
+		case TM_Deleted:
+			if (IsolationUsesXactSnapshot())
+				dp_kv_lost();
+			return false;
+		case TM_BeingModified:
+		case TM_WouldBlock:
+		case TM_SelfModified:
+			return false;
+		default:
+			elog(ERROR, "could not write to a key-value space: %d", (int) result);
+	}
+}
+
+/* The slot of what is written. */
+static void
+write_ready(KvCall *call, KvRel *r)
+{
+	MemoryContext old;
+
+	if (r->written != NULL)
+		return;
+	if (XLogLogicalInfoActive())
+		CheckCmdReplicaIdentity(r->rel, CMD_UPDATE);
+	old = MemoryContextSwitchTo(call->context);
+	r->written = MakeSingleTupleTableSlot(RelationGetDescr(r->rel), &TTSOpsVirtual);
+	MemoryContextSwitchTo(old);
+}
+
+/* What the executor needs to make entries in indexes, and to find out whether there are some already. */
+static void
+indexes_ready(KvCall *call, KvRel *r, bool unless)
+{
+	MemoryContext old;
+	RangeTblEntry *rte;
+	int			i;
+
+	if (r->estate == NULL)
+	{
+		old = MemoryContextSwitchTo(call->context);
+		r->estate = CreateExecutorState();
+		MemoryContextSwitchTo(r->estate->es_query_cxt);
+		rte = makeNode(RangeTblEntry);
+		rte->rtekind = RTE_RELATION;
+		rte->relid = RelationGetRelid(r->rel);
+		rte->relkind = r->rel->rd_rel->relkind;
+		rte->rellockmode = RowExclusiveLock;
+		dp_init_range_table(r->estate, rte, r->columns);
+		r->info = makeNode(ResultRelInfo);
+		InitResultRelInfo(r->info, r->rel, 1, NULL, 0);
+		ExecOpenIndices(r->info, false);
+		r->speculative = false;
+		MemoryContextSwitchTo(old);
+	}
+	else
+		ResetPerTupleExprContext(r->estate);
+	if (unless && !r->speculative)
+	{
+		old = MemoryContextSwitchTo(r->estate->es_query_cxt);
+		for (i = 0; i < r->info->ri_NumIndices; i++)
+		{
+			if (r->info->ri_IndexRelationInfo[i]->ii_Unique)
+				BuildSpeculativeIndexInfo(r->info->ri_IndexRelationDescs[i], r->info->ri_IndexRelationInfo[i]);
+		}
+		r->speculative = true;
+		MemoryContextSwitchTo(old);
+	}
+}
+
+/* What is written, into its slot. */
+static void
+fill(KvRel *r, const Datum *values, const bool *nulls)
+{
+	int			natts = RelationGetDescr(r->rel)->natts;
+
+	ExecClearTuple(r->written);
+	memcpy(r->written->tts_values, values, sizeof(Datum) * natts);
+	if (nulls == NULL)
+		memset(r->written->tts_isnull, 0, sizeof(bool) * natts);
+	else
+		memcpy(r->written->tts_isnull, nulls, sizeof(bool) * natts);
+	r->written->tts_tableOid = RelationGetRelid(r->rel);
+	ExecStoreVirtualTuple(r->written);
+}
+
+/* Spaces ------------------------------------------------------------------------------------------------------------------- */
+
+/* The space of that name. */
+static KvSpace *
+space_find(text *name)
+{
+	char		key[NAMEDATALEN] = {0};
+	int			len = VARSIZE_ANY_EXHDR(name);
+	uint64		now = dp_schema_generation();
+	KvSpace    *space;
+	Oid			schema;
+	bool		found;
+
+	if (len >= NAMEDATALEN)
+		no_space(text_to_cstring(name), NULL);
+	memcpy(key, VARDATA_ANY(name), len);
+	schema = LookupExplicitNamespace(key, false);
+	if (spaces == NULL)
+	{
+		HASHCTL		ctl = {0};
+
+		ctl.keysize = NAMEDATALEN;
+		ctl.entrysize = sizeof(KvSpace);
+		ctl.hcxt = CacheMemoryContext;
+		spaces = hash_create("docpatterns key-value spaces", 16, &ctl, HASH_ELEM | HASH_STRINGS | HASH_CONTEXT);
+	}
+	space = hash_search(spaces, key, HASH_ENTER, &found);
+	if (!found)
+		space->generation = 0;
+	if (space->generation != now || space->schema != schema)
+	{
+		space->generation = 0;
+		space->schema = schema;
+		space_read(space);
+		space->generation = now;
+	}
+	return space;
+}
+
+/* Look at the tables of a space: anybody may call tables what he likes. */
+static void
+space_read(KvSpace *space)
+{
+	int			i;
+
+	for (i = 0; i < KV_TABLES; i++)
+		space_table(space, i);
+	ops_find(space->order);
+}
+
+/* One of them, and its indexes. */
+static void
+space_table(KvSpace *space, KvTable table)
+{
+	static const int16 order_columns[3] = {KV_KEY, KV_SCORES_SCORE, KV_SCORES_MEMBER};
+	Oid			relid = get_relname_relid(table_names[table], space->schema);
+	const char *letters = table_columns[table];
+	int			natts = strlen(letters);
+	Relation	rel;
+	List	   *indexes;
+	ListCell   *lc;
+	int			i;
+
+	if (!OidIsValid(relid))
+		no_space(space->name, table_names[table]);
+	rel = table_open(relid, AccessShareLock);
+	if (rel->rd_rel->relkind != RELKIND_RELATION || RelationGetDescr(rel)->natts != natts || rel->rd_rel->relhassubclass)
+		no_space(space->name, table_names[table]);
+	for (i = 0; i < natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
+		Oid			type = letters[i] == 't' || letters[i] == 'x' ? TEXTOID : letters[i] == 'v' ? dp_types()->bson_value :
+			letters[i] == 'e' ? TIMESTAMPTZOID : letters[i] == 'r' ? REGCLASSOID : letters[i] == 's' ? INT2OID : INT8OID;
+
+		if (att->attisdropped || att->atttypid != type || att->attgenerated ||
+			(type == TEXTOID && att->attcollation != C_COLLATION_OID))
+			no_space(space->name, table_names[table]);
+	}
+
+	for (i = 0; table == KV_KEYS; i++)
+	{
+		if (rel->trigdesc == NULL || i >= rel->trigdesc->numtriggers)
+			no_space(space->name, table_names[table]);
+		if (strncmp(rel->trigdesc->triggers[i].tgname, DP_TRIGGER_PREFIX "90_kv", strlen(DP_TRIGGER_PREFIX "90_kv")) == 0)
+			break;
+	}
+
+	space->tables[table] = relid;
+	indexes = RelationGetIndexList(rel);
+	space->primary[table] = rel->rd_pkindex;
+	if (table == KV_SCORES)
+		space->order = InvalidOid;
+	foreach(lc, indexes)
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+		bool		is_primary = lfirst_oid(lc) == space->primary[table];
+		int			nkeys = table == KV_KEYS ? 1 : table == KV_COUNTS ? 5 : 2;
+		bool		fits = index->rd_index->indisvalid && index->rd_index->indisready;
+
+		if (is_primary)
+		{
+			fits = fits && index->rd_index->indimmediate && IndexRelationGetNumberOfKeyAttributes(index) == nkeys;
+			for (i = 0; i < nkeys && fits; i++)
+				fits = index->rd_index->indkey.values[i] == i + 1;
+			if (!fits)
+				no_space(space->name, table_names[table]);
+		}
+		else if (table == KV_SCORES && RelationGetIndexPredicate(index) == NIL &&
+				 IndexRelationGetNumberOfKeyAttributes(index) == lengthof(order_columns))
+		{
+			for (i = 0; i < lengthof(order_columns) && fits; i++)
+				fits = index->rd_index->indkey.values[i] == order_columns[i] && (index->rd_indoption[i] & INDOPTION_DESC) == 0 &&
+					(i > 0 || index->rd_indcollation[i] == C_COLLATION_OID);
+			if (fits)
+				space->order = lfirst_oid(lc);
+		}
+		index_close(index, NoLock);
+	}
+	list_free(indexes);
+	if (!OidIsValid(space->primary[table]) || (table == KV_SCORES && !OidIsValid(space->order)))
+		no_space(space->name, table_names[table]);
+	table_close(rel, NoLock);
+}
+
+/* Raises WRONG_OBJECT_TYPE. */
+static void
+no_space(const char *name, const char *table)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			 errmsg("schema \"%s\" is not a key-value space", name),
+			 table == NULL ? 0 : errdetail("Its table \"%s\" is missing or is not as kv_create made it.", table),
+			 errhint("kv_create(name) makes one.")));
+}
+
+/* The functions of bson_value's operators, from an index on such columns. */
+static void
+ops_find(Oid index)
+{
+	Relation	rel;
+	Oid			value = dp_types()->bson_value;
+
+	if (ops.value == value)
+		return;
+	rel = index_open(index, AccessShareLock);
+	fmgr_info_cxt(F_TEXTEQ, &ops.text_eq, TopMemoryContext);
+	fmgr_info_cxt(F_INT2EQ, &ops.int2_eq, TopMemoryContext);
+	fmgr_info_cxt(F_INT8EQ, &ops.int8_eq, TopMemoryContext);
+	fmgr_info_cxt(get_opcode(get_opfamily_member(rel->rd_opfamily[1], value, value, BTEqualStrategyNumber)),
+				  &ops.value_eq, TopMemoryContext);
+	fmgr_info_cxt(get_opfamily_proc(rel->rd_opfamily[1], value, value, BTORDER_PROC), &ops.value_cmp, TopMemoryContext);
+	ops.value = value;
+	index_close(rel, NoLock);
+}
+
+/* Raises INSUFFICIENT_PRIVILEGE, and FEATURE_NOT_SUPPORTED for whom rows are hidden. */
+static void
+check_rights(Oid relid, AclMode rights)
+{
+	AclResult	result = pg_class_aclmask(relid, GetUserId(), rights, ACLMASK_ALL) == rights ? ACLCHECK_OK : ACLCHECK_NO_PRIV;
+
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, OBJECT_TABLE, get_rel_name(relid));
+	if (check_enable_rls(relid, InvalidOid, false) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("key-value commands do not work on tables with row-level security"),
+				 errdetail("Table %s has policies that apply to the current user.", dp_relation_name(relid))));
+}

@@ -1,0 +1,866 @@
+/*
+ * calls.c
+ *		The functions of the outlier pattern that users call.
+ *
+ * They need the rights that the same work needs in plain SQL: what they read
+ * and lock of the table is read and locked as the current user.  Only the
+ * extras, which nobody has rights on, are read and written as the owner, and
+ * only for rows that the user has just been shown to see.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/tuplestore.h"
+
+#include "bson/cast.h"
+#include "bson/catalog.h"
+#include "bson/compare.h"
+#include "bson/edit.h"
+#include "bson/reader.h"
+#include "kit/pattern.h"
+#include "kit/rows/by_statement.h"
+#include "kit/sql/run.h"
+#include "kit/sql/text.h"
+#include "mql/collection_split.h"
+#include "patterns/outlier/outlier.h"
+
+static const char plan_read, plan_user_write, plan_find_row, plan_find_inside, plan_visible;
+
+static Outlier *outlier_argument(FunctionCallInfo fcinfo, int rel, int name, LOCKMODE lock);
+static struct varlena *value_argument(FunctionCallInfo fcinfo, int argno);
+static void values_argument(FunctionCallInfo fcinfo, int first, DpValueList *values);
+static int64 push_values(FunctionCallInfo fcinfo, Outlier *o, int key_argno);
+static struct varlena *read_row(Outlier *o, const DpKey *key);
+static bool write_as_user(Outlier *o, const DpKey *key, struct varlena *doc, bool in_order);
+static void require_update(Outlier *o);
+
+static bool method_is_split(DpDecl *decl, struct varlena *stored);
+static struct varlena *method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
+static struct varlena *method_keep(DpDecl *decl, struct varlena *stored,
+								   struct varlena *old_whole, struct varlena *new_whole);
+static bool method_settle(DpDecl *decl, const DpKey *key);
+static List *method_split(DpDecl *decl);
+static char *split_search(const DpSplitField *field, const char *values);
+
+const DpPatternMethods dp_outlier_methods = {
+	"outlier", method_is_split, method_whole, method_keep, method_settle, method_split
+};
+
+/*
+ * outlier_push(rel, key, VARIADIC values) -> number of values added
+ */
+DP_FUNCTION(dp_outlier_push);
+Datum
+dp_outlier_push(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(push_values(fcinfo, outlier_argument(fcinfo, 0, -1, RowExclusiveLock), 1));
+}
+
+/*
+ * outlier_push_into(rel, name, key, VARIADIC values): the same where a table
+ * has more than one outlier pattern.
+ */
+DP_FUNCTION(dp_outlier_push_into);
+Datum
+dp_outlier_push_into(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(push_values(fcinfo, outlier_argument(fcinfo, 0, 1, RowExclusiveLock), 2));
+}
+
+/*
+ * outlier_pull(rel, key, value, name) -> number of elements removed
+ */
+DP_FUNCTION(dp_outlier_pull);
+Datum
+dp_outlier_pull(PG_FUNCTION_ARGS)
+{
+	Outlier    *o = outlier_argument(fcinfo, 0, 3, RowExclusiveLock);
+	DpValue		value = dp_value_of_varlena(value_argument(fcinfo, 2));
+	DpKey		key;
+	struct varlena *doc;
+	DpValue		array;
+	DpValueList kept = {0};
+	int64		removed = 0;
+	int			n = 0;
+	int			i;
+
+	dp_key_of_argument(o->decl, fcinfo, 1, &key);
+	require_update(o);
+	SPI_connect();
+	doc = dp_outlier_lock(o, &key, false, NULL);
+	if (doc == NULL)
+		dp_row_missing(o->decl, &key);
+
+	if (dp_outlier_array(o, doc, &array))
+	{
+		dp_values_add_array(&kept, &array);
+		for (i = 0; i < kept.n; i++)
+		{
+			if (!dp_outlier_matches(o, &kept.v[i], &value))
+				kept.v[n++] = kept.v[i];
+		}
+		removed = kept.n - n;
+		kept.n = n;
+	}
+	if (dp_outlier_flagged(o, doc) && dp_outlier_exists(o, &key))
+	{
+		/* the store first: what the document loses is refilled from it */
+		int64		from_store = dp_outlier_remove(o, &key, &value, 1);
+
+		if (removed > 0)
+		{
+			struct varlena *shorter = dp_outlier_arrange(o, doc, &kept, true, -1);
+
+			write_as_user(o, &key, shorter, true);
+		}
+		if (removed + from_store > 0)
+			dp_outlier_settle(o, &key, false);
+		removed += from_store;
+	}
+	else if (removed > 0 &&
+			 !write_as_user(o, &key, dp_outlier_arrange(o, doc, &kept, dp_outlier_flagged(o, doc), kept.n), false))
+		removed = 0;
+	SPI_finish();
+	PG_RETURN_INT64(removed);
+}
+
+/*
+ * outlier_contains(rel, key, value, name) -> bool
+ */
+DP_FUNCTION(dp_outlier_contains);
+Datum
+dp_outlier_contains(PG_FUNCTION_ARGS)
+{
+	Outlier    *o = outlier_argument(fcinfo, 0, 3, NoLock);
+	DpValue		value = dp_value_of_varlena(value_argument(fcinfo, 2));
+	DpKey		key;
+	struct varlena *doc;
+	DpValue		array;
+	DpIter		iter;
+	DpValue		element;
+	bool		found = false;
+
+	dp_key_of_argument(o->decl, fcinfo, 1, &key);
+	SPI_connect();
+	doc = read_row(o, &key);
+	if (doc == NULL)
+		dp_row_missing(o->decl, &key);
+	if (dp_outlier_array(o, doc, &array))
+	{
+		dp_iter_init_value(&iter, &array);
+		while (!found && dp_iter_next_value(&iter, &element))
+			found = dp_outlier_matches(o, &element, &value);
+	}
+	if (!found && dp_outlier_flagged(o, doc))
+		found = dp_outlier_holds(o, &key, &value, false);
+	SPI_finish();
+	PG_RETURN_BOOL(found);
+}
+
+/*
+ * outlier_count(rel, key, name) -> bigint: elements of the whole array
+ */
+DP_FUNCTION(dp_outlier_count);
+Datum
+dp_outlier_count(PG_FUNCTION_ARGS)
+{
+	Outlier    *o = outlier_argument(fcinfo, 0, 2, NoLock);
+	DpKey		key;
+	struct varlena *doc;
+	DpValue		array;
+	int64		count = 0;
+
+	dp_key_of_argument(o->decl, fcinfo, 1, &key);
+	SPI_connect();
+	doc = read_row(o, &key);
+	if (doc == NULL)
+		dp_row_missing(o->decl, &key);
+	if (dp_outlier_array(o, doc, &array))
+		count = dp_document_count(array.data, array.len);
+	if (dp_outlier_flagged(o, doc))
+		count += dp_outlier_stored(o, &key, false);
+	SPI_finish();
+	PG_RETURN_INT64(count);
+}
+
+/*
+ * outlier_page(rel, key, skip, take, name) -> (position, value)
+ */
+DP_FUNCTION(dp_outlier_page_sql);
+Datum
+dp_outlier_page_sql(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Outlier    *o = outlier_argument(fcinfo, 0, 4, NoLock);
+	int64		skip = PG_GETARG_INT64(2);
+	int64		take = PG_GETARG_INT64(3);
+	DpKey		key;
+	struct varlena *doc;
+	DpValue		array;
+	DpValueList kept = {0};
+	DpValueList page = {0};
+	bool		has_extras;
+	int64		position;
+	int			i;
+
+	if (PG_ARGISNULL(2) || PG_ARGISNULL(3))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("skip and take must not be null")));
+	if (skip < 0 || take < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("skip and take must not be negative")));
+	InitMaterializedSRF(fcinfo, 0);
+	dp_key_of_argument(o->decl, fcinfo, 1, &key);
+	SPI_connect();
+	doc = read_row(o, &key);
+	if (doc == NULL)
+		dp_row_missing(o->decl, &key);
+	if (dp_outlier_array(o, doc, &array))
+		dp_values_add_array(&kept, &array);
+	has_extras = dp_outlier_flagged(o, doc);
+
+	position = skip;
+	if (has_extras && o->stay_last)
+	{
+		int64		stored = dp_outlier_stored(o, &key, false);
+
+		if (skip < stored)
+			dp_outlier_page(o, &key, skip, take, &page, false);
+		skip = Max(0, skip - stored);
+	}
+	for (i = (int) Min(skip, kept.n); i < kept.n && page.n < take; i++)
+		dp_values_add(&page, &kept.v[i]);
+	if (has_extras && !o->stay_last && page.n < take)
+		dp_outlier_page(o, &key, Max(0, skip - kept.n), take - page.n, &page, false);
+
+	for (i = 0; i < page.n; i++)
+	{
+		Datum		values[2];
+		bool		nulls[2] = {false, false};
+
+		values[0] = Int64GetDatum(position + i);
+		values[1] = PointerGetDatum(dp_value_to_varlena(&page.v[i]));
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	SPI_finish();
+	return (Datum) 0;
+}
+
+/*
+ * outlier_find(rel, value, name) -> documents, as they are stored, whose whole
+ * array holds the value
+ */
+DP_FUNCTION(dp_outlier_find);
+Datum
+dp_outlier_find(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Outlier    *o = outlier_argument(fcinfo, 0, 2, NoLock);
+	DpDecl	   *decl = o->decl;
+	struct varlena *wanted = value_argument(fcinfo, 1);
+	DpValue		value = dp_value_of_varlena(wanted);
+	SPIPlanPtr	plan;
+	Datum		args[2];
+	Datum		hash;
+	List	   *keys;
+	ListCell   *lc;
+	uint64		rows;
+	uint64		i;
+
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	SPI_connect();
+
+	/* inside the documents */
+	plan = dp_plan(decl, &plan_find_inside);
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[2] = {dp_types()->bson_value, INT8ARRAYOID};
+
+		initStringInfo(&sql);
+		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(decl->doc_column));
+		dp_sql_table(&sql, decl->target);
+		appendStringInfoString(&sql, " WHERE ");
+		dp_sql_own_schema(&sql);
+		appendStringInfoString(&sql, "bson_array_holds(");
+		dp_sql_doc_path(&sql, decl->doc_column, dp_decl_text(decl, "field"));
+		appendStringInfoString(&sql, ", $1)");
+		if (o->indexed)
+		{
+			appendStringInfoString(&sql, " AND ");
+			dp_sql_own_schema(&sql);
+			appendStringInfoString(&sql, "bson_element_hashes(");
+			dp_sql_doc_path(&sql, decl->doc_column, dp_decl_text(decl, "field"));
+			appendStringInfoString(&sql, ") OPERATOR(pg_catalog.@>) $2");
+		}
+		plan = dp_plan_make(decl, &plan_find_inside, sql.data, o->indexed ? 2 : 1, types);
+	}
+	hash = Int64GetDatum((int64) dp_value_hash(&value, 0));
+	args[0] = PointerGetDatum(wanted);
+	args[1] = PointerGetDatum(construct_array(&hash, 1, INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+	rows = dp_run(decl, plan, args, NULL, DP_RUN_SNAPSHOT, 0, SPI_OK_SELECT);
+	for (i = 0; i < rows; i++)
+	{
+		bool		isnull;
+		Datum		doc = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull);
+
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &doc, &isnull);
+	}
+
+	/* among the extras: the rows are read as the user, who may not see them all */
+	keys = dp_outlier_holders(o, &value);
+	plan = dp_plan(decl, &plan_find_row);
+	if (plan == NULL && keys != NIL)
+	{
+		StringInfoData sql;
+		Oid			types[INDEX_MAX_KEYS + 1];
+
+		initStringInfo(&sql);
+		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(decl->doc_column));
+		dp_sql_table(&sql, decl->target);
+		appendStringInfoString(&sql, " WHERE ");
+		dp_sql_key_match(&sql, decl, 1);
+		/* those that hold it inside as well were found above */
+		appendStringInfoString(&sql, " AND ");
+		dp_sql_own_schema(&sql);
+		appendStringInfoString(&sql, "bson_array_holds(");
+		dp_sql_doc_path(&sql, decl->doc_column, dp_decl_text(decl, "field"));
+		appendStringInfo(&sql, ", $%d) IS NOT TRUE", decl->nkeys + 1);
+		dp_sql_key_types(decl, types);
+		types[decl->nkeys] = dp_types()->bson_value;
+		plan = dp_plan_make(decl, &plan_find_row, sql.data, decl->nkeys + 1, types);
+	}
+	foreach(lc, keys)
+	{
+		DpKey	   *key = lfirst(lc);
+		Datum		values[INDEX_MAX_KEYS + 1];
+
+		CHECK_FOR_INTERRUPTS();
+		memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
+		values[decl->nkeys] = PointerGetDatum(wanted);
+		rows = dp_run(decl, plan, values, NULL, DP_RUN_SNAPSHOT, 0, SPI_OK_SELECT);
+		for (i = 0; i < rows; i++)
+		{
+			bool		isnull;
+			Datum		doc = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull);
+
+			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &doc, &isnull);
+		}
+	}
+	SPI_finish();
+	return (Datum) 0;
+}
+
+/*
+ * _outlier_rows(rel, name, values bson_value) -> rows of the key's columns: of
+ * the documents that the user sees and that have one of the values, elements of
+ * an array, among their extras
+ */
+DP_FUNCTION(dp_outlier_rows);
+Datum
+dp_outlier_rows(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Outlier    *o = outlier_argument(fcinfo, 0, 1, NoLock);
+	DpDecl	   *decl = o->decl;
+	DpValue		wanted = dp_value_of_varlena(PG_GETARG_VARLENA_PP(2));
+	DpIter		iter;
+	DpValue		value;
+	bool		nulls[INDEX_MAX_KEYS] = {false};
+
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	if (rsinfo->setDesc->natts != decl->nkeys)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("the primary key of table %s has %d columns", dp_relation_name(decl->target), decl->nkeys)));
+	for (int i = 0; i < decl->nkeys; i++)
+		if (TupleDescAttr(rsinfo->setDesc, i)->atttypid != decl->keys[i].type)
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("column \"%s\" of the primary key of table %s has another type",
+							decl->keys[i].name, dp_relation_name(decl->target))));
+	SPI_connect();
+	dp_iter_init_value(&iter, &wanted);
+	while (dp_iter_next_value(&iter, &value))
+	{
+		List	   *keys = dp_outlier_holders(o, &value);
+		ListCell   *lc;
+
+		foreach(lc, keys)
+		{
+			DpKey	   *key = lfirst(lc);
+			struct varlena *doc;
+
+			CHECK_FOR_INTERRUPTS();
+			if (dp_row_read(decl, &plan_visible, key, "", DP_RUN_SNAPSHOT, &doc))
+				tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, key->values, nulls);
+		}
+	}
+	SPI_finish();
+	return (Datum) 0;
+}
+
+/*
+ * outlier_spill(rel, name) -> number of documents that were split
+ */
+DP_FUNCTION(dp_outlier_spill);
+Datum
+dp_outlier_spill(PG_FUNCTION_ARGS)
+{
+	Outlier    *o = outlier_argument(fcinfo, 0, 1, RowExclusiveLock);
+	int64		moved;
+	DpActor		self;
+
+	dp_require_owner(o->decl->target);
+	dp_owner_begin(o->decl->owner, &self);
+	SPI_connect();
+	moved = dp_outlier_settle_flagged(o, true);
+	SPI_finish();
+	dp_owner_end(&self);
+	PG_RETURN_INT64(moved);
+}
+
+/*
+ * _outlier_rejoin(rel, name, key): the whole document back into the row.
+ * Returns the size that it has or would have; writes only if that is allowed.
+ */
+DP_FUNCTION(dp_outlier_rejoin);
+Datum
+dp_outlier_rejoin(PG_FUNCTION_ARGS)
+{
+	Outlier    *o = outlier_argument(fcinfo, 0, 1, RowExclusiveLock);
+	DpKey		key;
+	struct varlena *doc;
+	struct varlena *whole;
+	int64		size = 0;
+
+	dp_require_owner(o->decl->target);
+	dp_key_of_argument(o->decl, fcinfo, 2, &key);
+	SPI_connect();
+	doc = dp_outlier_lock(o, &key, true, NULL);
+	if (doc != NULL)
+	{
+		whole = dp_outlier_whole(o, doc, &key, true);
+		size = DP_DOC_SIZE(whole);
+		if (size <= dp_max_document_size)
+		{
+			dp_outlier_write(o, &key, doc, whole);
+			dp_outlier_drop(o, &key);
+		}
+	}
+	SPI_finish();
+	PG_RETURN_INT64(size);
+}
+
+/*
+ * _outlier_rechunk(rel, name, key): the extras in chunks of the declared size,
+ * without duplicates if they are a set.  Returns whether the row was written or
+ * the extras were other than they should be.
+ */
+DP_FUNCTION(dp_outlier_rechunk);
+Datum
+dp_outlier_rechunk(PG_FUNCTION_ARGS)
+{
+	Outlier    *o = outlier_argument(fcinfo, 0, 1, RowExclusiveLock);
+	DpKey		key;
+	DpValueList all = {0};
+	bool		is_null;
+	bool		changed = true;
+
+	dp_require_owner(o->decl->target);
+	dp_key_of_argument(o->decl, fcinfo, 2, &key);
+	SPI_connect();
+	dp_outlier_move_finish(o, &key);
+	if (dp_outlier_lock(o, &key, true, &is_null) != NULL && !is_null)
+	{
+		int			duplicates = 0;
+
+		dp_outlier_page(o, &key, 0, PG_INT64_MAX, &all, true);
+		if (o->is_set)
+			duplicates = dp_values_distinct(&all);
+		changed = !dp_outlier_in_order(o, &key) || duplicates > 0;
+		if (changed)
+		{
+			dp_outlier_drop(o, &key);
+			dp_outlier_append(o, &key, all.v, all.n);
+		}
+		changed = dp_outlier_settle(o, &key, false) || changed;
+	}
+	else
+		dp_outlier_drop(o, &key);
+	SPI_finish();
+	PG_RETURN_BOOL(changed);
+}
+
+/*
+ * _outlier_drop_orphans(rel, name)
+ */
+DP_FUNCTION(dp_outlier_drop_orphans_sql);
+Datum
+dp_outlier_drop_orphans_sql(PG_FUNCTION_ARGS)
+{
+	Outlier    *o = outlier_argument(fcinfo, 0, 1, NoLock);
+
+	dp_require_owner(o->decl->target);
+	SPI_connect();
+	dp_outlier_drop_orphans(o);
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+/*
+ * bson_element_hashes(array bson_value) -> bigint[]: the distinct hashes of the
+ * elements, for a GIN index; NULL if it is no array
+ */
+DP_FUNCTION(dp_bson_element_hashes);
+Datum
+dp_bson_element_hashes(PG_FUNCTION_ARGS)
+{
+	DpValue		array = dp_value_of_varlena(PG_GETARG_VARLENA_PP(0));
+	DpIter		iter;
+	DpValue		element;
+	Datum	   *hashes;
+	int			n = 0;
+
+	if (array.type != DP_TYPE_ARRAY)
+		PG_RETURN_NULL();
+	hashes = palloc(sizeof(Datum) * Max(1, dp_document_count(array.data, array.len)));
+	dp_iter_init_value(&iter, &array);
+	while (dp_iter_next_value(&iter, &element))
+		hashes[n++] = Int64GetDatum((int64) dp_value_hash(&element, 0));
+	PG_RETURN_POINTER(construct_array(hashes, n, INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+}
+
+/*
+ * bson_array_holds(array bson_value, value bson_value) -> bool
+ */
+DP_FUNCTION(dp_bson_array_holds);
+Datum
+dp_bson_array_holds(PG_FUNCTION_ARGS)
+{
+	DpValue		array = dp_value_of_varlena(PG_GETARG_VARLENA_PP(0));
+	DpValue		value = dp_value_of_varlena(PG_GETARG_VARLENA_PP(1));
+	DpIter		iter;
+	DpValue		element;
+
+	if (array.type != DP_TYPE_ARRAY)
+		PG_RETURN_BOOL(false);
+	dp_iter_init_value(&iter, &array);
+	while (dp_iter_next_value(&iter, &element))
+	{
+		if (dp_value_compare(&element, &value) == 0)
+			PG_RETURN_BOOL(true);
+	}
+	PG_RETURN_BOOL(false);
+}
+
+/*
+ * The declaration that the arguments rel and name mean; name is -1 if there is
+ * no such argument.  With a lock the declaration stays as it is until the
+ * transaction ends: who writes needs the one that any other writer to the
+ * table takes.
+ */
+static Outlier *
+outlier_argument(FunctionCallInfo fcinfo, int rel, int name, LOCKMODE lock)
+{
+	if (PG_ARGISNULL(rel))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("the table must not be null")));
+	if (lock != NoLock)
+		LockRelationOid(PG_GETARG_OID(rel), lock);
+	return dp_outlier(dp_decl_find(PG_GETARG_OID(rel), "outlier",
+								   name < 0 || PG_ARGISNULL(name) ? NULL :
+								   text_to_cstring(PG_GETARG_TEXT_PP(name))));
+}
+
+/* An argument of type "any" as a bson_value; SQL's NULL is BSON's null. */
+static struct varlena *
+value_argument(FunctionCallInfo fcinfo, int argno)
+{
+	DpValue		null = {(const uint8 *) "", 0, DP_TYPE_NULL};
+
+	if (PG_ARGISNULL(argno))
+		return dp_value_to_varlena(&null);
+	return dp_datum_to_value(PG_GETARG_DATUM(argno), get_fn_expr_argtype(fcinfo->flinfo, argno));
+}
+
+/* The arguments from first on, or the elements of a VARIADIC array. */
+static void
+values_argument(FunctionCallInfo fcinfo, int first, DpValueList *values)
+{
+	int			i;
+
+	if (get_fn_expr_variadic(fcinfo->flinfo))
+	{
+		DpValue		array;
+
+		if (PG_ARGISNULL(first))
+			return;
+		array = dp_value_of_varlena(value_argument(fcinfo, first));
+		dp_values_add_array(values, &array);
+		return;
+	}
+	for (i = first; i < PG_NARGS(); i++)
+	{
+		DpValue		value = dp_value_of_varlena(value_argument(fcinfo, i));
+
+		dp_values_add(values, &value);
+	}
+}
+
+/*
+ * Append values to the logical array of a row.  For an outlier whose newest
+ * elements lie in the store, the document is not touched at all unless it
+ * shows a count.
+ */
+static int64
+push_values(FunctionCallInfo fcinfo, Outlier *o, int key_argno)
+{
+	DpKey		key;
+	DpValueList values = {0};
+	struct varlena *doc;
+	int64		added;
+
+	dp_key_of_argument(o->decl, fcinfo, key_argno, &key);
+	values_argument(fcinfo, key_argno + 1, &values);
+
+	require_update(o);
+	SPI_connect();
+	doc = dp_outlier_lock(o, &key, false, NULL);
+	if (doc == NULL)
+		dp_row_missing(o->decl, &key);
+
+	if (!o->stay_last && dp_outlier_flagged(o, doc) && dp_outlier_exists(o, &key))
+	{
+		if (o->is_set)
+		{
+			DpValueList fresh = {0};
+			DpValue		array;
+			DpValue		bare;
+			int			i;
+
+			dp_values_distinct(&values);
+			if (!dp_outlier_array(o, doc, &array))
+			{
+				array.type = DP_TYPE_ARRAY;
+				array.data = dp_empty_document;
+				array.len = sizeof(dp_empty_document);
+			}
+			for (i = 0; i < values.n; i++)
+			{
+				DpIter		iter;
+				bool		known = false;
+
+				dp_iter_init_value(&iter, &array);
+				while (!known && dp_iter_next_value(&iter, &bare))
+					known = dp_outlier_matches(o, &bare, &values.v[i]);
+				if (!known && !dp_outlier_holds(o, &key, &values.v[i], true))
+					dp_values_add(&fresh, &values.v[i]);
+			}
+			values = fresh;
+		}
+		added = values.n;
+		dp_outlier_append(o, &key, values.v, values.n);
+		if (o->count != NULL && added > 0)
+		{
+			DpValue		count;
+			int64		total;
+
+			if (dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->count, &count) &&
+				(count.type == DP_TYPE_INT32 || count.type == DP_TYPE_INT64))
+				total = added + (count.type == DP_TYPE_INT32 ? dp_get_int32(count.data) : dp_get_int64(count.data));
+			else
+			{
+				DpValue		array;
+
+				total = dp_outlier_stored(o, &key, true);
+				if (dp_outlier_array(o, doc, &array))
+					total += dp_document_count(array.data, array.len);
+			}
+			write_as_user(o, &key, dp_outlier_mark(o, doc, true, total), true);
+		}
+	}
+	else
+	{
+		DpValue		array;
+
+		/* like any other write: the triggers see to the rest */
+		added = values.n;
+		if (o->is_set)
+		{
+			DpValueList all = {0};
+			bool		has_extras = dp_outlier_flagged(o, doc) && dp_outlier_exists(o, &key);
+			int			before;
+			int			i;
+
+			if (dp_outlier_array(o, doc, &array))
+				dp_values_add_array(&all, &array);
+			dp_values_distinct(&all);
+			before = all.n;
+			for (i = 0; i < values.n; i++)
+			{
+				if (!has_extras || !dp_outlier_holds(o, &key, &values.v[i], true))
+					dp_values_add(&all, &values.v[i]);
+			}
+			dp_values_distinct(&all);
+			added = values.n = all.n - before;
+			values.v = all.v + before;
+		}
+		if (added > 0 &&
+			!write_as_user(o, &key, dp_document_append(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->field, values.v, values.n), false))
+			added = 0;
+	}
+	SPI_finish();
+	return added;
+}
+
+/* The document of a row as the user sees it, or NULL if he sees none; an empty one stands for null. */
+static struct varlena *
+read_row(Outlier *o, const DpKey *key)
+{
+	struct varlena *doc;
+
+	if (!dp_row_read(o->decl, &plan_read, key, "", DP_RUN_SNAPSHOT, &doc))
+		return NULL;
+	return doc != NULL ? doc : dp_document_to_varlena(dp_empty_document, sizeof(dp_empty_document));
+}
+
+/*
+ * Write the document of a row with the user's own rights.  in_order: the
+ * pattern's triggers need not look at it.  False if a trigger has refused it.
+ */
+static bool
+write_as_user(Outlier *o, const DpKey *key, struct varlena *doc, bool in_order)
+{
+	Datum		values[INDEX_MAX_KEYS + 1];
+	SPIPlanPtr	plan = dp_row_plan_write(o->decl, &plan_user_write, key, doc, values);
+
+	if (in_order)
+	{
+		dp_run_writing(o->decl, plan, values, 0, doc);
+		return true;
+	}
+	return dp_run(o->decl, plan, values, NULL, 0, 0, SPI_OK_UPDATE) > 0;
+}
+
+/*
+ * Raises INSUFFICIENT_PRIVILEGE unless the user may update the document: to
+ * lock its row, the right to update any other column would do.
+ */
+static void
+require_update(Outlier *o)
+{
+	Oid			table = o->decl->target;
+
+	if (pg_class_aclcheck(table, GetUserId(), ACL_UPDATE) != ACLCHECK_OK &&
+		pg_attribute_aclcheck(table, get_attnum(table, o->decl->doc_column), GetUserId(), ACL_UPDATE) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(table));
+}
+
+/* Whether some of the document lies aside. */
+static bool
+method_is_split(DpDecl *decl, struct varlena *stored)
+{
+	return dp_outlier_flagged(dp_outlier(decl), stored);
+}
+
+/* The document with its whole array. */
+static struct varlena *
+method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest)
+{
+	return dp_outlier_whole(dp_outlier(decl), stored, key, latest);
+}
+
+/*
+ * What to store of a whole document whose array a writer has left as it is:
+ * the new document with the part of the array that is stored already, NULL if
+ * the array has to be arranged.
+ */
+static struct varlena *
+method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole)
+{
+	Outlier    *o = dp_outlier(decl);
+	DpValue		was;
+	DpValue		is;
+	DpValue		kept;
+	struct varlena *doc = new_whole;
+
+	if (!dp_outlier_flagged(o, stored) ||
+		!dp_outlier_array(o, old_whole, &was) || !dp_outlier_array(o, new_whole, &is) ||
+		!dp_value_identical(&was, &is))
+		return NULL;
+	if (dp_outlier_array(o, stored, &kept))
+		doc = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->field, &kept);
+	else
+		doc = dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->field);
+	return doc != NULL ? dp_outlier_mark(o, doc, true, -1) : NULL;
+}
+
+/* Bring a row in line; whether it had to be written. */
+static bool
+method_settle(DpDecl *decl, const DpKey *key)
+{
+	return dp_outlier_settle(dp_outlier(decl), key, false);
+}
+
+/*
+ * What the calls for collections need: the array, of which $push writes the end
+ * wherever that lies, and the index on the elements of chunks.
+ */
+static List *
+method_split(DpDecl *decl)
+{
+	DpSplitField *field = dp_split_field(dp_outlier(decl)->field, "$push");
+
+	field->search = split_search;
+	field->arg = decl;
+	return list_make1(field);
+}
+
+static char *
+split_search(const DpSplitField *field, const char *values)
+{
+	DpDecl	   *decl = field->arg;
+	StringInfoData sql;
+	StringInfoData columns;
+	StringInfoData match;
+
+	initStringInfo(&sql);
+	initStringInfo(&columns);
+	initStringInfo(&match);
+	for (int i = 0; i < decl->nkeys; i++)
+	{
+		const char *name = quote_identifier(decl->keys[i].name);
+
+		appendStringInfo(&columns, "%s%s %s", i > 0 ? ", " : "", name, format_type_be_qualified(decl->keys[i].type));
+		appendStringInfo(&match, "%st.%s ", i > 0 ? " AND " : "", name);
+		dp_sql_operator(&match, decl->keys[i].eqop);
+		if (decl->nkeys == 1)
+			/* an array that is made once and that an index can search for */
+			appendStringInfo(&sql, "%s ANY (ARRAY(SELECT h.%s FROM ", match.data, name);
+		appendStringInfo(&match, " h.%s", name);
+	}
+	if (decl->nkeys > 1)
+		appendStringInfoString(&sql, "EXISTS (SELECT FROM ");
+	dp_sql_own_schema(&sql);
+	appendStringInfo(&sql, "_outlier_rows('%u'::pg_catalog.regclass, %s, %s) AS h (%s)", decl->target,
+					 quote_literal_cstr(decl->name), values, columns.data);
+	if (decl->nkeys > 1)
+		appendStringInfo(&sql, " WHERE %s)", match.data);
+	else
+		appendStringInfoString(&sql, "))");
+	return sql.data;
+}

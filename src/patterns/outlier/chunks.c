@@ -1,0 +1,996 @@
+/*
+ * chunks.c
+ *		Extras of outliers in a table of chunks.
+ *
+ * The table (key, chunk, n, sealed, elements) belongs to the pattern.  The
+ * chunks of a key, by number, are the extras in order; numbers have gaps and
+ * may be negative, because extras also grow in front.  No chunk is empty or
+ * has more than o->chunk elements, and no two neighbours would fit into one.
+ * A chunk that is not sealed is the one at the end that still grows: elements
+ * of sealed chunks are indexed by their hashes, those of the others are few
+ * and are looked through, so that a push does not pay for the index.
+ *
+ * While the rows of one statement change their keys, the chunks of a moved key
+ * have numbers above MOVING, so that they cannot be taken for those of another
+ * row whose own key is about to change.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "bson/cast.h"
+#include "bson/catalog.h"
+#include "bson/compare.h"
+#include "bson/edit.h"
+#include "kit/sql/run.h"
+#include "kit/sql/text.h"
+#include "patterns/outlier/outlier.h"
+
+#define MOVING	(INT64CONST(1) << 62)
+
+#define RUN_FLAGS(latest) (DP_RUN_AS_OWNER | ((latest) ? 0 : DP_RUN_SNAPSHOT))
+
+/* One row of the table */
+typedef struct Chunk
+{
+	int64		number;
+	int32		n;
+	bool		sealed;
+	DpValue		elements;		/* an array */
+} Chunk;
+
+/* Plans are known by the addresses of these */
+static const char plan_tail, plan_head, plan_chunk, plan_before, plan_after, plan_insert,
+			plan_update, plan_delete, plan_drop, plan_exists, plan_count, plan_read,
+			plan_candidates, plan_holders, plan_move, plan_move_finish, plan_orphans;
+
+static bool	chunks_exist(Outlier *o, const DpKey *key);
+static int64 chunks_count(Outlier *o, const DpKey *key, bool latest);
+static void	chunks_append(Outlier *o, const DpKey *key, const DpValue *values, int n);
+static void	chunks_prepend(Outlier *o, const DpKey *key, const DpValue *values, int n);
+static void	chunks_take(Outlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *taken);
+static int64 chunks_remove(Outlier *o, const DpKey *key, const DpValue *values, int n);
+static bool	chunks_hold(Outlier *o, const DpKey *key, const DpValue *value, bool latest);
+static void	chunks_drop(Outlier *o, const DpKey *key);
+static void	chunks_drop_orphans(Outlier *o);
+static void	chunks_move(Outlier *o, const DpKey *from, const DpKey *to);
+static void	chunks_move_finish(Outlier *o, const DpKey *to);
+static void	chunks_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest);
+static void	chunks_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest);
+static bool	chunks_in_order(Outlier *o, const DpKey *key);
+static void	chunks_verify(Outlier *o);
+static void	verify_column(Outlier *o, const char *name, Oid type);
+static DpValue elements_of(Datum value);
+static List *chunks_holders(Outlier *o, const DpValue *value);
+static SPIPlanPtr chunks_plan(Outlier *o, const void *id, StringInfo sql, int nextra, const Oid *extra);
+static uint64 chunks_run(Outlier *o, SPIPlanPtr plan, const DpKey *key, int nextra, const Datum *extra, int flags, int expected);
+static SPIPlanPtr chunk_select(Outlier *o, const void *id, const char *condition, const char *rest, bool with_number);
+static bool	chunk_fetch(Outlier *o, const DpKey *key, const void *id, int64 number, Chunk *chunk);
+static void	chunk_insert(Outlier *o, const DpKey *key, int64 number, const DpValue *values, int n, bool sealed);
+static void	chunk_update(Outlier *o, const DpKey *key, int64 number, struct varlena *elements, int n, bool sealed);
+static void	chunk_delete(Outlier *o, const DpKey *key, int64 number);
+static int	chunk_room(Outlier *o, const Chunk *chunk, const DpValue *values, int n, int step);
+static int64 array_overhead(int n);
+static bool	chunks_fit(Outlier *o, const Chunk *a, const Chunk *b);
+static void	chunk_join(Outlier *o, const DpKey *key, int64 number);
+static struct varlena *array_of(const DpValue *head, const DpValue *values, int n, const DpValue *tail);
+static List *chunk_candidates(Outlier *o, const DpKey *key, const DpValue *value, bool latest);
+static bool	array_holds(const DpValue *array, const DpValue *value);
+
+const DpOutlierStore dp_outlier_chunks = {
+	.exists = chunks_exist,
+	.count = chunks_count,
+	.append = chunks_append,
+	.prepend = chunks_prepend,
+	.take = chunks_take,
+	.remove = chunks_remove,
+	.holds = chunks_hold,
+	.drop = chunks_drop,
+	.drop_orphans = chunks_drop_orphans,
+	.move = chunks_move,
+	.move_finish = chunks_move_finish,
+	.page = chunks_page,
+	.read = chunks_read,
+	.in_order = chunks_in_order,
+	.verify = chunks_verify,
+	.holders = chunks_holders
+};
+
+static bool
+chunks_exist(Outlier *o, const DpKey *key)
+{
+	SPIPlanPtr	plan = dp_plan(o->decl, &plan_exists);
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "SELECT 1 FROM ");
+		dp_sql_table(&sql, o->side);
+		appendStringInfoString(&sql, " WHERE ");
+		dp_sql_side_key_match(&sql, o->decl, 1);
+		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.<) " INT64_FORMAT, MOVING / 2);
+		plan = chunks_plan(o, &plan_exists, &sql, 0, NULL);
+	}
+	return dp_run(o->decl, plan, (Datum *) key->values, NULL, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) > 0;
+}
+
+static int64
+chunks_count(Outlier *o, const DpKey *key, bool latest)
+{
+	SPIPlanPtr	plan = dp_plan(o->decl, &plan_count);
+	Datum		count;
+	bool		isnull;
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "SELECT pg_catalog.sum(n) FROM ");
+		dp_sql_table(&sql, o->side);
+		appendStringInfoString(&sql, " WHERE ");
+		dp_sql_side_key_match(&sql, o->decl, 1);
+		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.<) " INT64_FORMAT, MOVING / 2);
+		plan = chunks_plan(o, &plan_count, &sql, 0, NULL);
+	}
+	chunks_run(o, plan, key, 0, NULL, RUN_FLAGS(latest), SPI_OK_SELECT);
+	count = dp_result(0, 1, &isnull);
+	return isnull ? 0 : DatumGetInt64(count);
+}
+
+/*
+ * Put values at the end of the extras.
+ */
+static void
+chunks_append(Outlier *o, const DpKey *key, const DpValue *values, int n)
+{
+	Chunk		tail;
+	int64		number = 0;
+	int			done = 0;
+
+	if (chunk_fetch(o, key, &plan_tail, 0, &tail))
+	{
+		number = tail.number + 1;
+		done = chunk_room(o, &tail, values, n, 1);
+		if (done > 0)
+			chunk_update(o, key, tail.number, array_of(&tail.elements, values, done, NULL),
+						 tail.n + done, tail.n + done >= o->chunk || done < n);
+		else if (!tail.sealed || IsolationUsesXactSnapshot())
+			/* written even if it stays as it is, so that a transaction whose snapshot is older notices */
+			chunk_update(o, key, tail.number, dp_value_to_varlena(&tail.elements), tail.n, true);
+	}
+	while (done < n)
+	{
+		int			m = chunk_room(o, NULL, values + done, n - done, 1);
+
+		CHECK_FOR_INTERRUPTS();
+		chunk_insert(o, key, number++, values + done, m, m == o->chunk || done + m < n);
+		done += m;
+	}
+}
+
+/*
+ * Put values in front of the extras.
+ */
+static void
+chunks_prepend(Outlier *o, const DpKey *key, const DpValue *values, int n)
+{
+	Chunk		head;
+	int64		number;
+	int			room;
+
+	if (!chunk_fetch(o, key, &plan_head, 0, &head))
+	{
+		chunks_append(o, key, values, n);
+		return;
+	}
+	number = head.number - 1;
+	room = chunk_room(o, &head, values + n - 1, n, -1);
+	if (room > 0 || IsolationUsesXactSnapshot())
+	{
+		chunk_update(o, key, head.number, array_of(NULL, values + n - room, room, &head.elements),
+					 head.n + room, head.sealed);
+		n -= room;
+	}
+	while (n > 0)
+	{
+		int			m = chunk_room(o, NULL, values + n - 1, n, -1);
+
+		CHECK_FOR_INTERRUPTS();
+		chunk_insert(o, key, number--, values + n - m, m, true);
+		n -= m;
+	}
+}
+
+/*
+ * Take up to n values away from the beginning or the end of the extras and add
+ * them, in their order, to the list.
+ */
+static void
+chunks_take(Outlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *taken)
+{
+	List	   *chunks = NIL;
+	ListCell   *lc;
+
+	while (n > 0)
+	{
+		Chunk		chunk;
+		DpValueList *values = palloc0(sizeof(DpValueList));
+
+		CHECK_FOR_INTERRUPTS();
+		if (!chunk_fetch(o, key, from_end ? &plan_tail : &plan_head, 0, &chunk))
+			break;
+		dp_values_add_array(values, &chunk.elements);
+		if (values->n <= n)
+		{
+			chunk_delete(o, key, chunk.number);
+			n -= values->n;
+		}
+		else
+		{
+			int			rest = values->n - n;
+			const DpValue *stays = from_end ? values->v : values->v + n;
+
+			chunk_update(o, key, chunk.number, array_of(NULL, stays, rest, NULL), rest, chunk.sealed);
+			chunk_join(o, key, chunk.number);
+			if (from_end)
+				memmove(values->v, values->v + rest, sizeof(DpValue) * n);
+			values->n = n;
+			n = 0;
+		}
+		if (from_end)
+			chunks = lcons(values, chunks);
+		else
+			chunks = lappend(chunks, values);
+	}
+
+	foreach(lc, chunks)
+	{
+		DpValueList *values = lfirst(lc);
+		int			i;
+
+		for (i = 0; i < values->n; i++)
+			dp_values_add(taken, &values->v[i]);
+	}
+}
+
+/*
+ * Take all occurrences of the values away.  Returns how many there were.
+ */
+static int64
+chunks_remove(Outlier *o, const DpKey *key, const DpValue *values, int n)
+{
+	int64		removed = 0;
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		List	   *candidates = chunk_candidates(o, key, &values[i], true);
+		ListCell   *lc;
+
+		foreach(lc, candidates)
+		{
+			int64		number = *(int64 *) lfirst(lc);
+			Chunk		chunk;
+			DpValueList list = {0};
+			int			kept = 0;
+			int			j;
+
+			if (!chunk_fetch(o, key, &plan_chunk, number, &chunk))
+				continue;
+			dp_values_add_array(&list, &chunk.elements);
+			for (j = 0; j < list.n; j++)
+			{
+				if (dp_value_compare(&list.v[j], &values[i]) != 0)
+					list.v[kept++] = list.v[j];
+			}
+			if (kept == list.n)
+				continue;
+			removed += list.n - kept;
+			if (kept == 0)
+				chunk_delete(o, key, number);
+			else
+				chunk_update(o, key, number, array_of(NULL, list.v, kept, NULL), kept, chunk.sealed);
+		}
+
+		/* only now, because joining carries elements to other numbers */
+		foreach(lc, candidates)
+		{
+			int64		number = *(int64 *) lfirst(lc);
+			Chunk		chunk;
+
+			if (chunk_fetch(o, key, &plan_chunk, number, &chunk))
+				chunk_join(o, key, number);
+			else if (chunk_fetch(o, key, &plan_before, number, &chunk))
+				/* what stood on both sides of a chunk that is gone may fit together now */
+				chunk_join(o, key, chunk.number);
+		}
+	}
+	return removed;
+}
+
+/*
+ * Whether the value is among the extras of the key.
+ */
+static bool
+chunks_hold(Outlier *o, const DpKey *key, const DpValue *value, bool latest)
+{
+	return chunk_candidates(o, key, value, latest) != NIL;
+}
+
+/*
+ * Forget all extras of the key.
+ */
+static void
+chunks_drop(Outlier *o, const DpKey *key)
+{
+	SPIPlanPtr	plan = dp_plan(o->decl, &plan_drop);
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "DELETE FROM ");
+		dp_sql_table(&sql, o->side);
+		appendStringInfoString(&sql, " WHERE ");
+		dp_sql_side_key_match(&sql, o->decl, 1);
+		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.<) " INT64_FORMAT, MOVING / 2);
+		plan = chunks_plan(o, &plan_drop, &sql, 0, NULL);
+	}
+	chunks_run(o, plan, key, 0, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE);
+}
+
+/*
+ * Forget the extras whose document no longer exists.
+ */
+static void
+chunks_drop_orphans(Outlier *o)
+{
+	SPIPlanPtr	plan = dp_plan(o->decl, &plan_orphans);
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		int			i;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "DELETE FROM ");
+		dp_sql_table(&sql, o->side);
+		appendStringInfoString(&sql, " AS side WHERE NOT EXISTS (SELECT FROM ");
+		dp_sql_table(&sql, o->decl->target);
+		appendStringInfoString(&sql, " AS base WHERE ");
+		for (i = 0; i < o->decl->nkeys; i++)
+		{
+			appendStringInfo(&sql, "%sbase.%s", i > 0 ? " AND " : "",
+							 quote_identifier(o->decl->keys[i].name));
+			dp_sql_operator(&sql, o->decl->keys[i].eqop);
+			appendStringInfoString(&sql, "side.");
+			dp_sql_side_key_name(&sql, o->decl, i);
+		}
+		appendStringInfoChar(&sql, ')');
+		plan = dp_plan_make(o->decl, &plan_orphans, sql.data, 0, NULL);
+	}
+	dp_run_marked(o->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE,
+				  o->side, o->decl->name, DP_MARK_INTERNAL);
+}
+
+/*
+ * The row's key changes: its extras follow, marked as moving until the
+ * statement has ended.
+ */
+static void
+chunks_move(Outlier *o, const DpKey *from, const DpKey *to)
+{
+	SPIPlanPtr	plan = dp_plan(o->decl, &plan_move);
+	Datum		values[2 * INDEX_MAX_KEYS];
+	int			i;
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[2 * INDEX_MAX_KEYS];
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "UPDATE ");
+		dp_sql_table(&sql, o->side);
+		appendStringInfo(&sql, " SET chunk = chunk OPERATOR(pg_catalog.+) " INT64_FORMAT, MOVING);
+		for (i = 0; i < o->decl->nkeys; i++)
+		{
+			appendStringInfoString(&sql, ", ");
+			dp_sql_side_key_name(&sql, o->decl, i);
+			appendStringInfo(&sql, " = $%d", o->decl->nkeys + i + 1);
+		}
+		appendStringInfoString(&sql, " WHERE ");
+		dp_sql_side_key_match(&sql, o->decl, 1);
+		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.<) " INT64_FORMAT, MOVING / 2);
+		dp_sql_key_types(o->decl, types);
+		dp_sql_key_types(o->decl, types + o->decl->nkeys);
+		plan = dp_plan_make(o->decl, &plan_move, sql.data, 2 * o->decl->nkeys, types);
+	}
+	for (i = 0; i < o->decl->nkeys; i++)
+	{
+		values[i] = from->values[i];
+		values[o->decl->nkeys + i] = to->values[i];
+	}
+	dp_run_marked(o->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_UPDATE,
+				  o->side, o->decl->name, DP_MARK_INTERNAL);
+}
+
+/*
+ * The statement has ended: the extras that moved to the key have arrived.
+ */
+static void
+chunks_move_finish(Outlier *o, const DpKey *to)
+{
+	SPIPlanPtr	plan = dp_plan(o->decl, &plan_move_finish);
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "UPDATE ");
+		dp_sql_table(&sql, o->side);
+		appendStringInfo(&sql, " SET chunk = chunk OPERATOR(pg_catalog.-) " INT64_FORMAT " WHERE ", MOVING);
+		dp_sql_side_key_match(&sql, o->decl, 1);
+		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.>=) " INT64_FORMAT, MOVING / 2);
+		plan = chunks_plan(o, &plan_move_finish, &sql, 0, NULL);
+	}
+	chunks_run(o, plan, to, 0, NULL, DP_RUN_AS_OWNER, SPI_OK_UPDATE);
+}
+
+/*
+ * A part of the extras.
+ */
+static void
+chunks_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest)
+{
+	uint64		rows;
+	uint64		i;
+	bool		isnull;
+
+	rows = chunks_run(o, chunk_select(o, &plan_read, "", " ORDER BY chunk", false), key, 0, NULL,
+					  RUN_FLAGS(latest), SPI_OK_SELECT);
+	for (i = 0; i < rows && take > 0; i++)
+	{
+		int32		n = DatumGetInt32(dp_result(i, 2, &isnull));
+		DpIter		iter;
+		DpValue		value;
+
+		CHECK_FOR_INTERRUPTS();
+		if (skip > 0 && skip >= n)
+		{
+			skip -= n;
+			continue;
+		}
+		value = elements_of(dp_result(i, 4, &isnull));
+		dp_iter_init_value(&iter, &value);
+		while (take > 0 && dp_iter_next_value(&iter, &value))
+		{
+			if (skip > 0)
+				skip--;
+			else
+			{
+				dp_values_add(page, &value);
+				take--;
+			}
+		}
+	}
+}
+
+/*
+ * All extras, into the array that is open in the builder.
+ */
+static void
+chunks_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest)
+{
+	uint64		rows;
+	uint64		i;
+	bool		isnull;
+
+	rows = chunks_run(o, chunk_select(o, &plan_read, "", " ORDER BY chunk", false), key, 0, NULL,
+					  RUN_FLAGS(latest), SPI_OK_SELECT);
+	for (i = 0; i < rows; i++)
+	{
+		Datum		stored = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 4, &isnull);
+		struct varlena *v = PG_DETOAST_DATUM_PACKED(stored);
+		DpValue		elements = elements_of(PointerGetDatum(v));
+		DpIter		iter;
+		DpValue		value;
+
+		CHECK_FOR_INTERRUPTS();
+		dp_outlier_check_whole(o, b, elements.len);
+		dp_iter_init_value(&iter, &elements);
+		while (dp_iter_next_value(&iter, &value))
+			dp_builder_append_value(b, NULL, 0, &value);
+		if ((Pointer) v != DatumGetPointer(stored))
+			pfree(v);
+	}
+}
+
+/*
+ * Whether no chunk of the key is empty or too full, no neighbours fit into one,
+ * and each has as many elements as it says.
+ */
+static bool
+chunks_in_order(Outlier *o, const DpKey *key)
+{
+	Chunk		before = {0};
+	uint64		rows = chunks_run(o, chunk_select(o, &plan_read, "", " ORDER BY chunk", false), key, 0, NULL,
+								  DP_RUN_AS_OWNER, SPI_OK_SELECT);
+	uint64		i;
+
+	for (i = 0; i < rows; i++)
+	{
+		bool		isnull;
+		Chunk		chunk;
+
+		CHECK_FOR_INTERRUPTS();
+		chunk.n = DatumGetInt32(dp_result(i, 2, &isnull));
+		chunk.elements = elements_of(dp_result(i, 4, &isnull));
+		if (chunk.n < 1 || chunk.n > o->chunk || (i > 0 && chunks_fit(o, &before, &chunk)) ||
+			dp_document_count(chunk.elements.data, chunk.elements.len) != (uint32) chunk.n)
+			return false;
+		before = chunk;
+	}
+	return true;
+}
+
+/*
+ * Raises DATATYPE_MISMATCH unless the table's columns are those of a table of chunks.
+ */
+static void
+chunks_verify(Outlier *o)
+{
+	int			i;
+
+	verify_column(o, "chunk", INT8OID);
+	verify_column(o, "n", INT4OID);
+	verify_column(o, "sealed", BOOLOID);
+	verify_column(o, "elements", dp_types()->bson_value);
+	for (i = 0; i < o->decl->nkeys; i++)
+	{
+		StringInfoData name;
+
+		initStringInfo(&name);
+		dp_sql_side_key_name(&name, o->decl, i);
+		verify_column(o, name.data, o->decl->keys[i].type);
+	}
+}
+
+/* Raises an error unless the table of chunks has the column with that type. */
+static void
+verify_column(Outlier *o, const char *name, Oid type)
+{
+	AttrNumber	attnum = get_attnum(o->side, name);
+
+	if (attnum == InvalidAttrNumber || get_atttype(o->side, attnum) != type)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("table %s cannot hold extras: it has no column \"%s\" of type %s",
+						dp_relation_name(o->side), name, format_type_be(type))));
+}
+
+/*
+ * Keys of documents that have the value among their extras.
+ */
+static List *
+chunks_holders(Outlier *o, const DpValue *value)
+{
+	SPIPlanPtr	plan = dp_plan(o->decl, &plan_holders);
+	List	   *keys = NIL;
+	Datum		args[2];
+	Datum		hash = Int64GetDatum((int64) dp_value_hash(value, 0));
+	uint64		rows;
+	uint64		i;
+	bool		isnull;
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[2] = {INT8ARRAYOID, dp_types()->bson_value};
+
+		/* both halves are served by a partial index of their own */
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "SELECT elements, ");
+		dp_sql_side_key_list(&sql, o->decl);
+		appendStringInfoString(&sql, " FROM ");
+		dp_sql_table(&sql, o->side);
+		appendStringInfoString(&sql, " WHERE sealed AND ");
+		dp_sql_own_schema(&sql);
+		appendStringInfoString(&sql, "bson_element_hashes(elements) OPERATOR(pg_catalog.@>) $1 UNION ALL SELECT elements, ");
+		dp_sql_side_key_list(&sql, o->decl);
+		appendStringInfoString(&sql, " FROM ");
+		dp_sql_table(&sql, o->side);
+		appendStringInfoString(&sql, " WHERE NOT sealed AND ");
+		dp_sql_own_schema(&sql);
+		appendStringInfoString(&sql, "bson_array_holds(elements, $2)");
+		plan = dp_plan_make(o->decl, &plan_holders, sql.data, 2, types);
+	}
+	args[0] = PointerGetDatum(construct_array(&hash, 1, INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+	args[1] = PointerGetDatum(dp_value_to_varlena(value));
+	rows = dp_run(o->decl, plan, args, NULL, DP_RUN_AS_OWNER | DP_RUN_SNAPSHOT, 0, SPI_OK_SELECT);
+	for (i = 0; i < rows; i++)
+	{
+		DpValue		elements = elements_of(dp_result(i, 1, &isnull));
+		DpKey	   *key;
+		int			j;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!array_holds(&elements, value))
+			continue;
+		key = palloc0(sizeof(DpKey));
+		key->n = o->decl->nkeys;
+		for (j = 0; j < key->n; j++)
+			key->values[j] = dp_result(i, j + 2, &isnull);
+		keys = dp_outlier_add_key(o, keys, key);
+	}
+	return keys;
+}
+
+/* Prepare a statement whose parameters are the key's columns and then others. */
+static SPIPlanPtr
+chunks_plan(Outlier *o, const void *id, StringInfo sql, int nextra, const Oid *extra)
+{
+	Oid			types[INDEX_MAX_KEYS + 8];
+
+	dp_sql_key_types(o->decl, types);
+	if (nextra > 0)
+		memcpy(types + o->decl->nkeys, extra, sizeof(Oid) * nextra);
+	return dp_plan_make(o->decl, id, sql->data, o->decl->nkeys + nextra, types);
+}
+
+/* Run one. */
+static uint64
+chunks_run(Outlier *o, SPIPlanPtr plan, const DpKey *key, int nextra, const Datum *extra,
+		  int flags, int expected)
+{
+	Datum		values[INDEX_MAX_KEYS + 8];
+
+	memcpy(values, key->values, sizeof(Datum) * o->decl->nkeys);
+	if (nextra > 0)
+		memcpy(values + o->decl->nkeys, extra, sizeof(Datum) * nextra);
+	if (expected == SPI_OK_SELECT)
+		return dp_run(o->decl, plan, values, NULL, flags, 0, expected);
+	return dp_run_marked(o->decl, plan, values, NULL, flags, expected,
+						 o->side, o->decl->name, DP_MARK_INTERNAL);
+}
+
+/* A statement that reads chunks of a key; with_number adds a parameter that condition uses. */
+static SPIPlanPtr
+chunk_select(Outlier *o, const void *id, const char *condition, const char *rest, bool with_number)
+{
+	SPIPlanPtr	plan = dp_plan(o->decl, id);
+	StringInfoData sql;
+	Oid			type = INT8OID;
+
+	if (plan != NULL)
+		return plan;
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "SELECT chunk, n, sealed, elements FROM ");
+	dp_sql_table(&sql, o->side);
+	appendStringInfoString(&sql, " WHERE ");
+	dp_sql_side_key_match(&sql, o->decl, 1);
+	if (with_number)
+		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.%s) $%d", condition, o->decl->nkeys + 1);
+	else
+		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.<) " INT64_FORMAT, MOVING / 2);
+	appendStringInfoString(&sql, rest);
+	return chunks_plan(o, id, &sql, with_number ? 1 : 0, &type);
+}
+
+/* One chunk of the key, by one of five plans.  The elements are copied. */
+static bool
+chunk_fetch(Outlier *o, const DpKey *key, const void *id, int64 number, Chunk *chunk)
+{
+	SPIPlanPtr	plan;
+	Datum		extra = Int64GetDatum(number);
+	bool		isnull;
+	bool		with_number = true;
+
+	if (id == &plan_tail || id == &plan_head)
+	{
+		plan = chunk_select(o, id, "", id == &plan_tail ? " ORDER BY chunk DESC LIMIT 1" :
+							" ORDER BY chunk LIMIT 1", false);
+		with_number = false;
+	}
+	else if (id == &plan_chunk)
+		plan = chunk_select(o, id, "=", "", true);
+	else if (id == &plan_before)
+		plan = chunk_select(o, id, "<", " ORDER BY chunk DESC LIMIT 1", true);
+	else
+		plan = chunk_select(o, id, ">", " ORDER BY chunk LIMIT 1", true);
+
+	if (chunks_run(o, plan, key, with_number ? 1 : 0, &extra, DP_RUN_AS_OWNER, SPI_OK_SELECT) == 0)
+		return false;
+	chunk->number = DatumGetInt64(dp_result(0, 1, &isnull));
+	chunk->n = DatumGetInt32(dp_result(0, 2, &isnull));
+	chunk->sealed = DatumGetBool(dp_result(0, 3, &isnull));
+	chunk->elements = elements_of(dp_result(0, 4, &isnull));
+	return true;
+}
+
+/* A new chunk. */
+static void
+chunk_insert(Outlier *o, const DpKey *key, int64 number, const DpValue *values, int n, bool sealed)
+{
+	SPIPlanPtr	plan = dp_plan(o->decl, &plan_insert);
+	Datum		extra[4];
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[4] = {INT8OID, INT4OID, BOOLOID, dp_types()->bson_value};
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "INSERT INTO ");
+		dp_sql_table(&sql, o->side);
+		appendStringInfoString(&sql, " (");
+		dp_sql_side_key_list(&sql, o->decl);
+		appendStringInfoString(&sql, ", chunk, n, sealed, elements) VALUES (");
+		dp_sql_parameters(&sql, 1, o->decl->nkeys + 4);
+		appendStringInfoChar(&sql, ')');
+		plan = chunks_plan(o, &plan_insert, &sql, 4, types);
+	}
+	extra[0] = Int64GetDatum(number);
+	extra[1] = Int32GetDatum(n);
+	extra[2] = BoolGetDatum(sealed);
+	extra[3] = PointerGetDatum(array_of(NULL, values, n, NULL));
+	chunks_run(o, plan, key, 4, extra, DP_RUN_AS_OWNER, SPI_OK_INSERT);
+	pfree(DatumGetPointer(extra[3]));
+}
+
+/* Other elements for a chunk. */
+static void
+chunk_update(Outlier *o, const DpKey *key, int64 number, struct varlena *elements, int n, bool sealed)
+{
+	SPIPlanPtr	plan = dp_plan(o->decl, &plan_update);
+	Datum		extra[4];
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[4] = {INT8OID, INT4OID, BOOLOID, dp_types()->bson_value};
+		int			k = o->decl->nkeys;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "UPDATE ");
+		dp_sql_table(&sql, o->side);
+		appendStringInfo(&sql, " SET n = $%d, sealed = $%d, elements = $%d WHERE ", k + 2, k + 3, k + 4);
+		dp_sql_side_key_match(&sql, o->decl, 1);
+		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.=) $%d", k + 1);
+		plan = chunks_plan(o, &plan_update, &sql, 4, types);
+	}
+	extra[0] = Int64GetDatum(number);
+	extra[1] = Int32GetDatum(n);
+	extra[2] = BoolGetDatum(sealed);
+	extra[3] = PointerGetDatum(elements);
+	chunks_run(o, plan, key, 4, extra, DP_RUN_AS_OWNER, SPI_OK_UPDATE);
+}
+
+/* A chunk less. */
+static void
+chunk_delete(Outlier *o, const DpKey *key, int64 number)
+{
+	SPIPlanPtr	plan = dp_plan(o->decl, &plan_delete);
+	Datum		extra = Int64GetDatum(number);
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			type = INT8OID;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "DELETE FROM ");
+		dp_sql_table(&sql, o->side);
+		appendStringInfoString(&sql, " WHERE ");
+		dp_sql_side_key_match(&sql, o->decl, 1);
+		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.=) $%d", o->decl->nkeys + 1);
+		plan = chunks_plan(o, &plan_delete, &sql, 1, &type);
+	}
+	chunks_run(o, plan, key, 1, &extra, DP_RUN_AS_OWNER, SPI_OK_DELETE);
+}
+
+/*
+ * How many of n values, one after the other or (step -1) backwards, fit into a
+ * chunk, or into a new one, which takes at least one.
+ */
+static int
+chunk_room(Outlier *o, const Chunk *chunk, const DpValue *values, int n, int step)
+{
+	int			count = chunk != NULL ? chunk->n : 0;
+	int64		payload = chunk != NULL ? (int64) chunk->elements.len - array_overhead(chunk->n) : 0;
+	int			room = 0;
+
+	while (room < n && count < o->chunk)
+	{
+		const DpValue *value = values + (int64) room * step;
+
+		/* as large as a chunk of this element alone */
+		if (count > 0 && payload + array_overhead(count) + value->len + array_overhead(1) > DP_OUTLIER_CHUNK_BYTES)
+			break;
+		payload += value->len;
+		count++;
+		room++;
+	}
+	return room;
+}
+
+/* The bytes of an array of n elements that are not their values: types, positions, length and end. */
+static int64
+array_overhead(int n)
+{
+	int64		bytes = DP_DOCUMENT_MIN_SIZE + (int64) n * 3;
+	int64		power;
+
+	for (power = 10; power < n; power *= 10)
+		bytes += n - power;
+	return bytes;
+}
+
+/* Whether two neighbours fit into one chunk. */
+static bool
+chunks_fit(Outlier *o, const Chunk *a, const Chunk *b)
+{
+	return a->n + b->n <= o->chunk &&
+		(int64) a->elements.len + b->elements.len <= DP_OUTLIER_CHUNK_BYTES;
+}
+
+/* A chunk has become smaller: join it with a neighbour if both fit into one. */
+static void
+chunk_join(Outlier *o, const DpKey *key, int64 number)
+{
+	Chunk		chunk;
+	Chunk		other;
+
+	if (!chunk_fetch(o, key, &plan_chunk, number, &chunk))
+		return;
+	if (chunk_fetch(o, key, &plan_before, number, &other) && chunks_fit(o, &other, &chunk))
+	{
+		DpValueList list = {0};
+
+		dp_values_add_array(&list, &chunk.elements);
+		chunk_delete(o, key, number);
+		chunk_update(o, key, other.number, array_of(&other.elements, list.v, list.n, NULL),
+					 other.n + chunk.n, other.sealed);
+		if (!chunk_fetch(o, key, &plan_chunk, other.number, &chunk))
+			return;
+		number = other.number;
+	}
+	if (chunk_fetch(o, key, &plan_after, number, &other) && other.number < MOVING / 2 &&
+		chunks_fit(o, &chunk, &other))
+	{
+		DpValueList list = {0};
+
+		dp_values_add_array(&list, &other.elements);
+		chunk_delete(o, key, other.number);
+		chunk_update(o, key, number, array_of(&chunk.elements, list.v, list.n, NULL),
+					 other.n + chunk.n, other.sealed);
+	}
+}
+
+/*
+ * A new array: the elements of one array, some values, the elements of another.
+ * Returns a bson_value.
+ */
+static struct varlena *
+array_of(const DpValue *head, const DpValue *values, int n, const DpValue *tail)
+{
+	DpBuilder	b;
+	DpIter		iter;
+	DpValue		value;
+	int			i;
+
+	dp_builder_init_value(&b, (head ? head->len : 0) + (tail ? tail->len : 0) + n * 16);
+	dp_builder_begin_array(&b);
+	if (head != NULL)
+	{
+		dp_iter_init_value(&iter, head);
+		while (dp_iter_next_value(&iter, &value))
+			dp_builder_append_value(&b, NULL, 0, &value);
+	}
+	for (i = 0; i < n; i++)
+		dp_builder_append_value(&b, NULL, 0, &values[i]);
+	if (tail != NULL)
+	{
+		dp_iter_init_value(&iter, tail);
+		while (dp_iter_next_value(&iter, &value))
+			dp_builder_append_value(&b, NULL, 0, &value);
+	}
+	dp_builder_end(&b);
+	return dp_builder_finish_value(&b, DP_TYPE_ARRAY);
+}
+
+/*
+ * Numbers of the key's chunks that hold the value: a list of int64 pointers.
+ */
+static List *
+chunk_candidates(Outlier *o, const DpKey *key, const DpValue *value, bool latest)
+{
+	SPIPlanPtr	plan = dp_plan(o->decl, &plan_candidates);
+	Datum		extra[1];
+	Datum		hash = Int64GetDatum((int64) dp_value_hash(value, 0));
+	List	   *result = NIL;
+	uint64		rows;
+	uint64		i;
+	bool		isnull;
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[1] = {INT8ARRAYOID};
+
+		initStringInfo(&sql);
+		/* OFFSET 0 makes the planner search by hash: by key it would look into every chunk */
+		appendStringInfoString(&sql, "SELECT chunk, elements FROM (SELECT chunk, elements, ");
+		dp_sql_side_key_list(&sql, o->decl);
+		appendStringInfoString(&sql, " FROM ");
+		dp_sql_table(&sql, o->side);
+		appendStringInfoString(&sql, " WHERE sealed AND ");
+		dp_sql_own_schema(&sql);
+		appendStringInfo(&sql, "bson_element_hashes(elements) OPERATOR(pg_catalog.@>) $%d OFFSET 0) AS hits WHERE ",
+						 o->decl->nkeys + 1);
+		dp_sql_side_key_match(&sql, o->decl, 1);
+		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.<) " INT64_FORMAT
+						 " UNION ALL SELECT chunk, elements FROM ", MOVING / 2);
+		dp_sql_table(&sql, o->side);
+		appendStringInfoString(&sql, " WHERE NOT sealed AND ");
+		dp_sql_side_key_match(&sql, o->decl, 1);
+		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.<) " INT64_FORMAT, MOVING / 2);
+		plan = chunks_plan(o, &plan_candidates, &sql, 1, types);
+	}
+	extra[0] = PointerGetDatum(construct_array(&hash, 1, INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+	rows = chunks_run(o, plan, key, 1, extra, RUN_FLAGS(latest), SPI_OK_SELECT);
+	for (i = 0; i < rows; i++)
+	{
+		DpValue		elements = elements_of(dp_result(i, 2, &isnull));
+
+		if (array_holds(&elements, value))
+		{
+			int64	   *number = palloc(sizeof(int64));
+
+			*number = DatumGetInt64(dp_result(i, 1, &isnull));
+			result = lappend(result, number);
+		}
+	}
+	return result;
+}
+
+/* The elements of a chunk.  Raises DATA_CORRUPTED if they are no array. */
+static DpValue
+elements_of(Datum value)
+{
+	DpValue		elements = dp_value_of_varlena((struct varlena *) DatumGetPointer(value));
+
+	if (elements.type != DP_TYPE_ARRAY)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("the elements of a chunk of extras are no array")));
+	return elements;
+}
+
+/* Whether an element of the array equals the value. */
+static bool
+array_holds(const DpValue *array, const DpValue *value)
+{
+	DpIter		iter;
+	DpValue		element;
+
+	dp_iter_init_value(&iter, array);
+	while (dp_iter_next_value(&iter, &element))
+	{
+		if (dp_value_compare(&element, value) == 0)
+			return true;
+	}
+	return false;
+}

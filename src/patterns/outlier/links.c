@@ -1,0 +1,577 @@
+/*
+ * links.c
+ *		Extras of outliers in a collection: one document per element.
+ *
+ * The collection is an ordinary table with a bson column.  Its documents carry
+ * the key of the document that they belong to in the field o->link; as an
+ * element of the array a document is itself without the link.  The order is
+ * that of _id.
+ *
+ * While the rows of one statement change their keys, the links of a moved key
+ * are wrapped, so that they cannot be taken for those of another row whose own
+ * key is about to change.
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "bson/cast.h"
+#include "bson/catalog.h"
+#include "bson/compare.h"
+#include "bson/edit.h"
+#include "kit/anchor.h"
+#include "kit/sql/run.h"
+#include "kit/sql/text.h"
+#include "patterns/outlier/outlier.h"
+
+#define RUN_FLAGS(latest) (DP_RUN_AS_OWNER | ((latest) ? 0 : DP_RUN_SNAPSHOT))
+
+/* Plans are known by the addresses of these */
+static const char plan_count, plan_remove, plan_holds, plan_insert, plan_take_first, plan_take_last, plan_drop,
+			plan_orphans, plan_move, plan_read, plan_used, plan_holders;
+
+static bool	links_exist(Outlier *o, const DpKey *key);
+static int64 links_count(Outlier *o, const DpKey *key, bool latest);
+static void	links_append(Outlier *o, const DpKey *key, const DpValue *values, int n);
+static void	links_take(Outlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *taken);
+static int64 links_remove(Outlier *o, const DpKey *key, const DpValue *values, int n);
+static bool	links_hold(Outlier *o, const DpKey *key, const DpValue *value, bool latest);
+static void	links_drop(Outlier *o, const DpKey *key);
+static void	links_drop_orphans(Outlier *o);
+static void	links_move(Outlier *o, const DpKey *from, const DpKey *to);
+static void	links_move_finish(Outlier *o, const DpKey *to);
+static void	links_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest);
+static void	links_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest);
+static bool links_in_order(Outlier *o, const DpKey *key);
+static void	links_verify(Outlier *o);
+static List *links_holders(Outlier *o, const DpValue *value);
+static uint64 links_matching(Outlier *o, const void *id, const char *verb, const DpKey *key, const DpValue *value,
+							 int flags, int expected);
+static void	links_relink(Outlier *o, struct varlena *from, struct varlena *to);
+static uint64 links_select(Outlier *o, const DpKey *key, bool latest);
+static void	link_condition(Outlier *o, StringInfo sql, int parameter);
+static SPIPlanPtr links_plan(Outlier *o, const void *id, StringInfo sql, Oid extra);
+static uint64 links_run(Outlier *o, SPIPlanPtr plan, struct varlena *link, Datum extra, int flags, int expected);
+static DpValue link_element(Outlier *o, struct varlena *doc);
+static struct varlena *link_moving(struct varlena *link);
+
+const DpOutlierStore dp_outlier_links = {
+	.exists = links_exist,
+	.count = links_count,
+	.append = links_append,
+	.prepend = links_append,	/* the order is the collection's own */
+	.take = links_take,
+	.remove = links_remove,
+	.holds = links_hold,
+	.drop = links_drop,
+	.drop_orphans = links_drop_orphans,
+	.move = links_move,
+	.move_finish = links_move_finish,
+	.page = links_page,
+	.read = links_read,
+	.in_order = links_in_order,
+	.verify = links_verify,
+	.holders = links_holders
+};
+
+static bool
+links_exist(Outlier *o, const DpKey *key)
+{
+	return dp_outlier_links_hold(o, dp_key_to_value(o->decl, key));
+}
+
+/*
+ * Whether a document of the collection has this link.
+ */
+bool
+dp_outlier_links_hold(Outlier *o, struct varlena *link)
+{
+	SPIPlanPtr	plan = dp_plan(o->decl, &plan_used);
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "SELECT 1 FROM ");
+		dp_sql_table(&sql, o->side);
+		appendStringInfoString(&sql, " WHERE ");
+		link_condition(o, &sql, 1);
+		appendStringInfoString(&sql, " LIMIT 1");
+		plan = links_plan(o, &plan_used, &sql, InvalidOid);
+	}
+	return links_run(o, plan, link, (Datum) 0, DP_RUN_AS_OWNER, SPI_OK_SELECT) > 0;
+}
+
+static int64
+links_count(Outlier *o, const DpKey *key, bool latest)
+{
+	SPIPlanPtr	plan = dp_plan(o->decl, &plan_count);
+	bool		isnull;
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "SELECT pg_catalog.count(*) FROM ");
+		dp_sql_table(&sql, o->side);
+		appendStringInfoString(&sql, " WHERE ");
+		link_condition(o, &sql, 1);
+		plan = links_plan(o, &plan_count, &sql, InvalidOid);
+	}
+	links_run(o, plan, dp_key_to_value(o->decl, key), (Datum) 0, RUN_FLAGS(latest), SPI_OK_SELECT);
+	return DatumGetInt64(dp_result(0, 1, &isnull));
+}
+
+/* One document of the collection for each value, with the key in its link. */
+static void
+links_append(Outlier *o, const DpKey *key, const DpValue *values, int n)
+{
+	SPIPlanPtr	plan = dp_plan(o->decl, &plan_insert);
+	DpPath	   *path = dp_path_parse(o->link, strlen(o->link));
+	DpValue		link = dp_value_of_varlena(dp_key_to_value(o->decl, key));
+	int			i;
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			type = dp_types()->bson;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "INSERT INTO ");
+		dp_sql_table(&sql, o->side);
+		appendStringInfo(&sql, " (%s) VALUES ($1)", quote_identifier(o->side_column));
+		plan = dp_plan_make(o->decl, &plan_insert, sql.data, 1, &type);
+	}
+	for (i = 0; i < n; i++)
+	{
+		Datum		doc;
+		DpValue		own;
+
+		CHECK_FOR_INTERRUPTS();
+		if (values[i].type != DP_TYPE_DOCUMENT)
+			ereport(ERROR,
+					(errcode(ERRCODE_CHECK_VIOLATION),
+					 errmsg("an element of \"%s\" is not a document", dp_decl_text(o->decl, "field")),
+					 errdetail("Key %s has an element of type %s, and extras lie in the collection %s.",
+							   dp_key_to_text(o->decl, key), dp_type_name(values[i].type),
+							   dp_relation_name(o->side))));
+		if (dp_path_find(values[i].data, values[i].len, path, &own) && dp_value_compare(&own, &link) != 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_CHECK_VIOLATION),
+					 errmsg("an element of \"%s\" has a field \"%s\" of its own",
+							dp_decl_text(o->decl, "field"), o->link),
+					 errdetail("In the collection %s this field is the key of the document, which is %s.",
+							   dp_relation_name(o->side), dp_key_to_text(o->decl, key))));
+		doc = PointerGetDatum(dp_document_set(values[i].data, values[i].len, path, &link));
+		if (dp_run_marked(o->decl, plan, &doc, NULL, DP_RUN_AS_OWNER, SPI_OK_INSERT,
+						  o->side, o->decl->name, DP_MARK_INTERNAL) != 1)
+			dp_write_refused(o->decl, o->side);
+		pfree(DatumGetPointer(doc));
+	}
+}
+
+/* Take documents of the collection away and add them, without the link, to the list. */
+static void
+links_take(Outlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *taken)
+{
+	const void *id = from_end ? &plan_take_last : &plan_take_first;
+	SPIPlanPtr	plan = dp_plan(o->decl, id);
+	uint64		rows;
+	uint64		i;
+	bool		isnull;
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		const char *column = quote_identifier(o->side_column);
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "WITH gone AS (DELETE FROM ");
+		dp_sql_table(&sql, o->side);
+		appendStringInfoString(&sql, " WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT ctid FROM ");
+		dp_sql_table(&sql, o->side);
+		appendStringInfoString(&sql, " WHERE ");
+		link_condition(o, &sql, 1);
+		appendStringInfoString(&sql, " ORDER BY ");
+		dp_sql_doc_path(&sql, o->side_column, "_id");
+		appendStringInfo(&sql, "%s LIMIT $2)) RETURNING %s) SELECT %s FROM gone ORDER BY ",
+						 from_end ? " DESC" : "", column, column);
+		dp_sql_doc_path(&sql, o->side_column, "_id");
+		plan = links_plan(o, id, &sql, INT8OID);
+	}
+	{
+		Datum		values[2];
+
+		values[0] = PointerGetDatum(dp_key_to_value(o->decl, key));
+		values[1] = Int64GetDatum(n);
+		rows = dp_run_marked(o->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_SELECT,
+							 o->side, o->decl->name, DP_MARK_INTERNAL);
+	}
+	for (i = 0; i < rows; i++)
+	{
+		DpValue		element = link_element(o, (struct varlena *) DatumGetPointer(dp_result(i, 1, &isnull)));
+
+		dp_values_add(taken, &element);
+	}
+}
+
+/*
+ * Take all elements that equal one of the values away.  Returns how many there were.
+ */
+static int64
+links_remove(Outlier *o, const DpKey *key, const DpValue *values, int n)
+{
+	int64		removed = 0;
+	int			i;
+
+	for (i = 0; i < n; i++)
+		removed += links_matching(o, &plan_remove, "DELETE FROM ", key, &values[i], DP_RUN_AS_OWNER, SPI_OK_DELETE);
+	return removed;
+}
+
+static bool
+links_hold(Outlier *o, const DpKey *key, const DpValue *value, bool latest)
+{
+	return links_matching(o, &plan_holds, "SELECT 1 FROM ", key, value, RUN_FLAGS(latest), SPI_OK_SELECT) > 0;
+}
+
+/*
+ * Run a statement about the documents of a key that are equal to the value as
+ * elements.  Returns the number of rows.
+ */
+static uint64
+links_matching(Outlier *o, const void *id, const char *verb, const DpKey *key, const DpValue *value,
+			   int flags, int expected)
+{
+	SPIPlanPtr	plan = dp_plan(o->decl, id);
+	DpValue		bson_id;
+	Datum		without[2];
+	Datum		values[3];
+	int			n = 0;
+
+	if (value->type != DP_TYPE_DOCUMENT)
+		return 0;
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[3] = {dp_types()->bson_value, TEXTARRAYOID, dp_types()->bson};
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, verb);
+		dp_sql_table(&sql, o->side);
+		appendStringInfoString(&sql, " WHERE ");
+		link_condition(o, &sql, 1);
+		appendStringInfoString(&sql, " AND ");
+		dp_sql_own_schema(&sql);
+		appendStringInfo(&sql, "bson_unset(%s, VARIADIC $2)", quote_identifier(o->side_column));
+		dp_sql_own_operator(&sql, "=");
+		appendStringInfoString(&sql, "$3");
+		plan = dp_plan_make(o->decl, id, sql.data, 3, types);
+	}
+
+	/* an element is compared without the link, and without _id if the value has none */
+	without[n++] = CStringGetTextDatum(o->link);
+	if (!dp_document_find(value->data, value->len, "_id", 3, &bson_id))
+		without[n++] = CStringGetTextDatum("_id");
+	values[0] = PointerGetDatum(dp_key_to_value(o->decl, key));
+	values[1] = PointerGetDatum(construct_array(without, n, TEXTOID, -1, false, TYPALIGN_INT));
+	values[2] = PointerGetDatum(dp_document_to_varlena(value->data, value->len));
+	if (expected == SPI_OK_SELECT)
+		return dp_run(o->decl, plan, values, NULL, flags, 1, expected);
+	return dp_run_marked(o->decl, plan, values, NULL, flags, expected,
+						 o->side, o->decl->name, DP_MARK_INTERNAL);
+}
+
+static void
+links_drop(Outlier *o, const DpKey *key)
+{
+	SPIPlanPtr	plan = dp_plan(o->decl, &plan_drop);
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "DELETE FROM ");
+		dp_sql_table(&sql, o->side);
+		appendStringInfoString(&sql, " WHERE ");
+		link_condition(o, &sql, 1);
+		plan = links_plan(o, &plan_drop, &sql, InvalidOid);
+	}
+	links_run(o, plan, dp_key_to_value(o->decl, key), (Datum) 0, DP_RUN_AS_OWNER, SPI_OK_DELETE);
+}
+
+/*
+ * Delete the documents whose link names nobody.
+ */
+static void
+links_drop_orphans(Outlier *o)
+{
+	SPIPlanPtr	plan = dp_plan(o->decl, &plan_orphans);
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		int			i;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "DELETE FROM ");
+		dp_sql_table(&sql, o->side);
+		appendStringInfoString(&sql, " AS side WHERE ");
+		dp_sql_doc_path(&sql, o->side_column, o->link);
+		appendStringInfoString(&sql, " IS NOT NULL AND NOT EXISTS (SELECT FROM ");
+		dp_sql_table(&sql, o->decl->target);
+		appendStringInfoString(&sql, " AS base WHERE ");
+		/* the link as dp_key_to_value() makes it */
+		dp_sql_own_schema(&sql);
+		appendStringInfoString(&sql, o->decl->nkeys == 1 ? "to_bson(" : "bson_array(");
+		for (i = 0; i < o->decl->nkeys; i++)
+			appendStringInfo(&sql, "%sbase.%s", i > 0 ? ", " : "", quote_identifier(o->decl->keys[i].name));
+		appendStringInfoChar(&sql, ')');
+		dp_sql_own_operator(&sql, "=");
+		appendStringInfo(&sql, "(side.%s", quote_identifier(o->side_column));
+		dp_sql_own_operator(&sql, "->");
+		appendStringInfo(&sql, "%s::pg_catalog.text))", quote_literal_cstr(o->link));
+		plan = dp_plan_make(o->decl, &plan_orphans, sql.data, 0, NULL);
+	}
+	dp_run_marked(o->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE,
+				  o->side, o->decl->name, DP_MARK_INTERNAL);
+}
+
+/* The extras get the moving form of the new key, which no document has, */
+static void
+links_move(Outlier *o, const DpKey *from, const DpKey *to)
+{
+	links_relink(o, dp_key_to_value(o->decl, from), link_moving(dp_key_to_value(o->decl, to)));
+}
+
+/* and at the end of the statement the key itself. */
+static void
+links_move_finish(Outlier *o, const DpKey *to)
+{
+	struct varlena *link = dp_key_to_value(o->decl, to);
+
+	links_relink(o, link_moving(link), link);
+}
+
+/* Add the elements from position skip on, at most take of them. */
+static void
+links_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest)
+{
+	uint64		rows = links_select(o, key, latest);
+	uint64		i;
+	bool		isnull;
+
+	for (i = skip; i < rows && take > 0; i++, take--)
+	{
+		DpValue		value = link_element(o, (struct varlena *) DatumGetPointer(dp_result(i, 1, &isnull)));
+
+		CHECK_FOR_INTERRUPTS();
+		dp_values_add(page, &value);
+	}
+}
+
+/* Append all elements to an array that is being built. */
+static void
+links_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest)
+{
+	uint64		rows = links_select(o, key, latest);
+	uint64		i;
+	bool		isnull;
+
+	for (i = 0; i < rows; i++)
+	{
+		DpValue		value = link_element(o, (struct varlena *) DatumGetPointer(dp_result(i, 1, &isnull)));
+
+		CHECK_FOR_INTERRUPTS();
+		dp_outlier_check_whole(o, b, value.len);
+		dp_builder_append_value(b, NULL, 0, &value);
+	}
+}
+
+/* The order is the collection's own. */
+static bool
+links_in_order(Outlier *o, const DpKey *key)
+{
+	return true;
+}
+
+/* Finds the collection's document column. */
+static void
+links_verify(Outlier *o)
+{
+	Relation	rel = table_open(o->side, AccessShareLock);
+	char	   *column = dp_anchor_column(o->side, dp_decl_text(o->decl, "pair"));
+	int			i;
+
+	for (i = 0; i < RelationGetNumberOfAttributes(rel); i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
+
+		if (!att->attisdropped && att->atttypid == dp_types()->bson &&
+			(column == NULL || strcmp(column, NameStr(att->attname)) == 0))
+			o->side_column = MemoryContextStrdup(o->decl->context, NameStr(att->attname));
+	}
+	table_close(rel, NoLock);
+	if (o->side_column == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("table %s has no column of type bson", dp_relation_name(o->side))));
+}
+
+/*
+ * Keys of documents that have the value among their extras.
+ */
+static List *
+links_holders(Outlier *o, const DpValue *value)
+{
+	SPIPlanPtr	plan = dp_plan(o->decl, &plan_holders);
+	DpPath	   *path = dp_path_parse(o->link, strlen(o->link));
+	List	   *keys = NIL;
+	Datum		doc;
+	uint64		rows;
+	uint64		i;
+	bool		isnull;
+
+	if (value->type != DP_TYPE_DOCUMENT)
+		return NIL;
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			type = dp_types()->bson;
+
+		initStringInfo(&sql);
+		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(o->side_column));
+		dp_sql_table(&sql, o->side);
+		appendStringInfo(&sql, " WHERE %s", quote_identifier(o->side_column));
+		dp_sql_own_operator(&sql, "@>");
+		appendStringInfoString(&sql, "$1");
+		plan = dp_plan_make(o->decl, &plan_holders, sql.data, 1, &type);
+	}
+	doc = PointerGetDatum(dp_document_to_varlena(value->data, value->len));
+	rows = dp_run(o->decl, plan, &doc, NULL, DP_RUN_AS_OWNER | DP_RUN_SNAPSHOT, 0, SPI_OK_SELECT);
+	for (i = 0; i < rows; i++)
+	{
+		struct varlena *v = (struct varlena *) DatumGetPointer(dp_result(i, 1, &isnull));
+		DpValue		element = link_element(o, v);
+		DpKey	   *key = palloc0(sizeof(DpKey));
+		DpValue		link;
+
+		CHECK_FOR_INTERRUPTS();
+		if (dp_outlier_matches(o, &element, value) &&
+			dp_path_find(DP_DOC_DATA(v), DP_DOC_SIZE(v), path, &link) &&
+			dp_key_of_value(o->decl, &link, key))
+			keys = dp_outlier_add_key(o, keys, key);
+	}
+	return keys;
+}
+
+/* Give documents of one link another one. */
+static void
+links_relink(Outlier *o, struct varlena *from, struct varlena *to)
+{
+	SPIPlanPtr	plan = dp_plan(o->decl, &plan_move);
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "UPDATE ");
+		dp_sql_table(&sql, o->side);
+		appendStringInfo(&sql, " SET %s = ", quote_identifier(o->side_column));
+		dp_sql_own_schema(&sql);
+		appendStringInfo(&sql, "bson_set(%s, %s, $2) WHERE ", quote_identifier(o->side_column),
+						 quote_literal_cstr(o->link));
+		link_condition(o, &sql, 1);
+		plan = links_plan(o, &plan_move, &sql, dp_types()->bson_value);
+	}
+	links_run(o, plan, from, PointerGetDatum(to), DP_RUN_AS_OWNER, SPI_OK_UPDATE);
+}
+
+/* Read all documents of a key, in order. */
+static uint64
+links_select(Outlier *o, const DpKey *key, bool latest)
+{
+	SPIPlanPtr	plan = dp_plan(o->decl, &plan_read);
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(o->side_column));
+		dp_sql_table(&sql, o->side);
+		appendStringInfoString(&sql, " WHERE ");
+		link_condition(o, &sql, 1);
+		appendStringInfoString(&sql, " ORDER BY ");
+		dp_sql_doc_path(&sql, o->side_column, "_id");
+		plan = links_plan(o, &plan_read, &sql, InvalidOid);
+	}
+	return links_run(o, plan, dp_key_to_value(o->decl, key), (Datum) 0, RUN_FLAGS(latest), SPI_OK_SELECT);
+}
+
+/* (doc -> 'link') = $parameter */
+static void
+link_condition(Outlier *o, StringInfo sql, int parameter)
+{
+	dp_sql_doc_path(sql, o->side_column, o->link);
+	dp_sql_own_operator(sql, "=");
+	appendStringInfo(sql, "$%d", parameter);
+}
+
+/* Prepare a statement whose first parameter is a link. */
+static SPIPlanPtr
+links_plan(Outlier *o, const void *id, StringInfo sql, Oid extra)
+{
+	Oid			types[2] = {dp_types()->bson_value, extra};
+
+	return dp_plan_make(o->decl, id, sql->data, OidIsValid(extra) ? 2 : 1, types);
+}
+
+/* Run one; extra is not looked at if there is no second parameter. */
+static uint64
+links_run(Outlier *o, SPIPlanPtr plan, struct varlena *link, Datum extra, int flags, int expected)
+{
+	Datum		values[2];
+
+	values[0] = PointerGetDatum(link);
+	values[1] = extra;
+	if (expected == SPI_OK_SELECT)
+		return dp_run(o->decl, plan, values, NULL, flags, 0, expected);
+	return dp_run_marked(o->decl, plan, values, NULL, flags, expected,
+						 o->side, o->decl->name, DP_MARK_INTERNAL);
+}
+
+/* What a document of the collection is as an element: itself without the link. */
+static DpValue
+link_element(Outlier *o, struct varlena *doc)
+{
+	DpPath	   *path = dp_path_parse(o->link, strlen(o->link));
+	struct varlena *bare = dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path);
+
+	return dp_value_of_document(bare != NULL ? bare : doc);
+}
+
+/* The link of a document that is moving to another key: {"$moving": link}. */
+static struct varlena *
+link_moving(struct varlena *link)
+{
+	DpBuilder	b;
+	DpValue		value = dp_value_of_varlena(link);
+
+	dp_builder_init_value(&b, 0);
+	dp_builder_begin_document(&b);
+	dp_builder_append_value(&b, "$moving", 7, &value);
+	dp_builder_end(&b);
+	return dp_builder_finish_value(&b, DP_TYPE_DOCUMENT);
+}

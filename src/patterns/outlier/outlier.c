@@ -1,0 +1,785 @@
+/*
+ * outlier.c
+ *		The triggers of the outlier pattern.
+ *
+ * On a table with the pattern there are triggers of one function (those on
+ * INSERT have a condition that typical documents do not meet):
+ *
+ * BEFORE INSERT or UPDATE, for each row: corrects the flag and the count of
+ * documents whose array stays as it is, so that these cost no second version
+ * of the row.  It writes nowhere else and takes no element away: an INSERT ..
+ * ON CONFLICT may still turn into something else.
+ *
+ * AFTER INSERT, UPDATE or DELETE, for each row: when elements have to move
+ * between the document and the store, moves them and writes the document once
+ * more.  For other documents it counts the array's elements and is done.
+ *
+ * AFTER UPDATE OR TRUNCATE, for each statement: finishes changes of keys, and
+ * empties the store.
+ *
+ * The row's own lock is the lock of its extras: whoever changes them holds it.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "bson/catalog.h"
+#include "bson/compare.h"
+#include "bson/edit.h"
+#include "kit/adopt.h"
+#include "kit/side/moves.h"
+#include "kit/sql/run.h"
+#include "kit/sql/text.h"
+#include "patterns/outlier/outlier.h"
+
+static const char collected_links;
+
+static HeapTuple outlier_before(Outlier *o, TriggerData *trigdata);
+static HeapTuple outlier_enforce(Outlier *o, HeapTuple tuple, TupleDesc desc);
+static HeapTuple row_with_document(Outlier *o, HeapTuple tuple, TupleDesc desc, struct varlena *doc);
+static void outlier_after(Outlier *o, TriggerData *trigdata);
+static void outlier_changed(Outlier *o, struct varlena *before, struct varlena *after, const DpKey *key);
+static void outlier_replaced(Outlier *o, TriggerData *trigdata, TupleDesc desc);
+static void outlier_statement(Outlier *o, TriggerData *trigdata);
+static struct varlena *link_of_row(Outlier *o, HeapTuple tuple, TupleDesc desc);
+static int	twins_in(Outlier *o, const DpKey *key);
+static struct varlena *row_document(Outlier *o, HeapTuple tuple, TupleDesc desc);
+static bool row_unchanged(Outlier *o, TriggerData *trigdata, TupleDesc desc);
+static bool field_unchanged(const Outlier *o, struct varlena *before, struct varlena *after);
+static bool array_grown(const Outlier *o, struct varlena *before, struct varlena *after);
+static void append_rest(Outlier *o, const DpKey *key, struct varlena *doc);
+static bool array_begins_with(const DpValueList *longer, const DpValueList *shorter);
+static int64 count_of(const Outlier *o, struct varlena *doc);
+
+/*
+ * outlier_trigger(): the triggers of the pattern on its table.
+ */
+DP_FUNCTION(dp_outlier_trigger);
+Datum
+dp_outlier_trigger(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	DpDecl	   *decl;
+	Outlier    *o;
+
+	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL &&
+		TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && dp_partition_restoring(trigdata->tg_relation))
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
+							   trigdata->tg_newtuple : trigdata->tg_trigtuple);
+	decl = dp_decl_of_any_trigger(fcinfo, "outlier");
+	if (decl == NULL)
+		return PointerGetDatum(NULL);
+	o = dp_outlier(decl);
+
+	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) ||
+		(TRIGGER_FIRED_BEFORE(trigdata->tg_event) &&
+		 (!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) || TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"outlier_trigger\" is called by triggers that outlier_enable() makes only")));
+	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
+		return PointerGetDatum(outlier_before(o, trigdata));
+
+	if (dp_decl_maintained(decl))
+	{
+		if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
+			outlier_after(o, trigdata);
+		else
+			outlier_statement(o, trigdata);
+	}
+	return PointerGetDatum(NULL);
+}
+
+/*
+ * outlier_irregular(doc, field, threshold, flag) -> bool
+ *
+ * Whether a new document concerns the pattern at all.  It is the condition of
+ * the triggers on INSERT, so that a typical document does not even queue one.
+ */
+DP_FUNCTION(dp_outlier_irregular);
+Datum
+dp_outlier_irregular(PG_FUNCTION_ARGS)
+{
+	struct
+	{
+		DpPath	   *field;
+		DpPath	   *flag;
+	}		   *cache = fcinfo->flinfo->fn_extra;
+	bool		constant;
+	struct varlena *doc;
+	DpPath	   *field;
+	DpPath	   *flag;
+	DpValue		value;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2) || PG_ARGISNULL(3))
+		PG_RETURN_BOOL(false);
+	if (likely(cache != NULL))
+	{
+		field = cache->field;
+		flag = cache->flag;
+	}
+	else
+	{
+		text	   *field_text = PG_GETARG_TEXT_PP(1);
+		text	   *flag_text = PG_GETARG_TEXT_PP(3);
+		MemoryContext old;
+
+		/* in a trigger's condition they are constants and parsed once */
+		constant = get_fn_expr_arg_stable(fcinfo->flinfo, 1) && get_fn_expr_arg_stable(fcinfo->flinfo, 3);
+		old = MemoryContextSwitchTo(constant ? fcinfo->flinfo->fn_mcxt : CurrentMemoryContext);
+		field = dp_path_parse(VARDATA_ANY(field_text), VARSIZE_ANY_EXHDR(field_text));
+		flag = dp_path_parse(VARDATA_ANY(flag_text), VARSIZE_ANY_EXHDR(flag_text));
+		if (constant)
+		{
+			cache = palloc(sizeof(*cache));
+			cache->field = field;
+			cache->flag = flag;
+			fcinfo->flinfo->fn_extra = cache;
+		}
+		MemoryContextSwitchTo(old);
+	}
+
+	doc = PG_GETARG_VARLENA_PP(0);
+	if (dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), flag, &value))
+		PG_RETURN_BOOL(true);
+	PG_RETURN_BOOL(dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), field, &value) &&
+				   value.type == DP_TYPE_ARRAY &&
+				   dp_outlier_exceeds(&value, PG_GETARG_INT32(2)));
+}
+
+/*
+ * outlier_link_trigger(): the triggers on a collection that holds extras.
+ *
+ * A write to the collection changes the logical arrays of the documents that
+ * its links name.  Rows are collected, and at the end of the statement each
+ * document is locked, in the order of the keys, and brought in order.
+ */
+DP_FUNCTION(dp_outlier_link_trigger);
+Datum
+dp_outlier_link_trigger(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	Oid			relid;
+	Oid			base;
+	const char *name;
+	Outlier    *o;
+	ListCell   *lc;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) || trigdata->tg_trigger->tgnargs != 3 ||
+		!TRIGGER_FIRED_AFTER(trigdata->tg_event))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"outlier_link_trigger\" is called by triggers of the outlier pattern only")));
+	relid = RelationGetRelid(trigdata->tg_relation);
+	name = trigdata->tg_trigger->tgargs[2];
+	if (dp_marked(relid, name) != DP_MARK_NONE)
+		return PointerGetDatum(NULL);
+
+	base = dp_pair_main(trigdata->tg_trigger->tgargs[1], relid);
+	if (OidIsValid(base))
+	{
+		/* as by any writer to the table, so that the declaration stays as it is until we are done */
+		LockRelationOid(base, RowExclusiveLock);
+		base = dp_pair_main(trigdata->tg_trigger->tgargs[1], relid);
+	}
+	if (!OidIsValid(base))
+	{
+		dp_pair_require_owner(trigdata->tg_trigger->tgargs[1], true, relid);
+		return PointerGetDatum(NULL);	/* the collection was restored alone */
+	}
+	o = dp_outlier(dp_decl_find(base, "outlier", name));
+	if (o->link == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the outlier pattern \"%s\" on table %s does not keep its extras in a collection",
+						name, dp_relation_name(base))));
+	if (!dp_decl_maintained(o->decl))
+		return PointerGetDatum(NULL);
+
+	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
+	{
+		TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+		struct varlena *link = link_of_row(o, trigdata->tg_trigtuple, desc);
+		struct varlena *other = NULL;
+
+		if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
+		{
+			other = link_of_row(o, trigdata->tg_newtuple, desc);
+
+			/*
+			 * An element that stays where it is changes neither count nor flag.
+			 * Its document need not be locked, and must not be: whoever
+			 * deletes the document locks it before he deletes its elements.
+			 */
+			if (link != NULL && other != NULL && !o->is_set &&
+				VARSIZE_ANY(link) == VARSIZE_ANY(other) &&
+				memcmp(link, other, VARSIZE_ANY(link)) == 0)
+				return PointerGetDatum(NULL);
+		}
+		if (link != NULL)
+			dp_collect(relid, &collected_links, link);
+		if (other != NULL)
+			dp_collect(relid, &collected_links, other);
+		return PointerGetDatum(NULL);
+	}
+
+	SPI_connect();
+	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
+		dp_outlier_settle_flagged(o, false);
+	foreach(lc, dp_collected(relid, &collected_links))
+	{
+		DpValue		link = dp_value_of_varlena(lfirst(lc));
+		DpKey		key;
+		int			twins;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!dp_key_of_value(o->decl, &link, &key) || dp_outlier_lock(o, &key, true, NULL) == NULL)
+		{
+			/* documents that are gone, or going, need not name anybody */
+			if (dp_outlier_link_used(o, lfirst(lc)))
+				ereport(ERROR,
+						(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+						 errmsg("a document of collection %s names a document that does not exist",
+								dp_relation_name(relid)),
+						 errdetail("Its field \"%s\" is the key of the outlier pattern \"%s\" on table %s.",
+								   o->link, name, dp_relation_name(base))));
+			continue;
+		}
+		/* the collection's primary key does not see rows that have come into documents */
+		twins = twins_in(o, &key);
+		dp_outlier_settle(o, &key, false);
+		if (!TRIGGER_FIRED_BY_DELETE(trigdata->tg_event) && twins_in(o, &key) > twins)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNIQUE_VIOLATION),
+					 errmsg("a document of table %s has an element with this _id already",
+							dp_relation_name(base)),
+					 errdetail("Key %s has it in field \"%s\".",
+							   dp_key_to_text(o->decl, &key), dp_decl_text(o->decl, "field"))));
+	}
+	SPI_finish();
+	return PointerGetDatum(NULL);
+}
+
+/*
+ * BEFORE INSERT OR UPDATE of a row.
+ */
+static HeapTuple
+outlier_before(Outlier *o, TriggerData *trigdata)
+{
+	bool		is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
+	HeapTuple	tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	struct varlena *given;
+	struct varlena *doc;
+	struct varlena *marked;
+	struct varlena *old = NULL;
+	DpKey		key;
+	DpValue		array;
+	uint32		n = 0;
+	bool		lost = false;
+
+	if (!dp_decl_maintained(o->decl))
+		return tuple;
+	switch (dp_marked(o->decl->target, o->decl->name))
+	{
+		case DP_MARK_NONE:
+		case DP_MARK_DERIVED:
+			if (is_update && row_unchanged(o, trigdata, desc))
+				return tuple;
+			break;
+		case DP_MARK_INTERNAL:
+			return outlier_enforce(o, tuple, desc);
+		case DP_MARK_WHOLE:
+		case DP_MARK_REPLACED:
+			if (is_update)
+				return tuple;	/* arranged afterwards */
+			break;				/* it has come from another partition */
+	}
+	given = row_document(o, tuple, desc);
+	if (given == NULL)
+		return tuple;
+
+	doc = given;
+	marked = doc;
+	if (is_update)
+		old = row_document(o, trigdata->tg_trigtuple, desc);
+	if (old != NULL && dp_outlier_flagged(o, old))
+	{
+		DpKey		origin;
+
+		dp_key_of_tuple(o->decl, trigdata->tg_trigtuple, desc, &key);
+		dp_moves_origin(o->decl, &key, &origin);
+		if (dp_outlier_has_extras(o, old, &origin))
+		{
+			DpMove	   *move = dp_moves_before(o->decl, trigdata);
+
+			if (move != NULL && array_grown(o, old, doc))
+				move->flags |= DP_OUTLIER_GROWN;
+			if (field_unchanged(o, old, doc))
+				marked = dp_outlier_mark(o, doc, true, count_of(o, old));
+			goto done;			/* or elements move: that is done afterwards */
+		}
+		/* its extras are missing: the flag goes on saying so */
+		lost = o->decl->held == NIL && !(dp_outlier_array(o, old, &array) && dp_outlier_exceeds(&array, o->keep));
+	}
+	if (!is_update)
+	{
+		dp_key_of_tuple(o->decl, tuple, desc, &key);
+		if (dp_moves_arriving(o->decl, &key))
+			return tuple;
+	}
+
+	if (dp_outlier_array(o, doc, &array))
+	{
+		n = o->count != NULL || o->is_set || dp_outlier_exceeds(&array, o->threshold) ?
+			dp_document_count(array.data, array.len) : 0;
+		if (o->is_set && n > 1)
+		{
+			DpValueList list = {0};
+
+			dp_values_add_array(&list, &array);
+			if (dp_values_distinct(&list) > 0)
+			{
+				n = list.n;
+				doc = dp_outlier_arrange(o, doc, &list, false, n);
+			}
+		}
+	}
+	marked = dp_outlier_mark(o, doc, lost || n > o->threshold,
+							 lost ? count_of(o, old) :
+							 dp_outlier_count_is_held(o, old != NULL ? old : doc) ? (int64) -1 : (int64) n);
+
+done:
+	return marked == given ? tuple : row_with_document(o, tuple, desc, marked);
+}
+
+/*
+ * The pattern itself writes a document that is in order.  Users' triggers may
+ * have changed other fields of it, but not those that the pattern keeps.
+ */
+static HeapTuple
+outlier_enforce(Outlier *o, HeapTuple tuple, TupleDesc desc)
+{
+	struct varlena *wanted = dp_marked_document(o->decl->target, o->decl->name);
+	struct varlena *given = row_document(o, tuple, desc);
+	struct varlena *doc = given;
+	DpValue		value;
+
+	if (wanted == NULL || given == NULL ||
+		(DP_DOC_SIZE(given) == DP_DOC_SIZE(wanted) &&
+		 memcmp(DP_DOC_DATA(given), DP_DOC_DATA(wanted), DP_DOC_SIZE(wanted)) == 0))
+		return tuple;
+	if (!field_unchanged(o, wanted, given))
+	{
+		if (dp_path_find(DP_DOC_DATA(wanted), DP_DOC_SIZE(wanted), o->field, &value))
+			doc = dp_document_set(DP_DOC_DATA(given), DP_DOC_SIZE(given), o->field, &value);
+		else
+			doc = dp_document_unset(DP_DOC_DATA(given), DP_DOC_SIZE(given), o->field);
+	}
+	doc = dp_outlier_mark(o, doc, dp_outlier_flagged(o, wanted), count_of(o, wanted));
+	return doc == given ? tuple : row_with_document(o, tuple, desc, doc);
+}
+
+/* The row with another document. */
+static HeapTuple
+row_with_document(Outlier *o, HeapTuple tuple, TupleDesc desc, struct varlena *doc)
+{
+	Datum		value = PointerGetDatum(doc);
+	bool		isnull = false;
+	int			attnum = o->decl->doc_attnum;
+
+	return heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
+}
+
+/*
+ * AFTER INSERT OR UPDATE OR DELETE of a row.
+ */
+static void
+outlier_after(Outlier *o, TriggerData *trigdata)
+{
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	DpMarkKind	marked = dp_marked(o->decl->target, o->decl->name);
+	struct varlena *before = NULL;
+	struct varlena *after = NULL;
+	HeapTuple	tuple = NULL;
+	DpMove	   *move;
+	DpKey		key;
+	DpKey		origin;
+	DpValue		array;
+	bool		had_extras = false;
+
+	if (marked == DP_MARK_INTERNAL ||
+		(marked == DP_MARK_NONE && TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) &&
+		 row_unchanged(o, trigdata, desc)))
+		return;
+
+	if (!TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+		before = row_document(o, trigdata->tg_trigtuple, desc);
+	if (!TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
+	{
+		tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+		after = row_document(o, tuple, desc);
+	}
+
+	if (before != NULL && dp_outlier_flagged(o, before))
+	{
+		dp_key_of_tuple(o->decl, trigdata->tg_trigtuple, desc, &key);
+		dp_moves_origin(o->decl, &key, &origin);
+		had_extras = dp_outlier_has_extras(o, before, &origin);
+	}
+
+	if (after == NULL)
+	{
+		if (had_extras)
+		{
+			if (tuple == NULL && dp_moves_after(o->decl, trigdata, &key) != NULL)
+				return;
+			SPI_connect();
+			dp_outlier_drop(o, &origin);
+			SPI_finish();
+		}
+		return;
+	}
+
+	if (marked == DP_MARK_WHOLE && before != NULL)
+		outlier_replaced(o, trigdata, desc);
+	if (marked == DP_MARK_WHOLE || marked == DP_MARK_REPLACED)
+	{
+		/* the array is all there is */
+		dp_key_of_tuple(o->decl, tuple, desc, &key);
+		if (dp_moves_stay(o->decl, &key) != NULL)
+			return;
+		SPI_connect();
+		dp_outlier_settle(o, &key, false);
+		SPI_finish();
+		return;
+	}
+
+	if (had_extras)
+	{
+		DpKey		to;
+
+		dp_key_of_tuple(o->decl, tuple, desc, &to);
+		if (!dp_key_identical(o->decl, &key, &to))
+		{
+			move = dp_moves_after(o->decl, trigdata, &key);
+			move->flags = array_grown(o, before, after) ? DP_OUTLIER_GROWN : 0;
+			return;
+		}
+	}
+	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+	{
+		dp_key_of_tuple(o->decl, tuple, desc, &key);
+		if (dp_moves_arriving(o->decl, &key))
+			return;
+	}
+
+	if (!had_extras)
+	{
+		/* the typical document ends here */
+		if (!dp_outlier_array(o, after, &array) ||
+			!dp_outlier_exceeds(&array, o->threshold) ||
+			o->deferred)
+			return;
+	}
+	dp_key_of_tuple(o->decl, tuple, desc, &key);
+	move = dp_moves_stay(o->decl, &key);
+	if (move == NULL)
+		outlier_changed(o, had_extras ? before : NULL, after, &key);
+	else if (had_extras && array_grown(o, before, after))
+		move->flags |= DP_OUTLIER_GROWN;
+}
+
+/*
+ * The array of an outlier was changed by a write to the table, or a document
+ * becomes an outlier (before is NULL).
+ */
+static void
+outlier_changed(Outlier *o, struct varlena *before, struct varlena *after, const DpKey *key)
+{
+	struct varlena *doc;
+
+	if (before != NULL && field_unchanged(o, before, after))
+		return;
+
+	SPI_connect();
+	doc = dp_outlier_lock(o, key, true, NULL);
+	if (doc == NULL)
+	{
+		SPI_finish();			/* somebody's trigger has deleted it */
+		return;
+	}
+
+	/* if somebody's trigger has changed it since: start from what is there */
+	if (before != NULL && field_unchanged(o, after, doc) && array_grown(o, before, after))
+		append_rest(o, key, doc);
+	else
+		dp_outlier_settle(o, key, false);
+	SPI_finish();
+}
+
+/*
+ * The extras have followed their row to this key: bring it in order.  grown:
+ * elements were added behind an unchanged beginning by the same statement.
+ */
+void
+dp_outlier_moved(Outlier *o, const DpKey *key, bool grown)
+{
+	bool		is_null;
+	struct varlena *doc = dp_outlier_lock(o, key, true, &is_null);
+
+	if (doc == NULL)
+	{
+		dp_outlier_drop(o, key);	/* somebody's trigger has deleted it */
+		return;
+	}
+	if (grown && !is_null)
+		append_rest(o, key, doc);
+	dp_outlier_settle(o, key, false);
+}
+
+/*
+ * What was added to the kept part of an outlier goes to the logical end.
+ */
+static void
+append_rest(Outlier *o, const DpKey *key, struct varlena *doc)
+{
+	DpValueList all = {0};
+	DpValueList added = {0};
+	DpValue		array;
+	int64		stored;
+	int			i;
+
+	if (dp_outlier_array(o, doc, &array))
+		dp_values_add_array(&all, &array);
+	if (o->is_set)
+		dp_values_distinct(&all);
+	for (i = o->keep; i < all.n; i++)
+	{
+		if (!o->is_set || !dp_outlier_holds(o, key, &all.v[i], true))
+			dp_values_add(&added, &all.v[i]);
+	}
+	dp_outlier_append(o, key, added.v, added.n);
+	all.n = Min(all.n, o->keep);
+	stored = o->count != NULL ? dp_outlier_stored(o, key, true) : 1;
+	dp_outlier_write(o, key, doc, dp_outlier_arrange(o, doc, &all, stored > 0, all.n + stored));
+}
+
+/*
+ * A whole document was written over another one: forget the extras of the old
+ * one, of all patterns at once.  To arrange one array writes the row again, and
+ * then the triggers of the other patterns must not meet extras that are void.
+ */
+static void
+outlier_replaced(Outlier *o, TriggerData *trigdata, TupleDesc desc)
+{
+	ListCell   *lc;
+
+	SPI_connect();
+	foreach(lc, dp_decls(RelationGetRelid(trigdata->tg_relation)))
+	{
+		DpDecl	   *decl = lfirst(lc);
+		DpKey		key;
+		DpKey		origin;
+
+		if (strcmp(decl->pattern, o->decl->pattern) != 0 ||
+			dp_marked(decl->target, decl->name) != DP_MARK_WHOLE)
+			continue;
+		dp_key_of_tuple(decl, trigdata->tg_trigtuple, desc, &key);
+		dp_moves_origin(decl, &key, &origin);
+		dp_outlier_drop(dp_outlier(decl), &origin);
+		dp_mark_change(decl->target, decl->name, DP_MARK_REPLACED);
+	}
+	SPI_finish();
+}
+
+/*
+ * AFTER UPDATE OR TRUNCATE, once per statement.
+ */
+static void
+outlier_statement(Outlier *o, TriggerData *trigdata)
+{
+	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
+	{
+		SPI_connect();
+		dp_outlier_drop_orphans(o);
+		SPI_finish();
+	}
+	else
+		dp_outlier_move_end(o);
+}
+
+/* The link that a row of the collection has, or NULL. */
+static struct varlena *
+link_of_row(Outlier *o, HeapTuple tuple, TupleDesc desc)
+{
+	DpPath	   *path = dp_path_parse(o->link, strlen(o->link));
+	int			att;
+
+	for (att = 0; att < desc->natts; att++)
+	{
+		Datum		d;
+		bool		isnull;
+		struct varlena *doc;
+		DpValue		value;
+
+		if (TupleDescAttr(desc, att)->attisdropped ||
+			TupleDescAttr(desc, att)->atttypid != dp_types()->bson)
+			continue;
+		d = heap_getattr(tuple, att + 1, desc, &isnull);
+		if (isnull)
+			return NULL;
+		doc = PG_DETOAST_DATUM_PACKED(d);
+		if (dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &value))
+			return dp_value_to_varlena(&value);
+		return NULL;
+	}
+	return NULL;
+}
+
+/* How many elements in a document, which is locked, have the _id of one before them. */
+static int
+twins_in(Outlier *o, const DpKey *key)
+{
+	struct varlena *doc = dp_outlier_lock(o, key, true, NULL);
+	DpValueList elements = {0};
+	DpValueList ids = {0};
+	DpValue		value;
+
+	if (doc != NULL && dp_outlier_array(o, doc, &value))
+		dp_values_add_array(&elements, &value);
+	for (int i = 0; i < elements.n; i++)
+	{
+		if (elements.v[i].type == DP_TYPE_DOCUMENT &&
+			dp_document_find(elements.v[i].data, elements.v[i].len, "_id", 3, &value))
+			dp_values_add(&ids, &value);
+	}
+	return dp_values_distinct(&ids);
+}
+
+/* The document of a row, or NULL.  Not a copy unless it was toasted. */
+static struct varlena *
+row_document(Outlier *o, HeapTuple tuple, TupleDesc desc)
+{
+	bool		isnull;
+	Datum		value = heap_getattr(tuple, o->decl->doc_attnum, desc, &isnull);
+
+	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
+}
+
+/*
+ * Whether an update left document and key as they were, by their bytes as they
+ * are stored, so that a document that lies out of line is not even read.
+ */
+static bool
+row_unchanged(Outlier *o, TriggerData *trigdata, TupleDesc desc)
+{
+	DpKey		old_key;
+	DpKey		new_key;
+	bool		old_null;
+	bool		new_null;
+	Datum		old = heap_getattr(trigdata->tg_trigtuple, o->decl->doc_attnum, desc, &old_null);
+	Datum		new = heap_getattr(trigdata->tg_newtuple, o->decl->doc_attnum, desc, &new_null);
+
+	if (old_null || new_null)
+		return old_null && new_null;
+	if (VARSIZE_ANY(DatumGetPointer(old)) != VARSIZE_ANY(DatumGetPointer(new)) ||
+		memcmp(DatumGetPointer(old), DatumGetPointer(new), VARSIZE_ANY(DatumGetPointer(old))) != 0)
+		return false;
+	dp_key_of_tuple(o->decl, trigdata->tg_trigtuple, desc, &old_key);
+	dp_key_of_tuple(o->decl, trigdata->tg_newtuple, desc, &new_key);
+	return dp_key_identical(o->decl, &old_key, &new_key);
+}
+
+/* The field, whatever it holds; false if there is none. */
+static bool
+field_of(const Outlier *o, struct varlena *doc, DpValue *value)
+{
+	return dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->field, value);
+}
+
+/* Whether the field holds the same bytes in both documents. */
+static bool
+field_unchanged(const Outlier *o, struct varlena *before, struct varlena *after)
+{
+	DpValue		was;
+	DpValue		is;
+	bool		had = field_of(o, before, &was);
+	bool		has = field_of(o, after, &is);
+
+	return had == has && (!has || dp_value_identical(&was, &is));
+}
+
+/*
+ * Whether the kept part of an outlier is still there, and what follows it is
+ * new.  Only where the first elements stay.
+ */
+static bool
+array_grown(const Outlier *o, struct varlena *before, struct varlena *after)
+{
+	DpValueList was = {0};
+	DpValueList is = {0};
+	DpValue		array;
+
+	if (o->stay_last)
+		return false;
+	if (dp_outlier_array(o, before, &array))
+		dp_values_add_array(&was, &array);
+	if (dp_outlier_array(o, after, &array))
+		dp_values_add_array(&is, &array);
+	return was.n == o->keep && array_begins_with(&is, &was);
+}
+
+/* Whether the first values of one list are the other, byte for byte. */
+static bool
+array_begins_with(const DpValueList *longer, const DpValueList *shorter)
+{
+	int			i;
+
+	if (longer->n < shorter->n)
+		return false;
+	for (i = 0; i < shorter->n; i++)
+	{
+		if (!dp_value_identical(&longer->v[i], &shorter->v[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Whether a document without extras has another count than the pattern has given it. */
+bool
+dp_outlier_count_is_held(const Outlier *o, struct varlena *doc)
+{
+	DpValue		value;
+	DpValue		array;
+
+	return dp_held(o->decl, o->count) && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->count, &value) &&
+		dp_value_lost(&value, NULL, NIL) &&
+		count_of(o, doc) != (dp_outlier_array(o, doc, &array) ? dp_document_count(array.data, array.len) : 0);
+}
+
+/* The count that a document shows, or -1. */
+static int64
+count_of(const Outlier *o, struct varlena *doc)
+{
+	DpValue		value;
+
+	if (o->count == NULL ||
+		!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->count, &value))
+		return -1;
+	if (value.type == DP_TYPE_INT32)
+		return dp_get_int32(value.data);
+	if (value.type == DP_TYPE_INT64)
+		return dp_get_int64(value.data);
+	return -1;
+}

@@ -1,0 +1,206 @@
+/*
+ * store.c
+ *		Where the extras of outliers lie: what the two kinds of store share.
+ *
+ * Every operation first finds the store's table, which may have been restored
+ * or repaired since the declaration was read, and then asks the store.
+ */
+#include "postgres.h"
+
+#include "utils/memutils.h"
+
+#include "bson/compare.h"
+#include "bson/edit.h"
+#include "patterns/outlier/outlier.h"
+
+static const DpOutlierStore *store_of(Outlier *o);
+
+bool
+dp_outlier_exists(Outlier *o, const DpKey *key)
+{
+	return store_of(o)->exists(o, key);
+}
+
+int64
+dp_outlier_stored(Outlier *o, const DpKey *key, bool latest)
+{
+	return store_of(o)->count(o, key, latest);
+}
+
+void
+dp_outlier_append(Outlier *o, const DpKey *key, const DpValue *values, int n)
+{
+	if (n > 0)
+		store_of(o)->append(o, key, values, n);
+}
+
+void
+dp_outlier_prepend(Outlier *o, const DpKey *key, const DpValue *values, int n)
+{
+	if (n > 0)
+		store_of(o)->prepend(o, key, values, n);
+}
+
+void
+dp_outlier_take(Outlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *taken)
+{
+	store_of(o)->take(o, key, n, from_end, taken);
+}
+
+int64
+dp_outlier_remove(Outlier *o, const DpKey *key, const DpValue *values, int n)
+{
+	return store_of(o)->remove(o, key, values, n);
+}
+
+bool
+dp_outlier_holds(Outlier *o, const DpKey *key, const DpValue *value, bool latest)
+{
+	return store_of(o)->holds(o, key, value, latest);
+}
+
+void
+dp_outlier_drop(Outlier *o, const DpKey *key)
+{
+	store_of(o)->drop(o, key);
+}
+
+void
+dp_outlier_drop_orphans(Outlier *o)
+{
+	store_of(o)->drop_orphans(o);
+}
+
+void
+dp_outlier_move(Outlier *o, const DpKey *from, const DpKey *to)
+{
+	store_of(o)->move(o, from, to);
+}
+
+void
+dp_outlier_move_finish(Outlier *o, const DpKey *to)
+{
+	store_of(o)->move_finish(o, to);
+}
+
+void
+dp_outlier_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest)
+{
+	store_of(o)->page(o, key, skip, take, page, latest);
+}
+
+void
+dp_outlier_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest)
+{
+	store_of(o)->read(o, key, b, latest);
+}
+
+bool
+dp_outlier_in_order(Outlier *o, const DpKey *key)
+{
+	return store_of(o)->in_order(o, key);
+}
+
+List *
+dp_outlier_holders(Outlier *o, const DpValue *value)
+{
+	return store_of(o)->holders(o, value);
+}
+
+/*
+ * Whether a document of the collection that is the store has this link.
+ */
+bool
+dp_outlier_link_used(Outlier *o, struct varlena *link)
+{
+	return store_of(o) == &dp_outlier_links && dp_outlier_links_hold(o, link);
+}
+
+/*
+ * Raises PROGRAM_LIMIT_EXCEEDED if so many more bytes of elements would make
+ * the whole document larger than any datum.  Half as much again is room for
+ * the elements' names, which are longer in the whole array.
+ */
+void
+dp_outlier_check_whole(Outlier *o, const DpBuilder *b, uint32 more)
+{
+	if ((Size) b->len + more + more / 2 > MaxAllocSize)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("the whole document is too large"),
+				 errdetail("A document cannot have more than %zu bytes.", (Size) MaxAllocSize),
+				 errhint("Read the array \"%s\" in pages with outlier_page().",
+						 dp_decl_text(o->decl, "field"))));
+}
+
+/* A list of keys with one more, unless it is there. */
+List *
+dp_outlier_add_key(Outlier *o, List *keys, DpKey *key)
+{
+	ListCell   *lc;
+
+	foreach(lc, keys)
+	{
+		if (dp_key_identical(o->decl, lfirst(lc), key))
+			return keys;
+	}
+	return lappend(keys, key);
+}
+
+/*
+ * Whether an element equals the value.  Where extras lie in a collection its
+ * _id counts only if the value has one, because the collection may have given
+ * it to the element.
+ */
+bool
+dp_outlier_matches(Outlier *o, const DpValue *element, const DpValue *value)
+{
+	DpValue		id;
+
+	if (o->link != NULL && value->type == DP_TYPE_DOCUMENT && element->type == DP_TYPE_DOCUMENT &&
+		!dp_document_find(value->data, value->len, "_id", 3, &id) &&
+		dp_document_find(element->data, element->len, "_id", 3, &id))
+	{
+		struct varlena *without = dp_document_unset(element->data, element->len,
+													dp_path_of_name("_id", 3));
+		DpValue		bare = dp_value_of_document(without);
+
+		return dp_value_compare(&bare, value) == 0;
+	}
+	return dp_value_compare(element, value) == 0;
+}
+
+/* The kind of store that the declaration asks for. */
+static inline const DpOutlierStore *
+store_kind(const Outlier *o)
+{
+	return o->link != NULL ? &dp_outlier_links : &dp_outlier_chunks;
+}
+
+/* The store, its table found.  Raises UNDEFINED_TABLE if that is missing. */
+static const DpOutlierStore *
+store_of(Outlier *o)
+{
+	if (likely(OidIsValid(o->side)))
+		return store_kind(o);
+	o->side = dp_pair_side(o->pair, o->decl->target);
+	if (!OidIsValid(o->side))
+		dp_require_own_sides(o->decl);
+	if (!OidIsValid(o->side))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("the extras of the outlier pattern \"%s\" on table %s are missing",
+						o->decl->name, dp_relation_name(o->decl->target)),
+				 errhint("If the table was restored alone, restore its extras, or call pattern_repair() with accept_loss => true to start with none. If it has got another owner, its extras need the same one.")));
+	PG_TRY();
+	{
+		store_kind(o)->verify(o);
+	}
+	PG_CATCH();
+	{
+		o->side = InvalidOid;
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	return store_kind(o);
+}

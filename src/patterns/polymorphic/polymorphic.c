@@ -1,0 +1,746 @@
+/*
+ * polymorphic.c
+ *		The polymorphic pattern: its triggers, and whether documents may be
+ *		stored.
+ *
+ * BEFORE INSERT or UPDATE, for each row: a new document is looked at with the
+ * schemas of its items' variants, which are compiled once in a session.  It
+ * sees what the triggers before it have made of the document and changes
+ * nothing.  An update that leaves the document as it is costs a comparison.
+ *
+ * Where another pattern keeps a part of the document elsewhere, the whole is
+ * looked at.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "bson/compare.h"
+#include "bson/text.h"
+#include "kit/pattern.h"
+#include "kit/rows/by_statement.h"
+#include "kit/sql/run.h"
+#include "kit/sql/text.h"
+#include "patterns/polymorphic/polymorphic.h"
+
+/* What an error shows of what is wrong */
+#define SHOWN_ERRORS	3
+#define SHOWN_BYTES		80
+
+/* A look at the items of a document */
+typedef struct ItemWalk
+{
+	Poly	   *p;
+	PolyReport	report;			/* NULL: only yes or no is asked for */
+	void	   *arg;
+	/* of the item */
+	const char *variant;
+	const char *part;
+	const PolyPlace *place;
+} ItemWalk;
+
+/* The first few things that are wrong */
+typedef struct Refusal
+{
+	StringInfoData detail;
+	int			n;
+	char	   *variant;		/* of the first */
+	bool		has_variant;
+} Refusal;
+
+static HeapTuple poly_before(Poly *p, TriggerData *trigdata);
+static bool same_datum(Datum a, Datum b);
+static bool is_split(const Poly *p, struct varlena *doc);
+static struct varlena *whole_document(const Poly *p, struct varlena *doc, const DpKey *key);
+static void read_variants(Poly *p);
+static void read_schema(DpDecl *decl, struct varlena *options, const char *option, DpValue *spec, DpSchema **schema);
+static bool each_item(const DpPath *parent, int step, const DpValue *value, const PolyPlace *place, PolyVisit visit, void *arg);
+static bool visit_item(const DpValue *item, bool is_item, const PolyPlace *place, void *arg);
+static bool check_names(ItemWalk *walk, const PolyNames *names, const DpValue *document, const PolyPlace *place);
+static const PolyNames *find_name(const PolyNames *names, const char *name, uint32 len);
+static bool told(ItemWalk *walk, const char *part, const PolyPlace *place, const char *rule,
+				 const char *expected, const char *found);
+static void report_schema(const char *path, const char *rule, const char *expected, const char *found, void *arg);
+static void note_error(const char *variant, const char *part, const char *path, const char *rule,
+					   const char *expected, const char *found, void *arg);
+static char *shown_value(const DpValue *value);
+static bool poly_settle(DpDecl *decl, const DpKey *key);
+static bool variant_settle(DpDecl *decl, const DpKey *key);
+
+const DpPatternMethods dp_polymorphic_methods = {
+	.pattern = "polymorphic",
+	.settle = poly_settle
+};
+
+const DpPatternMethods dp_polymorphic_variant_methods = {
+	.pattern = "polymorphic_variant",
+	.settle = variant_settle
+};
+
+/*
+ * polymorphic_trigger(): the trigger of the pattern.
+ */
+DP_FUNCTION(dp_polymorphic_trigger);
+Datum
+dp_polymorphic_trigger(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	DpDecl	   *decl;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(trigdata->tg_event) ||
+		!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) || TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"polymorphic_trigger\" is called by triggers that polymorphic_enable() makes only")));
+	if (fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple);
+	decl = dp_decl_of_trigger(fcinfo, "polymorphic");
+	return PointerGetDatum(poly_before(dp_poly(decl), trigdata));
+}
+
+/*
+ * polymorphic_variant_trigger(): carries the declaration of a variant and has
+ * nothing to do.
+ */
+DP_FUNCTION(dp_polymorphic_variant_trigger);
+Datum
+dp_polymorphic_variant_trigger(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) || TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"polymorphic_variant_trigger\" is called by triggers that polymorphic_variant() makes only")));
+	return PointerGetDatum(NULL);
+}
+
+/*
+ * BEFORE INSERT or UPDATE of a row, which is returned as it is.
+ */
+static HeapTuple
+poly_before(Poly *p, TriggerData *trigdata)
+{
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	bool		is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
+	HeapTuple	tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	bool		isnull;
+	Datum		datum = heap_getattr(tuple, p->decl->doc_attnum, desc, &isnull);
+	struct varlena *doc;
+	DpValue		value;
+
+	if (isnull)
+		return tuple;
+	if (is_update)
+	{
+		bool		was_null;
+		Datum		was = heap_getattr(trigdata->tg_trigtuple, p->decl->doc_attnum, desc, &was_null);
+
+		if (!was_null && same_datum(was, datum))
+			return tuple;
+	}
+	if (!dp_decl_maintained(p->decl))
+		return tuple;
+	doc = (struct varlena *) DatumGetPointer(datum);
+	if (VARATT_IS_COMPRESSED(doc) || VARATT_IS_EXTERNAL(doc))
+		doc = PG_DETOAST_DATUM_PACKED(datum);
+	if (p->splits && is_update)
+	{
+		DpMarkKind	mark = dp_marked(p->decl->target, NULL);
+
+		/* the pattern that splits it moves parts of what was looked at before */
+		if (mark == DP_MARK_INTERNAL && is_split(p, doc))
+			return tuple;
+		if (mark == DP_MARK_NONE)
+		{
+			DpKey		key;
+
+			dp_key_of_tuple(p->decl, tuple, desc, &key);
+			doc = whole_document(p, doc, &key);
+		}
+	}
+	value = dp_value_of_document(doc);
+	if (!dp_poly_valid(p, &value))
+		dp_poly_refuse(p, &value);
+	return tuple;
+}
+
+/* Whether two documents are stored as the same bytes; toasted ones are not looked into. */
+static bool
+same_datum(Datum a, Datum b)
+{
+	return VARSIZE_ANY(DatumGetPointer(a)) == VARSIZE_ANY(DatumGetPointer(b)) &&
+		memcmp(DatumGetPointer(a), DatumGetPointer(b), VARSIZE_ANY(DatumGetPointer(a))) == 0;
+}
+
+/* Whether another pattern keeps a part of a document elsewhere. */
+static bool
+is_split(const Poly *p, struct varlena *doc)
+{
+	ListCell   *lc;
+
+	foreach(lc, dp_decls(p->decl->relid))
+	{
+		DpDecl	   *decl = lfirst(lc);
+		const DpPatternMethods *m = dp_pattern_methods(decl->pattern);
+
+		if (m != NULL && m->is_split != NULL && m->is_split(decl, doc))
+			return true;
+	}
+	return false;
+}
+
+/* The document with what other patterns keep elsewhere, in the current context. */
+static struct varlena *
+whole_document(const Poly *p, struct varlena *doc, const DpKey *key)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	struct varlena *whole = doc;
+	ListCell   *lc;
+
+	foreach(lc, dp_decls(p->decl->relid))
+	{
+		DpDecl	   *decl = lfirst(lc);
+		const DpPatternMethods *m = dp_pattern_methods(decl->pattern);
+		struct varlena *joined;
+		MemoryContext old;
+
+		if (m == NULL || m->is_split == NULL || !m->is_split(decl, doc))
+			continue;
+		SPI_connect();
+		joined = m->whole(decl, whole, key, true);
+		if (joined != whole)
+		{
+			old = MemoryContextSwitchTo(caller);
+			whole = dp_document_to_varlena(DP_DOC_DATA(joined), DP_DOC_SIZE(joined));
+			MemoryContextSwitchTo(old);
+		}
+		SPI_finish();
+	}
+	return whole;
+}
+
+/* ---------------------------------------------------------------- declarations */
+
+/*
+ * The pattern's view of a declaration, made once.
+ */
+Poly *
+dp_poly(DpDecl *decl)
+{
+	Poly	   *p = decl->state;
+	DpPath	   *by;
+	char	   *unknown;
+	MemoryContext old;
+	const char **names;
+	uint32	   *lens;
+	ListCell   *lc;
+	int			i;
+
+	if (likely(p != NULL))
+		return p;
+	old = MemoryContextSwitchTo(decl->context);
+	p = palloc0(sizeof(Poly));
+	p->decl = decl;
+	p->by = dp_decl_text(decl, "by");
+	unknown = dp_decl_text(decl, "unknown");
+	if (p->by == NULL || unknown == NULL ||
+		(strcmp(unknown, "accept") != 0 && strcmp(unknown, "error") != 0))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the declaration of the polymorphic pattern \"%s\" of table %s is incomplete",
+						decl->name, dp_relation_name(decl->target))));
+	p->accept = strcmp(unknown, "accept") == 0;
+	by = dp_path_parse(p->by, strlen(p->by));
+	p->nsteps = by->nsteps - 1;
+	if (p->nsteps > 0)
+	{
+		names = palloc(sizeof(char *) * p->nsteps);
+		lens = palloc(sizeof(uint32) * p->nsteps);
+		for (i = 0; i < p->nsteps; i++)
+		{
+			names[i] = by->steps[i].name;
+			lens[i] = by->steps[i].namelen;
+		}
+		p->parent = dp_path_of_names(p->nsteps, names, lens);
+	}
+	p->field = dp_path_of_name(by->steps[p->nsteps].name, by->steps[p->nsteps].namelen);
+	read_schema(decl, decl->options, "common", &p->common_spec, &p->common);
+	read_variants(p);
+	foreach(lc, dp_decls(decl->relid))
+	{
+		const DpPatternMethods *m = dp_pattern_methods(((DpDecl *) lfirst(lc))->pattern);
+
+		p->splits |= m != NULL && m->is_split != NULL;
+	}
+	MemoryContextSwitchTo(old);
+	decl->state = p;
+	return p;
+}
+
+/* The variants that are declared, and the table by which they are found. */
+static void
+read_variants(Poly *p)
+{
+	List	   *decls = dp_decls(p->decl->target);
+	uint32		size = 8;
+	ListCell   *lc;
+	int			i;
+
+	p->variants = palloc0(sizeof(PolyVariant) * Max(list_length(decls), 1));
+	foreach(lc, decls)
+	{
+		DpDecl	   *decl = lfirst(lc);
+		char	   *of;
+		PolyVariant *v = &p->variants[p->nvariants];
+		struct varlena *options;
+
+		if (strcmp(decl->pattern, "polymorphic_variant") != 0)
+			continue;
+		of = dp_decl_text(decl, "of");
+		if (of == NULL || strcmp(of, p->decl->name) != 0)
+			continue;
+		/* the table's declarations may be forgotten before those of a partition */
+		options = dp_document_to_varlena(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options));
+		v->variant = dp_decl_text(decl, "variant");
+		if (v->variant == NULL ||
+			!dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "value", 5, &v->value))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("the declaration of the variant \"%s\" of table %s is incomplete",
+							decl->name, dp_relation_name(decl->target))));
+		v->variant = pstrdup(v->variant);
+		v->hash = dp_value_hash(&v->value, 0);
+		v->closed = dp_decl_bool(decl, "closed", false);
+		read_schema(decl, options, "schema", &v->schema_spec, &v->schema);
+		p->nvariants++;
+	}
+	for (i = 0; i < p->nvariants; i++)
+	{
+		if (p->variants[i].closed)
+			p->variants[i].foreign = dp_poly_foreign(p, &p->variants[i]);
+	}
+
+	while (size < p->nvariants * 2)
+		size *= 2;
+	p->mask = size - 1;
+	p->table = palloc(sizeof(int16) * size);
+	memset(p->table, 0xFF, sizeof(int16) * size);
+	for (i = 0; i < p->nvariants; i++)
+	{
+		uint32		slot = (uint32) p->variants[i].hash & p->mask;
+
+		while (p->table[slot] >= 0)
+			slot = (slot + 1) & p->mask;
+		p->table[slot] = i;
+	}
+}
+
+/* Compiles a schema that is an option, if it is there. */
+static void
+read_schema(DpDecl *decl, struct varlena *options, const char *option, DpValue *spec, DpSchema **schema)
+{
+	spec->type = DP_TYPE_EOD;
+	if (!dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), option, strlen(option), spec) ||
+		spec->type != DP_TYPE_DOCUMENT)
+	{
+		spec->type = DP_TYPE_EOD;
+		return;
+	}
+	*schema = dp_schema_compile(spec, NULL);
+}
+
+const PolyVariant *
+dp_poly_variant(Poly *p, const DpValue *value)
+{
+	uint64		hash;
+	uint32		slot;
+	int			i;
+	PolyVariant **recent = &p->recent[(value->len * 5 + (value->len > 4 ? value->data[4] * 3 + value->data[value->len / 2] : 0)) % POLY_RECENT];
+
+	if (likely(*recent != NULL && dp_value_identical(&(*recent)->value, value)))
+		return *recent;
+	hash = dp_value_hash(value, 0);
+	slot = (uint32) hash & p->mask;
+	while ((i = p->table[slot]) >= 0)
+	{
+		PolyVariant *v = &p->variants[i];
+
+		if (v->hash == hash && dp_value_compare(&v->value, value) == 0)
+		{
+			*recent = v;
+			return v;
+		}
+		slot = (slot + 1) & p->mask;
+	}
+	return NULL;
+}
+
+/* ---------------------------------------------------------------- items */
+
+bool
+dp_poly_each(const DpPath *parent, const DpValue *doc, PolyVisit visit, void *arg)
+{
+	if (parent == NULL)
+		return visit(doc, true, NULL, arg);
+	return each_item(parent, 0, doc, NULL, visit, arg);
+}
+
+/*
+ * From a value on that the first steps have led to.  Arrays are gone into, but
+ * not arrays in arrays; a number that meets an array is a position.
+ */
+static bool
+each_item(const DpPath *parent, int step, const DpValue *value, const PolyPlace *place, PolyVisit visit, void *arg)
+{
+	DpValue		next;
+
+	check_stack_depth();
+	if (value->type == DP_TYPE_ARRAY)
+	{
+		DpIter		iter;
+		uint32		index;
+
+		if (step < parent->nsteps && parent->steps[step].is_index)
+		{
+			PolyPlace	here = {place, parent->steps[step].name, parent->steps[step].namelen, 0};
+
+			if (!dp_array_element(value->data, value->len, parent->steps[step].index, &next))
+				return true;
+			return each_item(parent, step + 1, &next, &here, visit, arg);
+		}
+		dp_iter_init_value(&iter, value);
+		for (index = 0; dp_iter_next_value(&iter, &next); index++)
+		{
+			PolyPlace	here = {place, NULL, 0, index};
+
+			if (next.type == DP_TYPE_DOCUMENT)
+			{
+				if (!each_item(parent, step, &next, &here, visit, arg))
+					return false;
+			}
+			else if (!visit(&next, false, &here, arg))
+				return false;
+		}
+		return true;
+	}
+	if (value->type == DP_TYPE_NULL || value->type == DP_TYPE_UNDEFINED)
+		return true;
+	if (value->type != DP_TYPE_DOCUMENT)
+		return visit(value, false, place, arg);
+	if (step == parent->nsteps)
+		return visit(value, true, place, arg);
+	if (dp_field_find(value->data, value->len, parent->steps[step].name, parent->steps[step].namelen, &next))
+	{
+		PolyPlace	here = {place, parent->steps[step].name, parent->steps[step].namelen, 0};
+
+		return each_item(parent, step + 1, &next, &here, visit, arg);
+	}
+	return true;
+}
+
+void
+dp_poly_place_text(StringInfo out, const PolyPlace *place)
+{
+	const char *name;
+	DpPath	   *path;
+
+	if (place == NULL)
+		return;
+	dp_poly_place_text(out, place->up);
+	if (out->len > 0)
+		appendStringInfoChar(out, '.');
+	if (place->name == NULL)
+	{
+		appendStringInfo(out, "%u", place->index);
+		return;
+	}
+	name = place->name;
+	path = dp_path_of_name(name, place->namelen);
+	dp_path_to_text(out, path);
+	pfree(path);
+}
+
+bool
+dp_poly_valid(Poly *p, const DpValue *doc)
+{
+	ItemWalk	walk = {p};
+
+	return dp_poly_each(p->parent, doc, visit_item, &walk);
+}
+
+void
+dp_poly_errors(Poly *p, const DpValue *doc, PolyReport report, void *arg)
+{
+	ItemWalk	walk = {p, report, arg};
+
+	(void) dp_poly_each(p->parent, doc, visit_item, &walk);
+}
+
+/*
+ * One item.  Returns false when it is wrong and nobody wants to know more.
+ */
+static bool
+visit_item(const DpValue *item, bool is_item, const PolyPlace *place, void *arg)
+{
+	ItemWalk   *walk = arg;
+	Poly	   *p = walk->p;
+	const PolyVariant *v = NULL;
+	DpValue		kind;
+	bool		has_kind;
+	bool		ok = true;
+
+	walk->variant = NULL;
+	walk->place = place;
+	if (!is_item)
+	{
+		if (p->accept)
+			return true;
+		return told(walk, "by", place, "bsonType", "object", dp_type_name(item->type));
+	}
+	has_kind = dp_field_find(item->data, item->len, p->field->steps[0].name, p->field->steps[0].namelen, &kind);
+	if (has_kind)
+		v = dp_poly_variant(p, &kind);
+	if (v == NULL && !p->accept)
+	{
+		PolyPlace	here = {place, p->field->steps[0].name, p->field->steps[0].namelen, 0};
+
+		ok = told(walk, "by", &here, "variant", "a declared variant",
+				  walk->report == NULL ? NULL : has_kind ? shown_value(&kind) : "missing");
+		if (!ok)
+			return false;
+	}
+	if (v != NULL)
+		walk->variant = v->variant;
+	if (p->common != NULL)
+	{
+		if (walk->report == NULL)
+		{
+			if (!dp_schema_match(p->common, item))
+				return false;
+		}
+		else
+		{
+			walk->part = "common";
+			(void) dp_schema_errors(p->common, item, report_schema, walk);
+		}
+	}
+	if (v == NULL)
+		return true;
+	if (v->schema != NULL)
+	{
+		if (walk->report == NULL)
+		{
+			if (!dp_schema_match(v->schema, item))
+				return false;
+		}
+		else
+		{
+			walk->part = "variant";
+			(void) dp_schema_errors(v->schema, item, report_schema, walk);
+		}
+	}
+	if (v->foreign != NULL)
+		return check_names(walk, v->foreign, item, place);
+	return true;
+}
+
+/* Fields that belong to other variants. */
+static bool
+check_names(ItemWalk *walk, const PolyNames *names, const DpValue *document, const PolyPlace *place)
+{
+	DpIter		iter;
+	DpElement	field;
+
+	check_stack_depth();
+	dp_iter_init_value(&iter, document);
+	while (dp_iter_next(&iter, &field))
+	{
+		const PolyNames *below;
+		PolyPlace	here = {place, field.name, field.namelen, 0};
+
+		if ((names->filter & dp_poly_name_bit(field.name, field.namelen)) == 0)
+			continue;
+		below = find_name(names, field.name, field.namelen);
+		if (below == NULL)
+			continue;
+		if (below->refused)
+		{
+			if (!told(walk, "closed", &here, "closed", "no field of other variants", dp_type_name(field.value.type)))
+				return false;
+		}
+		else if (field.value.type == DP_TYPE_DOCUMENT)
+		{
+			if (!check_names(walk, below, &field.value, &here))
+				return false;
+		}
+		else if (field.value.type == DP_TYPE_ARRAY)
+		{
+			DpIter		elements;
+			DpValue		element;
+			uint32		index;
+
+			dp_iter_init_value(&elements, &field.value);
+			for (index = 0; dp_iter_next_value(&elements, &element); index++)
+			{
+				PolyPlace	there = {&here, NULL, 0, index};
+
+				if (element.type == DP_TYPE_DOCUMENT && !check_names(walk, below, &element, &there))
+					return false;
+			}
+		}
+	}
+	return true;
+}
+
+static const PolyNames *
+find_name(const PolyNames *names, const char *name, uint32 len)
+{
+	int			i;
+
+	for (i = 0; i < names->nbelow; i++)
+	{
+		if (names->below[i].namelen == len && memcmp(names->below[i].name, name, len) == 0)
+			return &names->below[i];
+	}
+	return NULL;
+}
+
+/* ---------------------------------------------------------------- reports */
+
+/* Reports what is wrong at a place.  Returns whether the walk goes on. */
+static bool
+told(ItemWalk *walk, const char *part, const PolyPlace *place, const char *rule,
+	 const char *expected, const char *found)
+{
+	StringInfoData path;
+
+	if (walk->report == NULL)
+		return false;
+	initStringInfo(&path);
+	dp_poly_place_text(&path, place);
+	walk->report(walk->variant, part, path.data, rule, expected, found, walk->arg);
+	return true;
+}
+
+/* A rule of a schema: the path is one in the item. */
+static void
+report_schema(const char *path, const char *rule, const char *expected, const char *found, void *arg)
+{
+	ItemWalk   *walk = arg;
+	StringInfoData full;
+
+	initStringInfo(&full);
+	dp_poly_place_text(&full, walk->place);
+	if (full.len > 0 && path[0] != '\0')
+		appendStringInfoChar(&full, '.');
+	appendStringInfoString(&full, path);
+	walk->report(walk->variant, walk->part, full.data, rule, expected, found, walk->arg);
+}
+
+/* For an error: the first few. */
+static void
+note_error(const char *variant, const char *part, const char *path, const char *rule,
+		   const char *expected, const char *found, void *arg)
+{
+	Refusal    *r = arg;
+
+	if (r->n++ >= SHOWN_ERRORS)
+		return;
+	if (r->n == 1)
+	{
+		r->has_variant = variant != NULL;
+		if (variant != NULL)
+			r->variant = pstrdup(variant);
+	}
+	if (r->n > 1)
+		appendStringInfoChar(&r->detail, '\n');
+	if (path[0] != '\0')
+		appendStringInfo(&r->detail, "Field \"%s\": ", path);
+	else
+		appendStringInfoString(&r->detail, "Document: ");
+	if (variant != NULL && r->n > 1 && (!r->has_variant || strcmp(variant, r->variant) != 0))
+		appendStringInfo(&r->detail, "variant \"%s\", ", variant);
+	appendStringInfo(&r->detail, "rule \"%s\"%s, expected %s, found %s.", rule,
+					 strcmp(part, "common") == 0 ? " of all variants" : "", expected, found);
+}
+
+/*
+ * The document is refused.
+ */
+void
+dp_poly_refuse(Poly *p, const DpValue *doc)
+{
+	Refusal		r = {0};
+
+	initStringInfo(&r.detail);
+	dp_poly_errors(p, doc, note_error, &r);
+	if (r.n > SHOWN_ERRORS)
+		appendStringInfo(&r.detail, "\nAnd %d more.", r.n - SHOWN_ERRORS);
+	ereport(ERROR,
+			(errcode(ERRCODE_CHECK_VIOLATION),
+			 r.has_variant ?
+			 errmsg("document is not valid for variant \"%s\" of table %s", r.variant, dp_relation_name(p->decl->target)) :
+			 errmsg("document is not of a variant that table %s takes", dp_relation_name(p->decl->target)),
+			 errdetail_internal("%s", r.detail.data)));
+}
+
+/* A value for people to read, its beginning if it is long. */
+static char *
+shown_value(const DpValue *value)
+{
+	StringInfoData out;
+
+	if (dp_type_is_container(value->type))
+		return psprintf("%s", dp_type_name(value->type));
+	initStringInfo(&out);
+	dp_value_to_text(&out, value, DP_TEXT_RELAXED, -1);
+	if (out.len > SHOWN_BYTES)
+	{
+		out.len = pg_mbcliplen(out.data, out.len, SHOWN_BYTES);
+		out.data[out.len] = '\0';
+		appendStringInfoString(&out, "...");
+	}
+	return out.data;
+}
+
+/* ---------------------------------------------------------------- building */
+
+/*
+ * pattern_build: a document that is wrong cannot be put right here, it is
+ * refused.  Called inside SPI_connect().
+ */
+static bool
+poly_settle(DpDecl *decl, const DpKey *key)
+{
+	Poly	   *p = dp_poly(decl);
+	struct varlena *doc;
+	DpValue		value;
+	static const char plan_settle;
+
+	if (!dp_row_read(decl, &plan_settle, key, "", 0, &doc) || doc == NULL)
+		return false;
+	if (p->splits)
+		doc = whole_document(p, doc, key);
+	value = dp_value_of_document(doc);
+	if (!dp_poly_valid(p, &value))
+		ereport(ERROR,
+				(errcode(ERRCODE_CHECK_VIOLATION),
+				 errmsg("document of key %s is not what table %s takes", dp_key_to_text(decl, key), dp_relation_name(decl->target)),
+				 errhint("polymorphic_errors() and pattern_check() tell what is wrong; polymorphic_retype() makes it a document of another variant.")));
+	return false;
+}
+
+/* The same for a variant: the document is looked at with all of them. */
+static bool
+variant_settle(DpDecl *decl, const DpKey *key)
+{
+	return poly_settle(dp_decl_find(decl->target, "polymorphic", dp_decl_text(decl, "of")), key);
+}

@@ -1,0 +1,745 @@
+/*
+ * claims.c
+ *		The preallocated pattern: the table of claims.
+ *
+ * <table>_<name>_claims has a row for each slot that is or was held:
+ *
+ *		the key's columns, slot text COLLATE "C", holder bson_value, until
+ *		timestamptz (NULL: for good); PRIMARY KEY (the key's, slot)
+ *
+ * A row whose time is over is as good as none, and is written over by who
+ * claims the slot next.  The primary key makes two holders impossible, whatever
+ * runs at the same time.  Slots are locked in the order of their names.
+ *
+ * Who claims holds the document FOR KEY SHARE, which its writers do not notice,
+ * but who deletes it or changes its key waits for.  These then take the claims
+ * away or along.  Changes of keys are finished at the end of the statement: two
+ * rows may change places.  An update that moves a row to another partition is,
+ * for triggers, a DELETE and an INSERT; its BEFORE UPDATE trigger tells the two
+ * keys.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relscan.h"
+#include "access/stratnum.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "bson/catalog.h"
+#include "bson/compare.h"
+#include "kit/rows/by_statement.h"
+#include "kit/side/moves.h"
+#include "kit/sql/run.h"
+#include "kit/sql/text.h"
+#include "patterns/preallocated/preallocated.h"
+
+static const char plan_read, plan_taken, plan_versions, plan_insert, plan_delete, plan_lock, plan_prolong,
+			plan_drop, plan_take_out, plan_put_in, plan_adopt, plan_orphans, plan_exists;
+
+static Oid	claims_table(Preallocated *p);
+static SPIPlanPtr claims_plan(Preallocated *p, const void *id, const char *before, const char *condition,
+							  const char *after, int nextra, const Oid *extra);
+static void claims_delete(Preallocated *p, Datum *values, const char *slot);
+static bool snapshot_shows(Preallocated *p, const DpKey *key, const char *slot, TimestampTz now);
+static void verify_snapshot(Preallocated *p, const DpKey *key, const char *slot);
+static void changed_since(DpDecl *decl, const char *slot) pg_attribute_noreturn();
+static uint64 run_with_snapshot(DpDecl *decl, SPIPlanPtr plan, Datum *values, Snapshot snapshot);
+static bool claims_lock(Preallocated *p, const DpKey *key, const char *const *slots, int n, const DpValue *holder,
+						bool expired_too);
+static void drop_orphans(Preallocated *p);
+static void moves_finish(Preallocated *p);
+
+/*
+ * The table of claims.  Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is
+ * missing.
+ */
+static Oid
+claims_table(Preallocated *p)
+{
+	if (!OidIsValid(p->side) && p->pair != NULL)
+	{
+		/* a restore may have made it since */
+		p->side = dp_pair_side(p->pair, p->decl->target);
+	}
+	if (!OidIsValid(p->side))
+		dp_require_own_sides(p->decl);
+	if (!OidIsValid(p->side))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the claims of the preallocated pattern \"%s\" on table %s are missing",
+						p->decl->name, dp_relation_name(p->decl->target)),
+				 errhint("If the table was restored alone, restore its claims too; pattern_repair() with accept_loss => true makes an empty table of claims.")));
+	return p->side;
+}
+
+/*
+ * A statement about the claims of a key: "before table WHERE key AND condition
+ * after".  The parameters after the key's columns are of the extra types.
+ */
+static SPIPlanPtr
+claims_plan(Preallocated *p, const void *id, const char *before, const char *condition,
+			const char *after, int nextra, const Oid *extra)
+{
+	SPIPlanPtr	plan;
+	StringInfoData sql;
+	Oid			types[INDEX_MAX_KEYS + 4];
+	Oid			table = claims_table(p);
+
+	plan = dp_plan(p->decl, id);
+	if (plan != NULL)
+		return plan;
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "%s ", before);
+	dp_sql_table(&sql, table);
+	appendStringInfoString(&sql, " AS c WHERE ");
+	dp_sql_side_key_match(&sql, p->decl, 1);
+	appendStringInfo(&sql, "%s%s", condition, after);
+	dp_sql_key_types(p->decl, types);
+	if (nextra > 0)
+		memcpy(types + p->decl->nkeys, extra, sizeof(Oid) * nextra);
+	return dp_plan_make(p->decl, id, sql.data, p->decl->nkeys + nextra, types);
+}
+
+bool
+dp_preallocated_row(Preallocated *p, const void *id, const char *what, const char *after, const DpKey *key, int flags)
+{
+	DpDecl	   *decl = p->decl;
+	SPIPlanPtr	plan = dp_plan(decl, id);
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[INDEX_MAX_KEYS];
+
+		initStringInfo(&sql);
+		appendStringInfo(&sql, "SELECT %s FROM ", what);
+		dp_sql_table(&sql, decl->target);
+		appendStringInfoString(&sql, " WHERE ");
+		dp_sql_key_match(&sql, decl, 1);
+		appendStringInfoString(&sql, after);
+		dp_sql_key_types(decl, types);
+		plan = dp_plan_make(decl, id, sql.data, decl->nkeys, types);
+	}
+	while (dp_run(decl, plan, (Datum *) key->values, NULL, flags, 1, SPI_OK_SELECT) == 0)
+	{
+		if (after[0] == '\0' || !dp_row_again(decl, key, flags))
+			return false;
+	}
+	return true;
+}
+
+int
+dp_claims_read(Preallocated *p, const DpKey *key, bool latest, TimestampTz now, DpClaim **claims)
+{
+	static const Oid extra[] = {TIMESTAMPTZOID};
+	DpDecl	   *decl = p->decl;
+	SPIPlanPtr	plan;
+	Datum		values[INDEX_MAX_KEYS + 1];
+	char		condition[200];
+	uint64		n;
+	uint64		i;
+
+	snprintf(condition, sizeof(condition),
+			 " AND (c.until IS NULL OR c.until OPERATOR(pg_catalog.>) $%d)", decl->nkeys + 1);
+	plan = claims_plan(p, &plan_read, "SELECT c.slot, c.holder, c.until FROM", condition, "", 1, extra);
+	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
+	values[decl->nkeys] = TimestampTzGetDatum(now);
+	n = dp_run(decl, plan, values, NULL, DP_RUN_AS_OWNER | (latest ? 0 : DP_RUN_SNAPSHOT), 0, SPI_OK_SELECT);
+	*claims = palloc(sizeof(DpClaim) * (n + 1));
+	for (i = 0; i < n; i++)
+	{
+		bool		isnull;
+		Datum		until;
+
+		(*claims)[i].slot = TextDatumGetCString(dp_result(i, 1, &isnull));
+		(*claims)[i].holder = dp_value_of_varlena((struct varlena *) DatumGetPointer(dp_result(i, 2, &isnull)));
+		until = dp_result(i, 3, &isnull);
+		(*claims)[i].until = isnull ? DT_NOEND : DatumGetTimestampTz(until);
+	}
+	return (int) n;
+}
+
+void
+dp_claims_show(DpCells *cells, const DpClaim *claims, int n)
+{
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		DpCell	   *cell = dp_cells_find(cells, claims[i].slot);
+
+		if (cell == NULL)
+			continue;
+		cell->value = claims[i].holder;
+		cell->taken = true;
+	}
+}
+
+/*
+ * First a look: what is taken for certain costs no transaction number and no
+ * lock.  Then the rows are made, or taken over from holders whose time is over;
+ * who is faster wins, and who is slower waits for him and finds the slot taken.
+ * Each slot is a statement of its own, so that it is always found by the whole
+ * primary key.
+ */
+bool
+dp_claims_take(Preallocated *p, const DpKey *key, const char *const *slots, int n,
+			   const DpValue *holder, TimestampTz until, TimestampTz now)
+{
+	DpDecl	   *decl = p->decl;
+	int			nkeys = decl->nkeys;
+	Oid			table = claims_table(p);
+	Oid			extra[] = {TEXTOID, TIMESTAMPTZOID, TIMESTAMPTZOID, dp_types()->bson_value};
+	Datum		values[INDEX_MAX_KEYS + 4];
+	char		nulls[INDEX_MAX_KEYS + 5];
+	char		condition[200];
+	SPIPlanPtr	plan;
+	int			i;
+	int			made;
+
+	memset(nulls, ' ', sizeof(nulls));
+	memcpy(values, key->values, sizeof(Datum) * nkeys);
+	values[nkeys + 1] = TimestampTzGetDatum(now);
+	values[nkeys + 2] = TimestampTzGetDatum(until);
+	if (TIMESTAMP_IS_NOEND(until))
+		nulls[nkeys + 2] = 'n';
+	values[nkeys + 3] = PointerGetDatum(dp_value_to_varlena(holder));
+
+	if (IsolationUsesXactSnapshot())
+	{
+		CommandCounterIncrement();
+		for (i = 0; i < n; i++)
+		{
+			if (!snapshot_shows(p, key, slots[i], now))
+				continue;
+			verify_snapshot(p, key, slots[i]);
+			return false;
+		}
+	}
+	else
+	{
+		snprintf(condition, sizeof(condition),
+				 " AND c.slot OPERATOR(pg_catalog.=) $%d AND (c.until IS NULL OR c.until OPERATOR(pg_catalog.>) $%d)",
+				 nkeys + 1, nkeys + 2);
+		plan = claims_plan(p, &plan_taken, "SELECT 1 FROM", condition, "", 2, extra);
+		for (i = 0; i < n; i++)
+		{
+			values[nkeys] = CStringGetTextDatum(slots[i]);
+			if (dp_run(decl, plan, values, nulls, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) > 0)
+				return false;
+		}
+	}
+
+	plan = dp_plan(decl, &plan_insert);
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[INDEX_MAX_KEYS + 4];
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "INSERT INTO ");
+		dp_sql_table(&sql, table);
+		appendStringInfoString(&sql, " AS c (");
+		dp_sql_side_key_list(&sql, decl);
+		appendStringInfoString(&sql, ", slot, holder, until) VALUES (");
+		dp_sql_parameters(&sql, 1, nkeys + 1);
+		appendStringInfo(&sql, ", $%d, $%d) ON CONFLICT (", nkeys + 4, nkeys + 3);
+		dp_sql_side_key_list(&sql, decl);
+		appendStringInfo(&sql, ", slot) DO UPDATE SET holder = EXCLUDED.holder, until = EXCLUDED.until"
+						 " WHERE c.until OPERATOR(pg_catalog.<=) $%d", nkeys + 2);
+		dp_sql_key_types(decl, types);
+		memcpy(types + nkeys, extra, sizeof(extra));
+		plan = dp_plan_make(decl, &plan_insert, sql.data, nkeys + 4, types);
+	}
+	for (made = 0; made < n; made++)
+	{
+		values[nkeys] = CStringGetTextDatum(slots[made]);
+		if (dp_run_marked(decl, plan, values, nulls, DP_RUN_AS_OWNER, SPI_OK_INSERT, table, NULL, DP_MARK_INTERNAL) == 0)
+			break;
+	}
+	if (made == n)
+		return true;
+	if (IsolationUsesXactSnapshot())
+		changed_since(decl, slots[made]);
+
+	/* what was taken over was free */
+	for (i = 0; i < made; i++)
+		claims_delete(p, values, slots[i]);
+	return false;
+}
+
+/* Removes the claim of a slot; values begins with the key. */
+static void
+claims_delete(Preallocated *p, Datum *values, const char *slot)
+{
+	static const Oid extra[] = {TEXTOID};
+	DpDecl	   *decl = p->decl;
+	char		condition[200];
+
+	snprintf(condition, sizeof(condition), " AND c.slot OPERATOR(pg_catalog.=) $%d", decl->nkeys + 1);
+	values[decl->nkeys] = CStringGetTextDatum(slot);
+	dp_run_marked(decl, claims_plan(p, &plan_delete, "DELETE FROM", condition, "", 1, extra), values, NULL,
+				  DP_RUN_AS_OWNER, SPI_OK_DELETE, claims_table(p), NULL, DP_MARK_INTERNAL);
+}
+
+/*
+ * A transaction that has one snapshot for all its statements goes by it: a slot
+ * that the snapshot shows as taken is taken, and one that it shows as free has
+ * to be got, or the transaction fails.
+ *
+ * Whether the snapshot shows that somebody has the slot.  SERIALIZABLE notes
+ * what is read by pages of the index, which claims of other slots write to, and
+ * would end one of them.  So all versions are looked at, of which nothing is
+ * noted: who gets a slot writes it, and whoever wants to change it meets that.
+ */
+static bool
+snapshot_shows(Preallocated *p, const DpKey *key, const char *slot, TimestampTz now)
+{
+	DpDecl	   *decl = p->decl;
+	Relation	rel = table_open(claims_table(p), AccessShareLock);
+	Snapshot	snapshot = RegisterSnapshot(GetTransactionSnapshot());
+	TupleTableSlot *row = table_slot_create(rel, NULL);
+	AttrNumber	until = get_attnum(RelationGetRelid(rel), "until");
+	ScanKeyData keys[INDEX_MAX_KEYS + 1];
+	Relation	index;
+	IndexScanDesc scan;
+	bool		taken = false;
+	int			i;
+
+	list_free(RelationGetIndexList(rel));
+	if (!OidIsValid(rel->rd_pkindex) || until == InvalidAttrNumber)
+		elog(ERROR, "table \"%s\" is not one of claims", RelationGetRelationName(rel));
+	index = index_open(rel->rd_pkindex, AccessShareLock);
+	for (i = 0; i <= decl->nkeys; i++)
+	{
+		ScanKeyInit(&keys[i], i + 1, BTEqualStrategyNumber,
+					i < decl->nkeys ? get_opcode(decl->keys[i].eqop) : F_TEXTEQ,
+					i < decl->nkeys ? key->values[i] : CStringGetTextDatum(slot));
+		keys[i].sk_collation = index->rd_indcollation[i];
+	}
+	scan = dp_index_beginscan(rel, index, SnapshotAny, decl->nkeys + 1);
+	index_rescan(scan, keys, decl->nkeys + 1, NULL, 0);
+	while (!taken && index_getnext_slot(scan, ForwardScanDirection, row))
+	{
+		bool		isnull;
+		Datum		end;
+
+		if (!table_tuple_satisfies_snapshot(rel, row, snapshot))
+			continue;
+		end = slot_getattr(row, until, &isnull);
+		taken = isnull || DatumGetTimestampTz(end) > now;
+	}
+	index_endscan(scan);
+	ExecDropSingleTupleTableSlot(row);
+	index_close(index, NoLock);
+	UnregisterSnapshot(snapshot);
+	table_close(rel, NoLock);
+	return taken;
+}
+
+/*
+ * Raises T_R_SERIALIZATION_FAILURE if the slot has changed hands since the
+ * snapshot.  Reading with it lets SERIALIZABLE note what was looked at.
+ */
+static void
+verify_snapshot(Preallocated *p, const DpKey *key, const char *slot)
+{
+	static const Oid extra[] = {TEXTOID};
+	DpDecl	   *decl = p->decl;
+	Datum		values[INDEX_MAX_KEYS + 1];
+	char		condition[200];
+	SPIPlanPtr	plan;
+	ItemPointerData tids[2];
+	uint64		found[2];
+	int			pass;
+
+	snprintf(condition, sizeof(condition), " AND c.slot OPERATOR(pg_catalog.=) $%d", decl->nkeys + 1);
+	plan = claims_plan(p, &plan_versions, "SELECT c.ctid FROM", condition, "", 1, extra);
+	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
+	values[decl->nkeys] = CStringGetTextDatum(slot);
+	for (pass = 0; pass < 2; pass++)
+	{
+		bool		isnull;
+
+		found[pass] = run_with_snapshot(decl, plan, values, pass == 0 ? GetTransactionSnapshot() : GetLatestSnapshot());
+		if (found[pass] > 0)
+			tids[pass] = *(ItemPointer) DatumGetPointer(dp_result(0, 1, &isnull));
+	}
+	if (found[0] != found[1] || (found[0] > 0 && !ItemPointerEquals(&tids[0], &tids[1])))
+		changed_since(decl, slot);
+}
+
+/* Raises T_R_SERIALIZATION_FAILURE. */
+static void
+changed_since(DpDecl *decl, const char *slot)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not serialize access due to concurrent claims"),
+			 errdetail("Slot %s of a document of table %s.", slot, dp_relation_name(decl->target)),
+			 errhint("The transaction might succeed if retried.")));
+}
+
+/* Runs a SELECT as the owner with just this snapshot.  Returns the number of rows. */
+static uint64
+run_with_snapshot(DpDecl *decl, SPIPlanPtr plan, Datum *values, Snapshot snapshot)
+{
+	DpActing	acting;
+	volatile int rc = 0;
+
+	dp_act_as(decl->owner, &acting);
+	PG_TRY();
+	{
+		rc = SPI_execute_snapshot(plan, values, NULL, snapshot, InvalidSnapshot, true, false, 0);
+	}
+	PG_FINALLY();
+	{
+		dp_act_end(&acting);
+	}
+	PG_END_TRY();
+	if (rc != SPI_OK_SELECT)
+		elog(ERROR, "SPI_execute_snapshot returned %s", SPI_result_code_string(rc));
+	return SPI_processed;
+}
+
+/*
+ * Locks the claims of these slots, and tells whether the holder has all of them;
+ * expired_too: also those whose time is over while nobody else has taken them.
+ */
+static bool
+claims_lock(Preallocated *p, const DpKey *key, const char *const *slots, int n, const DpValue *holder, bool expired_too)
+{
+	static const Oid extra[] = {TEXTOID};
+	DpDecl	   *decl = p->decl;
+	Datum		values[INDEX_MAX_KEYS + 1];
+	TimestampTz *until = palloc(sizeof(TimestampTz) * n);
+	char		condition[200];
+	SPIPlanPtr	plan;
+	TimestampTz now;
+	int			i;
+
+	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
+	snprintf(condition, sizeof(condition), " AND c.slot OPERATOR(pg_catalog.=) $%d", decl->nkeys + 1);
+	plan = claims_plan(p, &plan_lock, "SELECT c.holder, c.until FROM", condition, " FOR UPDATE", 1, extra);
+	for (i = 0; i < n; i++)
+	{
+		bool		isnull;
+		DpValue		has;
+		Datum		end;
+
+		values[decl->nkeys] = CStringGetTextDatum(slots[i]);
+		if (dp_run(decl, plan, values, NULL, DP_RUN_AS_OWNER | DP_RUN_LOCK, 0, SPI_OK_SELECT) == 0)
+			return false;
+		has = dp_value_of_varlena((struct varlena *) DatumGetPointer(dp_result(0, 1, &isnull)));
+		if (dp_value_compare(&has, holder) != 0)
+			return false;
+		end = dp_result(0, 2, &isnull);
+		until[i] = isnull ? DT_NOEND : DatumGetTimestampTz(end);
+	}
+
+	/* the time is asked for when nobody is waited for any more */
+	now = GetCurrentTimestamp();
+	for (i = 0; i < n && !expired_too; i++)
+	{
+		if (until[i] <= now)
+			return false;
+	}
+	return true;
+}
+
+bool
+dp_claims_prolong(Preallocated *p, const DpKey *key, const char *const *slots, int n, const DpValue *holder, bool for_good,
+				  TimestampTz until)
+{
+	static const Oid extra[] = {TEXTOID, TIMESTAMPTZOID};
+	DpDecl	   *decl = p->decl;
+	Oid			table = claims_table(p);
+	Datum		values[INDEX_MAX_KEYS + 2];
+	char		nulls[INDEX_MAX_KEYS + 3];
+	SPIPlanPtr	plan;
+	int			i;
+
+	if (!claims_lock(p, key, slots, n, holder, false))
+		return false;
+	plan = dp_plan(decl, &plan_prolong);
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[INDEX_MAX_KEYS + 2];
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "UPDATE ");
+		dp_sql_table(&sql, table);
+		/* what is held for good stays so */
+		appendStringInfo(&sql, " AS c SET until = $%d WHERE ", decl->nkeys + 2);
+		dp_sql_side_key_match(&sql, decl, 1);
+		appendStringInfo(&sql, " AND c.slot OPERATOR(pg_catalog.=) $%d AND c.until IS NOT NULL", decl->nkeys + 1);
+		dp_sql_key_types(decl, types);
+		memcpy(types + decl->nkeys, extra, sizeof(extra));
+		plan = dp_plan_make(decl, &plan_prolong, sql.data, decl->nkeys + 2, types);
+	}
+	memset(nulls, ' ', sizeof(nulls));
+	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
+	values[decl->nkeys + 1] = TimestampTzGetDatum(until);
+	if (for_good)
+		nulls[decl->nkeys + 1] = 'n';
+	for (i = 0; i < n; i++)
+	{
+		values[decl->nkeys] = CStringGetTextDatum(slots[i]);
+		dp_run_marked(decl, plan, values, nulls, DP_RUN_AS_OWNER, SPI_OK_UPDATE, table, NULL, DP_MARK_INTERNAL);
+	}
+	return true;
+}
+
+bool
+dp_claims_release(Preallocated *p, const DpKey *key, const char *const *slots, int n, const DpValue *holder)
+{
+	DpDecl	   *decl = p->decl;
+	Datum		values[INDEX_MAX_KEYS + 1];
+	int			i;
+
+	if (!claims_lock(p, key, slots, n, holder, true))
+		return false;
+	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
+	for (i = 0; i < n; i++)
+		claims_delete(p, values, slots[i]);
+	return true;
+}
+
+void
+dp_claims_adopt(Preallocated *p, const DpKey *key, const DpCells *cells)
+{
+	DpDecl	   *decl = p->decl;
+	Oid			table = claims_table(p);
+	SPIPlanPtr	plan = dp_plan(decl, &plan_adopt);
+	int			i;
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[INDEX_MAX_KEYS + 3];
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "INSERT INTO ");
+		dp_sql_table(&sql, table);
+		appendStringInfoString(&sql, " AS c (");
+		dp_sql_side_key_list(&sql, decl);
+		appendStringInfoString(&sql, ", slot, holder) VALUES (");
+		dp_sql_parameters(&sql, 1, decl->nkeys + 2);
+		appendStringInfoString(&sql, ") ON CONFLICT (");
+		dp_sql_side_key_list(&sql, decl);
+		appendStringInfo(&sql, ", slot) DO UPDATE SET holder = EXCLUDED.holder, until = NULL"
+						 " WHERE c.until OPERATOR(pg_catalog.<=) $%d", decl->nkeys + 3);
+		dp_sql_key_types(decl, types);
+		types[decl->nkeys] = TEXTOID;
+		types[decl->nkeys + 1] = dp_types()->bson_value;
+		types[decl->nkeys + 2] = TIMESTAMPTZOID;
+		plan = dp_plan_make(decl, &plan_adopt, sql.data, decl->nkeys + 3, types);
+	}
+	for (i = 0; i < cells->n; i++)
+	{
+		const DpCell *cell = &cells->cells[i];
+		Datum		values[INDEX_MAX_KEYS + 3];
+
+		if (!cell->taken)
+			continue;
+		memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
+		values[decl->nkeys] = CStringGetTextDatum(cell->name);
+		values[decl->nkeys + 1] = PointerGetDatum(dp_value_to_varlena(&cell->value));
+		values[decl->nkeys + 2] = TimestampTzGetDatum(GetCurrentTimestamp());
+		if (dp_run_marked(decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_INSERT, table, NULL, DP_MARK_INTERNAL) == 0)
+			dp_preallocated_refuse(p, key, "has a slot that is taken twice",
+								   psprintf("Slot %s is taken in the document and is claimed by somebody else.", cell->name));
+	}
+}
+
+/* ---------------------------------------------------------------- triggers */
+
+/*
+ * BEFORE UPDATE of a row.
+ */
+void
+dp_claims_before(Preallocated *p, TriggerData *trigdata)
+{
+	dp_moves_before(p->decl, trigdata);
+}
+
+/*
+ * AFTER DELETE of a row, or UPDATE that changes its key.
+ */
+void
+dp_claims_after(Preallocated *p, TriggerData *trigdata)
+{
+	DpKey		from;
+
+	if (dp_moves_after(p->decl, trigdata, &from) == NULL)
+	{
+		SPI_connect();
+		dp_run_marked(p->decl, claims_plan(p, &plan_drop, "DELETE FROM", "", "", 0, NULL), from.values, NULL,
+					  DP_RUN_AS_OWNER, SPI_OK_DELETE, claims_table(p), NULL, DP_MARK_INTERNAL);
+		SPI_finish();
+	}
+}
+
+/*
+ * AFTER UPDATE, DELETE or TRUNCATE, once per statement.
+ */
+void
+dp_claims_statement(Preallocated *p, TriggerData *trigdata)
+{
+	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
+		drop_orphans(p);
+	else
+		moves_finish(p);
+}
+
+/*
+ * _preallocated_drop_orphans(rel, name): removes claims of documents that do
+ * not exist, and those whose time is over.
+ */
+DP_FUNCTION(dp_preallocated_drop_orphans);
+Datum
+dp_preallocated_drop_orphans(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+
+	dp_require_owner(relid);
+	LockRelationOid(relid, RowExclusiveLock);
+	drop_orphans(dp_preallocated(dp_decl_find(relid, "preallocated", text_to_cstring(PG_GETARG_TEXT_PP(1)))));
+	PG_RETURN_VOID();
+}
+
+/* Remove the claims whose document does not exist. */
+static void
+drop_orphans(Preallocated *p)
+{
+	DpDecl	   *decl = p->decl;
+	Oid			table;
+	SPIPlanPtr	plan;
+
+	if (p->pair == NULL)
+		return;
+	table = claims_table(p);
+	SPI_connect();
+	plan = dp_plan(decl, &plan_orphans);
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		int			i;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "DELETE FROM ");
+		dp_sql_table(&sql, table);
+		appendStringInfoString(&sql, " AS s WHERE s.until OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp() OR NOT EXISTS (SELECT FROM ");
+		dp_sql_table(&sql, decl->target);
+		appendStringInfoString(&sql, " AS b WHERE ");
+		for (i = 0; i < decl->nkeys; i++)
+		{
+			appendStringInfo(&sql, "%sb.%s ", i > 0 ? " AND " : "", quote_identifier(decl->keys[i].name));
+			dp_sql_operator(&sql, decl->keys[i].eqop);
+			appendStringInfoString(&sql, " s.");
+			dp_sql_side_key_name(&sql, decl, i);
+		}
+		appendStringInfoChar(&sql, ')');
+		plan = dp_plan_make(decl, &plan_orphans, sql.data, 0, NULL);
+	}
+	dp_run_marked(decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, table, NULL, DP_MARK_INTERNAL);
+	SPI_finish();
+}
+
+/*
+ * The claims of all rows whose keys have changed are taken out first and put
+ * under their new keys then: keys may have changed places.
+ */
+static void
+moves_finish(Preallocated *p)
+{
+	DpDecl	   *decl = p->decl;
+	int			nkeys = decl->nkeys;
+	List	   *mine = dp_moves_take(p->decl);
+	Oid			table;
+	List	   *taken = NIL;
+	SPIPlanPtr	plan;
+	ListCell   *lc;
+	ListCell   *lc2;
+
+	if (mine == NIL)
+		return;
+	table = claims_table(p);
+	SPI_connect();
+	plan = claims_plan(p, &plan_take_out, "DELETE FROM", "", " RETURNING c.slot, c.holder, c.until", 0, NULL);
+	foreach(lc, mine)
+	{
+		DpMove	   *move = lfirst(lc);
+
+		dp_run_marked(decl, plan, move->from.values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE_RETURNING, table, NULL,
+					  DP_MARK_INTERNAL);
+		taken = lappend(taken, SPI_tuptable);
+	}
+	plan = dp_plan(decl, &plan_put_in);
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[INDEX_MAX_KEYS + 3];
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "INSERT INTO ");
+		dp_sql_table(&sql, table);
+		appendStringInfoString(&sql, " (");
+		dp_sql_side_key_list(&sql, decl);
+		appendStringInfoString(&sql, ", slot, holder, until) VALUES (");
+		dp_sql_parameters(&sql, 1, nkeys + 3);
+		appendStringInfoChar(&sql, ')');
+		dp_sql_key_types(decl, types);
+		types[nkeys] = TEXTOID;
+		types[nkeys + 1] = dp_types()->bson_value;
+		types[nkeys + 2] = TIMESTAMPTZOID;
+		plan = dp_plan_make(decl, &plan_put_in, sql.data, nkeys + 3, types);
+	}
+	forboth(lc, mine, lc2, taken)
+	{
+		DpMove	   *move = lfirst(lc);
+		SPITupleTable *rows = lfirst(lc2);
+		uint64		i;
+
+		/* a later statement, or a trigger, may have deleted the row */
+		if (rows->numvals == 0 || move->gone || !dp_preallocated_row(p, &plan_exists, "1", "", &move->to, DP_RUN_AS_OWNER))
+			continue;
+		for (i = 0; i < rows->numvals; i++)
+		{
+			Datum		values[INDEX_MAX_KEYS + 3];
+			char		nulls[INDEX_MAX_KEYS + 4];
+			int			k;
+
+			memset(nulls, ' ', sizeof(nulls));
+			memcpy(values, move->to.values, sizeof(Datum) * nkeys);
+			for (k = 0; k < 3; k++)
+			{
+				bool		isnull;
+
+				values[nkeys + k] = SPI_getbinval(rows->vals[i], rows->tupdesc, k + 1, &isnull);
+				if (isnull)
+					nulls[nkeys + k] = 'n';
+			}
+			dp_run_marked(decl, plan, values, nulls, DP_RUN_AS_OWNER, SPI_OK_INSERT, table, NULL, DP_MARK_INTERNAL);
+		}
+	}
+	SPI_finish();
+	list_free(mine);
+}

@@ -1,0 +1,138 @@
+/*
+ * preallocated.h
+ *		The preallocated pattern: documents come with slots that are then taken.
+ *
+ * Who holds a slot of a document stands in one of two places:
+ *
+ *		slots		a row of a table aside for each slot that is or was taken; the
+ *					document keeps its empty cells and shows them filled in
+ *					<table>_whole.  The row's primary key is what makes two holders
+ *					impossible; claims of different slots have nothing in common but
+ *					a share of the lock that keeps the document from being deleted.
+ *		document	the cells of the document, which is locked; until when stands
+ *					beside them, in <field>_until.
+ *
+ * shape.c knows the shapes, preallocated.c has the options and the
+ * triggers, claims.c what concerns the table of claims,
+ * calls.c the functions that users call, whole.c whole
+ * documents, ranges.c converts cells into ranges.
+ */
+#ifndef DP_PATTERNS_PREALLOCATED_PREALLOCATED_H
+#define DP_PATTERNS_PREALLOCATED_PREALLOCATED_H
+
+#include "datatype/timestamp.h"
+
+#include "kit/declaration.h"
+#include "kit/key.h"
+#include "patterns/preallocated/shape.h"
+
+/* The longest holder, in bytes */
+#define DP_HOLDER_MAX_SIZE	1024
+
+typedef struct Preallocated
+{
+	DpDecl	   *decl;
+	char	   *field_text;
+	DpPath	   *field;
+	DpPath	   *accessible;		/* beside the field */
+	DpPath	   *until;			/* beside the field, with store => 'document' */
+	DpPath	   *available;		/* NULL: not declared */
+	DpShape    *shape;
+	bool		in_document;	/* store => 'document' */
+	char	   *pair;			/* NULL unless there is a table of claims */
+	Oid			side;			/* that table, InvalidOid until it is found */
+	struct DpLookup *lookup;	/* of rows, by their keys; made when it is wanted */
+} Preallocated;
+
+/* preallocated.c */
+
+/* The pattern's view of a declaration. */
+extern Preallocated *dp_preallocated(DpDecl *decl);
+
+/*
+ * The field of a document, or an empty one where it has none.  False if it can
+ * have none: see dp_shape_empty().
+ */
+extern bool dp_preallocated_field(Preallocated *p, struct varlena *doc, DpValue *field, const char **why);
+
+/* The document with this field, and with the number of free cells if that is declared. */
+extern struct varlena *dp_preallocated_put(Preallocated *p, struct varlena *doc, const DpValue *field, int available);
+
+/* The cells of a document.  Raises CHECK_VIOLATION if it has not the shape. */
+extern DpCells *dp_preallocated_cells(Preallocated *p, struct varlena *doc, const DpKey *key);
+
+/* Whether doc may have been read before cells of old were taken. */
+extern bool dp_preallocated_old_copy(Preallocated *p, struct varlena *old, struct varlena *doc);
+
+/* Raises CHECK_VIOLATION; key may be NULL. */
+extern void dp_preallocated_refuse(Preallocated *p, const DpKey *key, const char *what, const char *detail) pg_attribute_noreturn();
+
+/* Until when the slot of a document is held (store => 'document'); DT_NOEND: for good. */
+extern TimestampTz dp_preallocated_until(Preallocated *p, struct varlena *doc, const char *slot);
+
+/* What is wrong with those times in a document, if something is; else NULL. */
+extern const char *dp_preallocated_until_wrong(Preallocated *p, struct varlena *doc, DpCells *cells);
+
+/* Frees the cells of a document whose holds have expired; how many. */
+extern int	dp_preallocated_expire(Preallocated *p, struct varlena *doc, DpCells *cells, TimestampTz now);
+
+/*
+ * Writes a new document to a row, as the pattern.  change() gives it, or NULL
+ * if nothing is to be written; it is called again if somebody else was faster,
+ * with the row locked.  False if there is no such row.
+ */
+typedef struct varlena *(*DpPreallocatedChange) (Preallocated *p, struct varlena *doc, const DpKey *key, void *arg);
+extern bool dp_preallocated_write(Preallocated *p, const DpKey *key, LockTupleMode mode, DpPreallocatedChange change, void *arg);
+
+/* Brings a document in shape: taken cells become claims.  Whether it had to be written. */
+extern bool dp_preallocated_settle(Preallocated *p, const DpKey *key);
+
+/* claims.c: the table of claims.  All are called inside SPI_connect(). */
+
+/* Who holds a slot */
+typedef struct DpClaim
+{
+	char	   *slot;
+	DpValue		holder;
+	TimestampTz until;			/* DT_NOEND: for good */
+} DpClaim;
+
+/*
+ * The claims of a key that have not expired, by slot.  In the state that the
+ * calling statement sees, or the latest.
+ */
+extern int	dp_claims_read(Preallocated *p, const DpKey *key, bool latest, TimestampTz now, DpClaim **claims);
+
+/* Writes who holds cells into them. */
+extern void dp_claims_show(DpCells *cells, const DpClaim *claims, int n);
+
+/*
+ * Takes slots, which are sorted: all or none.  The document is held by the
+ * caller.  In a transaction of one snapshot T_R_SERIALIZATION_FAILURE is
+ * raised if what the slots are has changed since.
+ */
+extern bool dp_claims_take(Preallocated *p, const DpKey *key, const char *const *slots, int n,
+						   const DpValue *holder, TimestampTz until, TimestampTz now);
+
+/* Prolongs holds to until, or ends them: all, or none if one of them is not this holder's any more. */
+extern bool dp_claims_prolong(Preallocated *p, const DpKey *key, const char *const *slots, int n,
+							  const DpValue *holder, bool for_good, TimestampTz until);
+extern bool dp_claims_release(Preallocated *p, const DpKey *key, const char *const *slots, int n,
+							  const DpValue *holder);
+
+/* Makes claims of the cells that a document came with.  Raises CHECK_VIOLATION where somebody else holds one. */
+extern void dp_claims_adopt(Preallocated *p, const DpKey *key, const DpCells *cells);
+
+/* The triggers let the claims follow their documents. */
+extern void dp_claims_before(Preallocated *p, TriggerData *trigdata);
+extern void dp_claims_after(Preallocated *p, TriggerData *trigdata);
+extern void dp_claims_statement(Preallocated *p, TriggerData *trigdata);
+
+/*
+ * Runs a SELECT about the row of a key: the latest state unless flags say
+ * otherwise.  Whether there is one.
+ */
+extern bool dp_preallocated_row(Preallocated *p, const void *id, const char *what, const char *after,
+								const DpKey *key, int flags);
+
+#endif							/* DP_PATTERNS_PREALLOCATED_PREALLOCATED_H */

@@ -1,0 +1,886 @@
+/*
+ * follow.c
+ *		Query tables: the statements on a source that they follow.
+ *
+ * What a statement did is taken in as rows that go, rows that stay where they
+ * are with other values, and rows that come.  Those that go or stay are written
+ * first, in the order of their places, then those that come: so two rows can
+ * exchange values that are unique, and statements that do the same wait for
+ * each other instead of deadlocking.  Beyond BATCH bytes a statement is handled
+ * piece by piece, the rows that come in a second pass; where foreign keys may
+ * write to the source it is postponed instead, all of it in memory.
+ *
+ * A statement inside of another one on the same source (a user's trigger, or a
+ * pattern that brings what it has copied up to date) is told first, although
+ * its rows may be versions that come after those of the outer one.  If a table
+ * shows the difference its rows are postponed, those of the outer one too, and
+ * in the end all are handled by what the source has now.  So are rows that one
+ * statement has written more than once, as foreign keys' actions may.
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "access/xact.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/datum.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "kit/derive/change.h"
+#include "kit/derive/run.h"
+#include "kit/sql/run.h"
+#include "kit/sql/text.h"
+#include "patterns/query_table/query_table.h"
+
+/* Bytes of rows of one statement that are kept before they are written */
+#define BATCH	(16 * 1024 * 1024)
+
+/* Rows of a statement */
+typedef struct Rows
+{
+	int			n;
+	int			size;
+	QueryImage *images;
+} Rows;
+
+/* What is being done to a table */
+typedef struct Follow
+{
+	QueryTable *q;
+	DpChanges  *changes;
+	bool		inside;			/* the statement is inside of another one on the source */
+	DpWriter   *w;
+	MemoryContext outer;		/* of the writer */
+	MemoryContext context;		/* of rows; current while one is looked at */
+	Rows		gone;			/* rows that go */
+	Rows		kept;			/* rows that have other values at the same place */
+	Rows		come;			/* rows that come */
+} Follow;
+
+/* A row of a statement inside of another one, or around it */
+typedef struct Postponed
+{
+	QueryTable *q;
+	SubTransactionId subxact;
+	bool		had;			/* it led to: */
+	QueryImage	image;
+	Datum		key[FLEXIBLE_ARRAY_MEMBER];
+} Postponed;
+
+static List *disturbed = NIL;	/* tables that statements inside of others concern; in TopTransactionContext */
+static List *postponed = NIL;	/* rows */
+static MemoryContext postponed_context = NULL;	/* below TopTransactionContext */
+
+static void table_follow(QueryTable *q, DpChanges *changes, bool inside);
+static bool follow_next(Follow *f, DpChange *change);
+static void follow_open(Follow *f);
+static void follow_rows(Follow *f);
+static void follow_take(Follow *f, const DpChange *change, bool take_come);
+static void follow_write(Follow *f);
+static void follow_postpone(Follow *f);
+static void postpone(QueryTable *q, const QueryImage *image, const Datum *key);
+static bool postponed_settle(Oid source);
+static void postponed_write(QueryTable *q, List *rows);
+static void follow_now(Follow *f);
+static void rows_settle(QueryTable *q, DpWriter *w, Rows *then, const Datum *const *keys, int nkeys);
+static int	rows_sort(QueryTable *q, Rows *rows);
+static bool rows_repeat(QueryTable *q, const Rows *rows);
+static bool rows_meet(QueryTable *q, const Rows *a, const Rows *b);
+static bool has_foreign_keys(QueryTable *q);
+static void follow_partitions(Follow *f);
+static void image_copy(const QueryTable *q, const QueryImage *from, QueryImage *to);
+static void follow_empty(QueryTable *q);
+static void rows_add(Rows *rows, const QueryImage *image);
+static bool change_images(Follow *f, const DpChange *change, QueryImage *before, bool *has_before,
+						  QueryImage *after, bool *has_after);
+static bool same_row(QueryTable *q, const DpChange *change, struct varlena *before, struct varlena *after);
+static int	partition_compare(const void *a, const void *b, void *arg);
+static void mark_disturbed(QueryTable *q);
+static void callbacks(void);
+static void query_xact(XactEvent event, void *arg);
+static void query_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+
+/*
+ * query_table_trigger(): the triggers on a source.
+ */
+DP_FUNCTION(dp_query_table_trigger);
+Datum
+dp_query_table_trigger(PG_FUNCTION_ARGS)
+{
+	DpChanges  *changes = dp_changes_of_trigger(fcinfo);
+
+	if (changes != NULL)
+		dp_changes_handle(changes);
+	return PointerGetDatum(NULL);
+}
+
+/* ---------------------------------------------------------------- statements */
+
+/*
+ * A statement has changed a source, and all its query tables follow.
+ */
+void
+dp_query_table_changed(DpChanges *changes)
+{
+	Oid			source = dp_changes_table(changes);
+	List	   *tables = NIL;
+	bool		inside;
+	ListCell   *lc;
+
+	foreach(lc, dp_feeds(source))
+	{
+		DpFeed	   *feed = lfirst(lc);
+
+		if (feed->is_main && strcmp(feed->decl->pattern, "query_table") == 0 && dp_decl_maintained(feed->decl))
+		{
+			QueryTable *q = dp_query_table(feed->decl);
+
+			/* it is missing in the midst of a restore only */
+			if (OidIsValid(q->table))
+				tables = lappend(tables, q);
+		}
+	}
+	if (tables == NIL)
+		return;
+	inside = dp_changes_inside(changes);
+	foreach(lc, tables)
+	{
+		dp_changes_rewind(changes);
+		table_follow(lfirst(lc), changes, inside);
+	}
+
+	/* again if triggers on the tables have written to the source */
+	while (!inside)
+	{
+		foreach(lc, tables)
+			disturbed = list_delete_oid(disturbed, ((QueryTable *) lfirst(lc))->table);
+		if (!postponed_settle(source))
+			break;
+	}
+	list_free(tables);
+}
+
+/* One table follows. */
+static void
+table_follow(QueryTable *q, DpChanges *changes, bool inside)
+{
+	Follow		f = {0};
+	MemoryContext old;
+
+	if (dp_changes_wholly(changes))
+	{
+		if (inside)
+			mark_disturbed(q);
+		if (dp_changes_emptied(changes))
+			follow_empty(q);
+		else
+			(void) dp_query_sweep(q);
+		return;
+	}
+	f.q = q;
+	f.changes = changes;
+	f.inside = inside;
+	f.outer = CurrentMemoryContext;
+	f.context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns query table", ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(f.context);
+	if (q->limit > 0)
+		follow_partitions(&f);
+	else if (inside || list_member_oid(disturbed, q->table))
+		follow_postpone(&f);
+	else
+		follow_rows(&f);
+	MemoryContextSwitchTo(old);
+	if (f.w != NULL)
+		(void) dp_writer_close(f.w);
+	MemoryContextDelete(f.context);
+}
+
+/* The next change; what reads it outlives the rows. */
+static bool
+follow_next(Follow *f, DpChange *change)
+{
+	MemoryContext old = MemoryContextSwitchTo(f->outer);
+	bool		result = dp_changes_next(f->changes, change);
+
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
+/* Opens the table; so does the writer. */
+static void
+follow_open(Follow *f)
+{
+	MemoryContext old = MemoryContextSwitchTo(f->outer);
+
+	f->w = dp_query_writer(f->q);
+	MemoryContextSwitchTo(old);
+}
+
+/* Rows as the statement tells them. */
+static void
+follow_rows(Follow *f)
+{
+	DpChange	change;
+	bool		all = true;
+
+	while (follow_next(f, &change))
+	{
+		follow_take(f, &change, all);
+		if (MemoryContextMemAllocated(f->context, true) > BATCH)
+		{
+			if (all && has_foreign_keys(f->q))
+			{
+				/* a row may come again in another piece */
+				MemoryContextReset(f->context);
+				dp_changes_rewind(f->changes);
+				follow_postpone(f);
+				return;
+			}
+			/* what comes waits for all that goes */
+			all = false;
+			f->come.n = f->come.size = 0;
+			follow_write(f);
+		}
+	}
+	follow_write(f);
+	if (all)
+		return;
+	dp_changes_rewind(f->changes);
+	while (follow_next(f, &change))
+	{
+		follow_take(f, &change, true);
+		f->gone.n = f->kept.n = 0;
+		if (MemoryContextMemAllocated(f->context, true) > BATCH)
+			follow_write(f);
+	}
+	follow_write(f);
+}
+
+/* Takes one change in; take_come: also a row that comes. */
+static void
+follow_take(Follow *f, const DpChange *change, bool take_come)
+{
+	QueryTable *q = f->q;
+	QueryImage	before;
+	QueryImage	after;
+	bool		had;
+	bool		has;
+
+	if (change->before == NULL && !take_come)
+		return;
+	if (!change_images(f, change, &before, &had, &after, &has))
+		return;
+	if (had && has && dp_query_compare(&before, &after, q) == 0)
+	{
+		rows_add(&f->kept, &after);
+		return;
+	}
+	if (had)
+		rows_add(&f->gone, &before);
+	if (has && take_come)
+		rows_add(&f->come, &after);
+}
+
+/* Writes what has been taken in, and forgets it. */
+static void
+follow_write(Follow *f)
+{
+	QueryTable *q = f->q;
+	int			i;
+
+	if (f->gone.n + f->kept.n + f->come.n > 0 && f->w == NULL)
+		follow_open(f);
+	if (f->gone.n > 1)
+		qsort_arg(f->gone.images, f->gone.n, sizeof(QueryImage), dp_query_compare, q);
+	if (f->kept.n > 1)
+		qsort_arg(f->kept.images, f->kept.n, sizeof(QueryImage), dp_query_compare, q);
+	if (f->come.n > 1)
+		qsort_arg(f->come.images, f->come.n, sizeof(QueryImage), dp_query_compare, q);
+
+	/* places of rows that were written more than once, or that have exchanged their keys */
+	if (rows_repeat(q, &f->kept) || rows_meet(q, &f->gone, &f->come) ||
+		rows_meet(q, &f->gone, &f->kept) || rows_meet(q, &f->kept, &f->come))
+	{
+		follow_now(f);
+		f->gone.n = f->kept.n = f->come.n = 0;
+	}
+	for (i = 0; i < f->gone.n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		(void) dp_query_remove(q, f->w, &f->gone.images[i]);
+	}
+	for (i = 0; i < f->kept.n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		(void) dp_query_put(q, f->w, &f->kept.images[i]);
+	}
+	CHECK_FOR_INTERRUPTS();
+	if (f->come.n == 1)
+		dp_writer_insert_row(f->w, f->come.images[0].values, f->come.images[0].nulls);
+	else if (f->come.n > 1)
+	{
+		Datum	  **values = palloc(sizeof(Datum *) * f->come.n);
+		bool	  **nulls = palloc(sizeof(bool *) * f->come.n);
+
+		for (i = 0; i < f->come.n; i++)
+		{
+			values[i] = f->come.images[i].values;
+			nulls[i] = f->come.images[i].nulls;
+		}
+		dp_writer_insert_rows(f->w, values, nulls, f->come.n);
+	}
+	memset(&f->gone, 0, sizeof(Rows));
+	memset(&f->kept, 0, sizeof(Rows));
+	memset(&f->come, 0, sizeof(Rows));
+	MemoryContextReset(f->context);
+}
+
+/* What the rows of a statement lead to is looked at when the outermost one has ended. */
+static void
+follow_postpone(Follow *f)
+{
+	QueryTable *q = f->q;
+	DpChange	change;
+
+	while (follow_next(f, &change))
+	{
+		QueryImage	before;
+		QueryImage	after;
+		bool		had;
+		bool		has;
+
+		if (change_images(f, &change, &before, &had, &after, &has))
+		{
+			Datum		key[INDEX_MAX_KEYS];
+
+			if (f->inside)
+				mark_disturbed(q);
+			if (change.before != NULL)
+			{
+				dp_query_source_key(q, change.before, key);
+				postpone(q, had ? &before : NULL, key);
+			}
+			if (change.after != NULL)
+			{
+				dp_query_source_key(q, change.after, key);
+				postpone(q, has ? &after : NULL, key);
+			}
+		}
+		MemoryContextReset(f->context);
+	}
+}
+
+/* A row of the source, and what it leads to or led to, if to anything. */
+static void
+postpone(QueryTable *q, const QueryImage *image, const Datum *key)
+{
+	MemoryContext old;
+	Postponed  *p;
+	int			i;
+
+	callbacks();
+	if (postponed_context == NULL)
+		postponed_context = AllocSetContextCreate(TopTransactionContext, "docpatterns postponed", ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(postponed_context);
+	p = palloc0(offsetof(Postponed, key) + sizeof(Datum) * q->nkeys);
+	p->q = q;
+	p->subxact = GetCurrentSubTransactionId();
+	p->had = image != NULL;
+	if (p->had)
+		image_copy(q, image, &p->image);
+	for (i = 0; i < q->nkeys; i++)
+		p->key[i] = datumCopy(key[i], q->keys[i].byval, q->keys[i].len);
+	postponed = lappend(postponed, p);
+	MemoryContextSwitchTo(old);
+}
+
+/* All rows that have been postponed, by what the source has now.  Returns false if there are none. */
+static bool
+postponed_settle(Oid source)
+{
+	List	   *list = NIL;
+	List	   *others = NIL;
+	MemoryContext context = postponed_context;
+	ListCell   *lc;
+
+	/* those of other sources stay, however this ends; what is postponed meanwhile has a context of its own if none do */
+	foreach(lc, postponed)
+	{
+		Postponed  *p = lfirst(lc);
+
+		if (p->q->source == source)
+			list = lappend(list, p);
+		else
+		{
+			MemoryContext old = MemoryContextSwitchTo(context);
+
+			others = lappend(others, p);
+			MemoryContextSwitchTo(old);
+		}
+	}
+	if (list == NIL)
+		return false;
+	postponed = others;
+	if (others == NIL)
+		postponed_context = NULL;
+	while (list != NIL)
+	{
+		QueryTable *q = ((Postponed *) linitial(list))->q;
+		List	   *rows = NIL;
+		List	   *rest = NIL;
+
+		foreach(lc, list)
+		{
+			Postponed  *p = lfirst(lc);
+
+			if (p->q == q)
+				rows = lappend(rows, p);
+			else
+				rest = lappend(rest, p);
+		}
+		postponed_write(q, rows);
+		list_free(rows);
+		list_free(list);
+		list = rest;
+	}
+	if (others == NIL)
+		MemoryContextDelete(context);
+	return true;
+}
+
+/* Those of one table. */
+static void
+postponed_write(QueryTable *q, List *rows)
+{
+	DpWriter   *w = dp_query_writer(q);
+	Rows		then = {0};
+	const Datum **keys = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Datum *) * list_length(rows));
+	int			n = 0;
+	ListCell   *lc;
+
+	foreach(lc, rows)
+	{
+		Postponed  *p = lfirst(lc);
+
+		if (p->had)
+			rows_add(&then, &p->image);
+		keys[n++] = p->key;
+	}
+	rows_settle(q, w, &then, keys, n);
+	(void) dp_writer_close(w);
+	if (then.images != NULL)
+		pfree(then.images);
+	pfree(keys);
+}
+
+/* What has been taken in, by what the source has now. */
+static void
+follow_now(Follow *f)
+{
+	const Rows *rows[3] = {&f->gone, &f->kept, &f->come};
+	const Datum **keys = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Datum *) * (f->gone.n + f->kept.n + f->come.n));
+	int			n = 0;
+	int			i;
+	int			j;
+	int			k;
+
+	for (i = 0; i < 3; i++)
+	{
+		for (j = 0; j < rows[i]->n; j++)
+		{
+			Datum	   *key = palloc(sizeof(Datum) * f->q->nkeys);
+
+			for (k = 0; k < f->q->nkeys; k++)
+				key[k] = rows[i]->images[j].values[f->q->keys[k].attnum - 1];
+			keys[n++] = key;
+		}
+	}
+	rows_settle(f->q, f->w, &f->gone, keys, n);
+}
+
+/*
+ * Rows of the source with these keys, which this transaction has written, by
+ * what they are now.  then: rows that may have to go.  First all go that are no
+ * longer, then all come or change, in the order of their places.
+ */
+static void
+rows_settle(QueryTable *q, DpWriter *w, Rows *then, const Datum *const *keys, int nkeys)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns settled", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	Rows		now = {0};
+	int			i;
+	int			j;
+
+	dp_writer_refresh(w);
+	for (i = 0; i < nkeys; i++)
+	{
+		QueryImage	image;
+
+		CHECK_FOR_INTERRUPTS();
+		if (dp_query_source_image(q, keys[i], &image))
+			rows_add(&now, &image);
+	}
+	then->n = rows_sort(q, then);
+	now.n = rows_sort(q, &now);
+	for (i = j = 0; j < then->n; j++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		while (i < now.n && dp_query_compare(&now.images[i], &then->images[j], q) < 0)
+			i++;
+		if (i == now.n || dp_query_compare(&now.images[i], &then->images[j], q) != 0)
+			(void) dp_query_remove(q, w, &then->images[j]);
+	}
+	for (i = 0; i < now.n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		(void) dp_query_put(q, w, &now.images[i]);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+}
+
+/* Puts rows in the order of their places, each once.  Returns how many there are. */
+static int
+rows_sort(QueryTable *q, Rows *rows)
+{
+	int			n = 0;
+	int			i;
+
+	if (rows->n < 2)
+		return rows->n;
+	qsort_arg(rows->images, rows->n, sizeof(QueryImage), dp_query_compare, q);
+	for (i = 1; i < rows->n; i++)
+	{
+		if (dp_query_compare(&rows->images[n], &rows->images[i], q) != 0)
+			rows->images[++n] = rows->images[i];
+	}
+	return n + 1;
+}
+
+/* Whether rows, in order, have a place twice. */
+static bool
+rows_repeat(QueryTable *q, const Rows *rows)
+{
+	int			i;
+
+	for (i = 1; i < rows->n; i++)
+	{
+		if (dp_query_compare(&rows->images[i - 1], &rows->images[i], q) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Whether rows and others, both in order, have a place together. */
+static bool
+rows_meet(QueryTable *q, const Rows *a, const Rows *b)
+{
+	int			i = 0;
+	int			j = 0;
+
+	while (i < a->n && j < b->n)
+	{
+		int			cmp = dp_query_compare(&a->images[i], &b->images[j], q);
+
+		if (cmp == 0)
+			return true;
+		if (cmp < 0)
+			i++;
+		else
+			j++;
+	}
+	return false;
+}
+
+/* Whether actions of foreign keys may write to the source. */
+static bool
+has_foreign_keys(QueryTable *q)
+{
+	Relation	rel = table_open(q->source, AccessShareLock);
+	bool		result = RelationGetFKeyList(rel) != NIL;
+
+	table_close(rel, AccessShareLock);
+	return result;
+}
+
+/* With a limit: all partitions that rows went from or came to, in the order of their locks. */
+static void
+follow_partitions(Follow *f)
+{
+	QueryTable *q = f->q;
+	DpChange	change;
+	MemoryContext row = AllocSetContextCreate(f->context, "docpatterns row", ALLOCSET_DEFAULT_SIZES);
+	Rows	   *partitions = &f->come;
+	QueryImage	only;			/* the row that came, if one came and nothing else happened */
+	bool		one = false;
+	int			n = 0;
+	int			i;
+
+	while (follow_next(f, &change))
+	{
+		QueryImage	images[2];
+		bool		has[2];
+		MemoryContext old = MemoryContextSwitchTo(row);
+		bool		differ = change_images(f, &change, &images[0], &has[0], &images[1], &has[1]);
+
+		MemoryContextSwitchTo(old);
+		for (i = 0; i < 2 && differ; i++)
+		{
+			QueryImage	copy;
+			int			j;
+
+			if (!has[i])
+				continue;
+			copy.values = palloc0(sizeof(Datum) * q->natts);
+			copy.nulls = NULL;
+			for (j = 0; j < q->npartition; j++)
+				copy.values[q->columns[j].attnum - 1] =
+					datumCopy(images[i].values[q->columns[j].attnum - 1], q->columns[j].byval, q->columns[j].len);
+			rows_add(partitions, &copy);
+			one = partitions->n == 1 && i == 1;
+			if (one)
+				image_copy(q, &images[i], &only);
+		}
+		MemoryContextReset(row);
+
+		/* a long statement may touch few partitions again and again */
+		if (partitions->n >= 1024 && partitions->n >= 2 * n)
+		{
+			int			m = 1;
+
+			qsort_arg(partitions->images, partitions->n, sizeof(QueryImage), partition_compare, q);
+			for (i = 1; i < partitions->n; i++)
+			{
+				if (partition_compare(&partitions->images[m - 1], &partitions->images[i], q) != 0)
+					partitions->images[m++] = partitions->images[i];
+			}
+			partitions->n = n = m;
+		}
+	}
+	if (partitions->n == 0)
+		return;
+	if (f->inside)
+		mark_disturbed(q);
+	qsort_arg(partitions->images, partitions->n, sizeof(QueryImage), partition_compare, q);
+	follow_open(f);
+	/* one that sees less than there is has to look at all of it */
+	if (one && partitions->n == 1 && !list_member_oid(disturbed, q->table) && !IsolationUsesXactSnapshot())
+	{
+		(void) dp_query_partition_add(q, f->w, &only);
+		return;
+	}
+	dp_derive_lock_many(partitions->n);
+	for (i = 0; i < partitions->n; i++)
+	{
+		if (i == 0 || partition_compare(&partitions->images[i - 1], &partitions->images[i], q) != 0)
+			(void) dp_query_partition(q, f->w, &partitions->images[i]);
+	}
+}
+
+/* A copy in the current context. */
+static void
+image_copy(const QueryTable *q, const QueryImage *from, QueryImage *to)
+{
+	int			i;
+
+	to->values = palloc0(sizeof(Datum) * q->natts);
+	to->nulls = palloc(sizeof(bool) * q->natts);
+	memcpy(to->nulls, from->nulls, sizeof(bool) * q->natts);
+	to->abbreviated = from->abbreviated;
+	for (i = 0; i < q->ncolumns + q->nkeys; i++)
+	{
+		const QueryColumn *column = i < q->ncolumns ? &q->columns[i] : &q->keys[i - q->ncolumns];
+		int			a = column->attnum - 1;
+
+		if (!from->nulls[a])
+			to->values[a] = datumCopy(from->values[a], column->byval, column->len);
+	}
+}
+
+/* Nothing is left in the source. */
+static void
+follow_empty(QueryTable *q)
+{
+	static const char plan_empty;
+	SPIPlanPtr	plan;
+
+	SPI_connect();
+	plan = dp_plan(q->decl, &plan_empty);
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "DELETE FROM ONLY ");
+		dp_sql_table(&sql, q->table);
+		plan = dp_plan_make(q->decl, &plan_empty, sql.data, 0, NULL);
+	}
+	(void) dp_run_marked(q->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, q->table, NULL, DP_MARK_INTERNAL);
+	SPI_finish();
+}
+
+static void
+rows_add(Rows *rows, const QueryImage *image)
+{
+	if (rows->n == rows->size)
+	{
+		rows->size = rows->size == 0 ? 16 : rows->size * 2;
+		rows->images = rows->images == NULL ? palloc(sizeof(QueryImage) * rows->size) :
+			repalloc_huge(rows->images, sizeof(QueryImage) * rows->size);
+	}
+	rows->images[rows->n++] = *image;
+}
+
+/* The images of a change.  Returns false if the table does not show it. */
+static bool
+change_images(Follow *f, const DpChange *change, QueryImage *before, bool *has_before,
+			  QueryImage *after, bool *has_after)
+{
+	QueryTable *q = f->q;
+	struct varlena *old_doc = change->before != NULL ? dp_source_document(change->before, q->decl->doc_column) : NULL;
+	struct varlena *new_doc = change->after != NULL ? dp_source_document(change->after, q->decl->doc_column) : NULL;
+	Datum		key[INDEX_MAX_KEYS];
+	int			i;
+
+	*has_before = *has_after = false;
+	if (old_doc != NULL && new_doc != NULL && same_row(q, change, old_doc, new_doc))
+		return false;
+	for (i = 0; i < 2; i++)
+	{
+		TupleTableSlot *slot = i == 0 ? change->before : change->after;
+		int			j;
+
+		if (slot == NULL)
+			continue;
+		dp_query_source_key(q, slot, key);
+		for (j = 0; j < q->nkeys; j++)
+			key[j] = datumCopy(key[j], q->keys[j].byval, q->keys[j].len);	/* slots are used again */
+		if (i == 0)
+			*has_before = dp_query_image(q, old_doc, key, before);
+		else
+			*has_after = dp_query_image(q, new_doc, key, after);
+	}
+	if (!*has_before || !*has_after)
+		return *has_before || *has_after;
+	if (dp_query_compare(before, after, q) != 0)
+		return true;
+	for (i = 0; i < q->ncolumns + q->nkeys; i++)
+	{
+		const QueryColumn *column = i < q->ncolumns ? &q->columns[i] : &q->keys[i - q->ncolumns];
+		int			a = column->attnum - 1;
+
+		if (before->nulls[a] != after->nulls[a] ||
+			(!before->nulls[a] && !datum_image_eq(before->values[a], after->values[a], column->byval, column->len)))
+			return true;
+	}
+	return false;
+}
+
+/* Whether two versions of a row lead to the same: document and key are the same to the byte. */
+static bool
+same_row(QueryTable *q, const DpChange *change, struct varlena *before, struct varlena *after)
+{
+	Datum		left[INDEX_MAX_KEYS];
+	Datum		right[INDEX_MAX_KEYS];
+	int			i;
+
+	if (DP_DOC_SIZE(before) != DP_DOC_SIZE(after) ||
+		memcmp(DP_DOC_DATA(before), DP_DOC_DATA(after), DP_DOC_SIZE(after)) != 0)
+		return false;
+	dp_query_source_key(q, change->before, left);
+	dp_query_source_key(q, change->after, right);
+	for (i = 0; i < q->nkeys; i++)
+	{
+		if (!datum_image_eq(left[i], right[i], q->keys[i].byval, q->keys[i].len))
+			return false;
+	}
+	return true;
+}
+
+/* By the hash of the partition, then by its values. */
+static int
+partition_compare(const void *a, const void *b, void *arg)
+{
+	const QueryTable *q = arg;
+	const QueryImage *left = a;
+	const QueryImage *right = b;
+	uint64		left_hash = dp_query_partition_hash(q, left);
+	uint64		right_hash = dp_query_partition_hash(q, right);
+	int			i;
+
+	if (left_hash != right_hash)
+		return left_hash < right_hash ? -1 : 1;
+	for (i = 0; i < q->npartition; i++)
+	{
+		QueryColumn *column = &q->columns[i];
+		int			cmp = DatumGetInt32(FunctionCall2Coll(&column->cmp, column->collation,
+														  left->values[column->attnum - 1],
+														  right->values[column->attnum - 1]));
+
+		if (cmp != 0)
+			return cmp;
+	}
+	return 0;
+}
+
+/* The statement that is told changes what the table shows, before those around it are told. */
+static void
+mark_disturbed(QueryTable *q)
+{
+	MemoryContext old;
+
+	if (list_member_oid(disturbed, q->table))
+		return;
+	callbacks();
+	old = MemoryContextSwitchTo(TopTransactionContext);
+	disturbed = lappend_oid(disturbed, q->table);
+	MemoryContextSwitchTo(old);
+}
+
+/* Hear of the ends of transactions. */
+static void
+callbacks(void)
+{
+	static bool registered = false;
+
+	if (registered)
+		return;
+	RegisterXactCallback(query_xact, NULL);
+	RegisterSubXactCallback(query_subxact, NULL);
+	registered = true;
+}
+
+/* The lists do not outlive their transaction. */
+static void
+query_xact(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
+	{
+		disturbed = postponed = NIL;
+		postponed_context = NULL;
+	}
+}
+
+/* Rows that a subtransaction has written are not ours any more when it is rolled back, and nothing is known of them. */
+static void
+query_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
+{
+	ListCell   *lc;
+
+	if (event != SUBXACT_EVENT_ABORT_SUB && event != SUBXACT_EVENT_COMMIT_SUB)
+		return;
+	foreach(lc, postponed)
+	{
+		Postponed  *p = lfirst(lc);
+
+		if (p->subxact != mine)
+			continue;
+		if (event == SUBXACT_EVENT_COMMIT_SUB)
+			p->subxact = parent;
+		else
+			postponed = foreach_delete_current(postponed, lc);
+	}
+}

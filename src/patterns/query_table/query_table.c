@@ -1,0 +1,435 @@
+/*
+ * query_table.c
+ *		Query tables: what a declaration says, and the image of a document.
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "parser/parse_type.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/typcache.h"
+
+#include "bson/cast.h"
+#include "bson/catalog.h"
+#include "bson/compare.h"
+#include "patterns/query_table/query_table.h"
+
+/* What an error in a value is about */
+typedef struct ValueError
+{
+	const QueryTable *q;
+	const QueryColumn *column;
+} ValueError;
+
+static void table_open_columns(QueryTable *q);
+static void column_define(QueryTable *q, QueryColumn *column, const DpValue *fields, const DpValue *types);
+static void column_type(QueryColumn *column, Oid type, int32 typmod);
+static void column_compare(QueryColumn *column);
+static bool column_value(QueryTable *q, QueryColumn *column, struct varlena *doc, Datum *value, bool *isnull);
+static void value_error(void *arg);
+
+/* ---------------------------------------------------------------- declarations */
+
+/*
+ * What a declaration says.
+ */
+QueryTable *
+dp_query_table(DpDecl *decl)
+{
+	QueryTable *q;
+	MemoryContext old;
+	char	   *pair;
+	DpValue		partition;
+	DpValue		clustering;
+	DpValue		fields;
+	DpValue		types;
+	DpIter		iter;
+	DpElement	element;
+	const uint8 *options = DP_DOC_DATA(decl->options);
+	uint32		size = DP_DOC_SIZE(decl->options);
+	int			n;
+	int			i;
+
+	if (decl->relid != decl->target)
+		decl = dp_decl_find(decl->target, decl->pattern, decl->name);
+	if (decl->state != NULL)
+		return decl->state;
+
+	old = MemoryContextSwitchTo(decl->context);
+	q = palloc0(sizeof(QueryTable));
+	q->decl = decl;
+	q->source = decl->target;
+	q->bson_value = dp_types()->bson_value;
+	pair = dp_decl_text(decl, "pair");
+	q->table = pair != NULL ? dp_pair_side(pair, q->source) : InvalidOid;
+	q->is_unique = dp_decl_bool(decl, "is_unique", false);
+	q->limit = (int) Min(Max(dp_decl_int(decl, "limit_per_partition", 0), 0), INT_MAX);
+
+	if (!dp_document_find(options, size, "partition", 9, &partition) || partition.type != DP_TYPE_ARRAY ||
+		!dp_document_find(options, size, "clustering", 10, &clustering) || clustering.type != DP_TYPE_DOCUMENT ||
+		!dp_document_find(options, size, "fields", 6, &fields) || fields.type != DP_TYPE_DOCUMENT ||
+		!dp_document_find(options, size, "types", 5, &types) || types.type != DP_TYPE_DOCUMENT)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the declaration of the query table \"%s\" is not complete", decl->name)));
+	q->npartition = dp_document_count(partition.data, partition.len);
+	q->nplace = q->npartition + dp_document_count(clustering.data, clustering.len);
+	n = q->nplace + dp_document_count(fields.data, fields.len);
+	q->columns = palloc0(sizeof(QueryColumn) * n);
+	n = 0;
+	dp_iter_init_value(&iter, &partition);
+	while (dp_iter_next(&iter, &element) && element.value.type == DP_TYPE_STRING)
+		q->columns[n++].name = pstrdup(DP_STRING_DATA(&element.value));
+
+	/* anybody can make a trigger with any argument on his own table */
+	if (n == 0 || n != q->npartition || q->nplace + decl->nkeys > INDEX_MAX_KEYS)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the declaration of the query table \"%s\" is not as query_table_create() makes it", decl->name)));
+	dp_iter_init_value(&iter, &clustering);
+	while (dp_iter_next(&iter, &element))
+	{
+		q->columns[n].descending = element.value.type == DP_TYPE_INT32 && dp_get_int32(element.value.data) < 0;
+		q->columns[n++].name = pnstrdup(element.name, element.namelen);
+	}
+	dp_iter_init_value(&iter, &fields);
+	while (dp_iter_next(&iter, &element))
+	{
+		for (i = 0; i < n; i++)
+		{
+			if (strcmp(q->columns[i].name, element.name) == 0)
+				break;
+		}
+		if (i == n)
+			q->columns[n++].name = pnstrdup(element.name, element.namelen);
+	}
+	q->ncolumns = n;
+	for (i = 0; i < n; i++)
+		column_define(q, &q->columns[i], &fields, &types);
+	for (i = 0; i < q->nplace; i++)
+		column_compare(&q->columns[i]);
+
+	q->nkeys = decl->nkeys;
+	q->keys = palloc0(sizeof(QueryColumn) * q->nkeys);
+	for (i = 0; i < q->nkeys; i++)
+	{
+		q->keys[i].name = psprintf(q->nkeys == 1 ? "source_key" : "source_key%d", i + 1);
+		column_type(&q->keys[i], decl->keys[i].type, decl->keys[i].typmod);
+		q->keys[i].collation = decl->keys[i].collation;
+		column_compare(&q->keys[i]);
+	}
+
+	q->group = palloc0(sizeof(DpDerivation));
+	q->group->decl = decl;
+	q->group->lock_id = hash_combine(hash_bytes_uint32(q->table),
+									 hash_bytes((const unsigned char *) decl->name, strlen(decl->name)));
+	q->source_lookup = dp_lookup_primary(q->source, decl->context);
+	if (OidIsValid(q->table))
+	{
+		table_open_columns(q);
+		q->lookup = dp_lookup_primary(q->table, decl->context);
+		dp_decl_depends(decl, q->table);
+	}
+	MemoryContextSwitchTo(old);
+	decl->state = q;
+	return q;
+}
+
+QueryTable *
+dp_query_table_present(DpDecl *decl)
+{
+	QueryTable *q = dp_query_table(decl);
+
+	if (!OidIsValid(q->table))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the query table \"%s\" of table %s is missing", decl->name, dp_relation_name(q->source)),
+				 errdetail("The table was dropped, or its guard was.")));
+	return q;
+}
+
+/*
+ * Where the columns are.  They are known by their names or, where somebody has
+ * renamed them, by their order.
+ */
+static void
+table_open_columns(QueryTable *q)
+{
+	Relation	rel = table_open(q->table, AccessShareLock);
+	TupleDesc	desc = RelationGetDescr(rel);
+	AttrNumber *order = palloc(sizeof(AttrNumber) * desc->natts);
+	bool		named = true;
+	int			all = q->ncolumns + q->nkeys;
+	int			present = 0;
+	int			i;
+
+	q->natts = desc->natts;
+	for (i = 0; i < desc->natts; i++)
+	{
+		if (!TupleDescAttr(desc, i)->attisdropped)
+			order[present++] = i + 1;
+	}
+	for (i = 0; i < all; i++)
+	{
+		QueryColumn *column = i < q->ncolumns ? &q->columns[i] : &q->keys[i - q->ncolumns];
+
+		column->attnum = get_attnum(q->table, column->name);
+		named = named && column->attnum > 0;
+	}
+	for (i = 0; i < all; i++)
+	{
+		QueryColumn *column = i < q->ncolumns ? &q->columns[i] : &q->keys[i - q->ncolumns];
+		Form_pg_attribute att;
+
+		if (!named)
+			column->attnum = i < present ? order[i] : InvalidAttrNumber;
+		att = column->attnum > 0 ? TupleDescAttr(desc, column->attnum - 1) : NULL;
+		if (att == NULL || att->atttypid != column->type || att->atttypmod != column->typmod)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("column \"%s\" of the query table %s is not as it was declared", column->name, dp_relation_name(q->table)),
+					 errhint("Drop the query table with pattern_disable(), and make it anew.")));
+	}
+	table_close(rel, NoLock);
+}
+
+/* What a column shows, and its type. */
+static void
+column_define(QueryTable *q, QueryColumn *column, const DpValue *fields, const DpValue *types)
+{
+	DpValue		value;
+	uint32		len = strlen(column->name);
+
+	if (dp_document_find(types->data, types->len, column->name, len, &value))
+	{
+		Oid			type;
+		int32		typmod;
+
+		if (value.type != DP_TYPE_STRING)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("the type of column \"%s\" is not a text", column->name)));
+		(void) parseTypeString(DP_STRING_DATA(&value), &type, &typmod, 0);
+		column_type(column, type, typmod);
+	}
+	else
+		column_type(column, dp_types()->bson_value, -1);
+
+	if (!dp_document_find(fields->data, fields->len, column->name, len, &value) ||
+		(value.type == DP_TYPE_BOOL && value.data[0] != 0) ||
+		(value.type == DP_TYPE_INT32 && dp_get_int32(value.data) == 1))
+		column->path = dp_path_parse(column->name, len);
+	else if (value.type == DP_TYPE_STRING && DP_STRING_LEN(&value) > 1 &&
+			 DP_STRING_DATA(&value)[0] == '$' && DP_STRING_DATA(&value)[1] != '$' &&
+			 strpbrk(DP_STRING_DATA(&value), "\"") == NULL)
+		column->path = dp_path_parse(DP_STRING_DATA(&value) + 1, DP_STRING_LEN(&value) - 1);
+	else if (value.type == DP_TYPE_STRING || value.type == DP_TYPE_DOCUMENT)
+		column->expr = dp_expr_compile(&value, DP_EXPR_IMMUTABLE, psprintf("fields.%s", column->name));
+	else
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("field \"%s\" is neither 1 nor an expression", column->name),
+				 errhint("A query table names the fields that it shows: {\"name\": 1, \"id\": \"$_id\"}.")));
+}
+
+static void
+column_type(QueryColumn *column, Oid type, int32 typmod)
+{
+	column->type = type;
+	column->typmod = typmod;
+	get_typlenbyval(type, &column->len, &column->byval);
+	if (!OidIsValid(column->collation))
+		column->collation = get_typcollation(type);
+}
+
+/* Places are compared as the primary key does. */
+static void
+column_compare(QueryColumn *column)
+{
+	TypeCacheEntry *entry = lookup_type_cache(column->type, TYPECACHE_CMP_PROC);
+
+	if (!OidIsValid(entry->cmp_proc))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("values of type %s, of column \"%s\", have no order", format_type_be(column->type), column->name)));
+	fmgr_info_cxt(entry->cmp_proc, &column->cmp, CurrentMemoryContext);
+}
+
+/* ---------------------------------------------------------------- images */
+
+/*
+ * The row of the table that a document leads to.
+ */
+bool
+dp_query_image(QueryTable *q, struct varlena *doc, const Datum *key, QueryImage *image)
+{
+	int			i;
+
+	image->values = palloc0(sizeof(Datum) * q->natts);
+	image->nulls = palloc(sizeof(bool) * q->natts);
+	memset(image->nulls, true, sizeof(bool) * q->natts);
+	for (i = 0; i < q->ncolumns; i++)
+	{
+		QueryColumn *column = &q->columns[i];
+		Datum	   *value = &image->values[column->attnum - 1];
+		bool	   *isnull = &image->nulls[column->attnum - 1];
+
+		if (!column_value(q, column, doc, value, isnull) && i < q->nplace)
+			return false;
+	}
+	for (i = 0; i < q->nkeys; i++)
+	{
+		image->values[q->keys[i].attnum - 1] = key[i];
+		image->nulls[q->keys[i].attnum - 1] = false;
+	}
+	dp_query_abbreviate(q, image);
+	return true;
+}
+
+/*
+ * Most comparisons are decided by a few bytes of the first value.
+ */
+void
+dp_query_abbreviate(const QueryTable *q, QueryImage *image)
+{
+	const QueryColumn *column = &q->columns[0];
+
+	image->abbreviated = 0;
+	if (column->type == q->bson_value)
+	{
+		DpValue		value = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(image->values[column->attnum - 1]));
+
+		image->abbreviated = dp_value_abbreviate(&value);
+	}
+}
+
+/* The value of one column.  Returns false for what cannot be a part of a place: nothing, or a null. */
+static bool
+column_value(QueryTable *q, QueryColumn *column, struct varlena *doc, Datum *value, bool *isnull)
+{
+	DpValue		found;
+
+	if (column->path != NULL)
+	{
+		if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), column->path, &found))
+			return false;
+	}
+	else
+	{
+		DpExprState state;
+		DpValue		root = dp_value_of_document(doc);
+
+		dp_expr_state_init(&state, &root);
+		if (!dp_expr_eval(column->expr, &state, &found))
+			return false;
+		dp_check_value_depth(&found);
+	}
+	if (column->type == q->bson_value)
+	{
+		*value = PointerGetDatum(dp_value_to_varlena(&found));
+		*isnull = false;
+	}
+	else
+	{
+		ErrorContextCallback callback;
+		ValueError	error = {q, column};
+
+		callback.callback = value_error;
+		callback.arg = &error;
+		callback.previous = error_context_stack;
+		error_context_stack = &callback;
+		*value = dp_value_to_datum(&found, column->type, column->typmod, isnull);
+		error_context_stack = callback.previous;
+	}
+	return !*isnull && found.type != DP_TYPE_NULL && found.type != DP_TYPE_UNDEFINED;
+}
+
+static void
+value_error(void *arg)
+{
+	const ValueError *error = arg;
+
+	errcontext("column \"%s\" of query table %s", error->column->name, dp_relation_name(error->q->table));
+}
+
+void
+dp_query_place(const QueryTable *q, const QueryImage *image, Datum *place)
+{
+	int			n = 0;
+	int			i;
+
+	for (i = 0; i < q->nplace; i++)
+		place[n++] = image->values[q->columns[i].attnum - 1];
+	for (i = 0; !q->is_unique && i < q->nkeys; i++)
+		place[n++] = image->values[q->keys[i].attnum - 1];
+}
+
+int
+dp_query_compare(const void *a, const void *b, void *arg)
+{
+	const QueryTable *q = arg;
+	const QueryImage *left = a;
+	const QueryImage *right = b;
+	int			i;
+
+	if (left->abbreviated != right->abbreviated)
+		return left->abbreviated < right->abbreviated ? -1 : 1;
+	for (i = 0; i < q->nplace + q->nkeys; i++)
+	{
+		QueryColumn *column = i < q->nplace ? &q->columns[i] : &q->keys[i - q->nplace];
+		int			cmp = DatumGetInt32(FunctionCall2Coll(&column->cmp, column->collation,
+														  left->values[column->attnum - 1],
+														  right->values[column->attnum - 1]));
+
+		if (cmp != 0)
+			return cmp;
+	}
+	return 0;
+}
+
+uint64
+dp_query_partition_hash(const QueryTable *q, const QueryImage *image)
+{
+	uint64		hash = 0;
+	int			i;
+
+	for (i = 0; i < q->npartition; i++)
+	{
+		const QueryColumn *column = &q->columns[i];
+		TypeCacheEntry *entry = lookup_type_cache(column->type, TYPECACHE_HASH_EXTENDED_PROC_FINFO);
+		uint64		one;
+
+		if (!OidIsValid(entry->hash_extended_proc))
+			one = 0;
+		else
+			one = DatumGetUInt64(FunctionCall2Coll(&entry->hash_extended_proc_finfo, column->collation,
+												   image->values[column->attnum - 1], UInt64GetDatum(0)));
+		hash = hash_combine64(hash, one);
+	}
+	return hash;
+}
+
+void
+dp_query_source_key(const QueryTable *q, TupleTableSlot *slot, Datum *key)
+{
+	int			i;
+
+	for (i = 0; i < q->nkeys; i++)
+	{
+		bool		isnull;
+
+		key[i] = slot_getattr(slot, q->decl->keys[i].attnum, &isnull);
+		if (isnull)
+			ereport(ERROR,
+					(errcode(ERRCODE_NOT_NULL_VIOLATION),
+					 errmsg("null value in column \"%s\" of the primary key of table %s",
+							q->decl->keys[i].name, dp_relation_name(q->source))));
+		if (q->keys[i].len == -1)
+			key[i] = PointerGetDatum(PG_DETOAST_DATUM_PACKED(key[i]));
+	}
+}

@@ -1,0 +1,154 @@
+/*
+ * query_table.h
+ *		Query tables: tables of real columns, one for each query, whose rows
+ *		are projections of the rows of a source.
+ *
+ * Words:
+ *
+ *		source		the table that carries the declaration
+ *		table		the query table: its columns are those of the partition, of
+ *					the clustering, the other fields, and then the source's key
+ *		place		where a row stands in the table: the values of its primary key,
+ *					which are partition and clustering, and the source's key unless
+ *					the declaration says that the former are unique
+ *		image		the row of the table that a row of the source leads to, or none
+ *					if it lacks one of the values of partition and clustering
+ *
+ * A row of the table follows from one row of the source and nothing else, so
+ * whoever has locked the latter, by writing it, owns the former: there are no
+ * other locks.  With a limit it also depends on the other rows of its
+ * partition; then the partition is locked as a group (derive.h), and what it
+ * shows is read anew.
+ *
+ * query_table.c knows declarations and images, follow.c follows
+ * statements, write.c writes rows and partitions, calls.c
+ * has the SQL functions.
+ */
+#ifndef DP_PATTERNS_QUERY_TABLE_QUERY_TABLE_H
+#define DP_PATTERNS_QUERY_TABLE_QUERY_TABLE_H
+
+#include "executor/tuptable.h"
+
+#include "bson/path.h"
+#include "kit/declaration.h"
+#include "kit/derive/derive.h"
+#include "kit/rows/write.h"
+#include "mql/expression.h"
+
+typedef struct QueryColumn
+{
+	char	   *name;			/* as it was declared */
+	DpPath	   *path;			/* or NULL: */
+	DpExpr	   *expr;
+	Oid			type;
+	int32		typmod;
+	bool		byval;
+	int16		len;
+	bool		descending;		/* of the clustering */
+	AttrNumber	attnum;			/* in the table */
+	Oid			collation;		/* of places: */
+	FmgrInfo	cmp;
+} QueryColumn;
+
+typedef struct QueryTable
+{
+	DpDecl	   *decl;
+	Oid			source;
+	Oid			table;			/* InvalidOid: it is missing */
+	int			npartition;
+	int			nplace;			/* partition and clustering */
+	int			ncolumns;
+	QueryColumn *columns;
+	int			nkeys;			/* of the source's primary key */
+	QueryColumn *keys;			/* without path and expr */
+	bool		is_unique;
+	int			limit;			/* 0: none */
+	Oid			bson_value;
+	int			natts;			/* of the table, dropped columns included */
+	DpLookup   *lookup;			/* of places */
+	DpLookup   *source_lookup;
+	DpDerivation *group;		/* stands for the declaration in locks of partitions */
+
+	/* statements */
+	char		plan_top;
+	char		plan_partition;
+	char		plan_last;
+	char		plan_read[INDEX_MAX_KEYS + 1];
+} QueryTable;
+
+/* A row of the table, all columns of it in the table's order, in the current context. */
+typedef struct QueryImage
+{
+	Datum	   *values;
+	bool	   *nulls;
+	uint64		abbreviated;	/* first value of the place, see dp_query_abbreviate() */
+} QueryImage;
+
+/* query_table.c */
+
+/* What a declaration says, kept with it.  Raises INVALID_PARAMETER_VALUE and OBJECT_NOT_IN_PREREQUISITE_STATE. */
+extern QueryTable *dp_query_table(DpDecl *decl);
+
+/* The same; raises OBJECT_NOT_IN_PREREQUISITE_STATE where the table is missing. */
+extern QueryTable *dp_query_table_present(DpDecl *decl);
+
+/* The image of a document whose row has that key (of nkeys values); false if it has none. */
+extern bool dp_query_image(QueryTable *q, struct varlena *doc, const Datum *key, QueryImage *image);
+
+/* The values of an image's place, into an array of INDEX_MAX_KEYS. */
+extern void dp_query_place(const QueryTable *q, const QueryImage *image, Datum *place);
+
+/* Compares the places of two images; for qsort_arg() of QueryImage.  The second makes an image that was not made by dp_query_image() ready for that. */
+extern int	dp_query_compare(const void *a, const void *b, void *q);
+extern void dp_query_abbreviate(const QueryTable *q, QueryImage *image);
+
+/* The hash of the partition of an image. */
+extern uint64 dp_query_partition_hash(const QueryTable *q, const QueryImage *image);
+
+/* The key of a row of the source, from its slot; nulls raise NOT_NULL_VIOLATION. */
+extern void dp_query_source_key(const QueryTable *q, TupleTableSlot *slot, Datum *key);
+
+/* write.c */
+
+/* Opens the table for writing. */
+extern DpWriter *dp_query_writer(const QueryTable *q);
+
+/* Makes the row of that place current that belongs to the key of the image; false if there is none. */
+extern bool dp_query_find(const QueryTable *q, DpWriter *w, const QueryImage *image);
+
+/* Takes the row of the image's place and key away, if it is there. */
+extern bool dp_query_remove(const QueryTable *q, DpWriter *w, const QueryImage *image);
+
+/* The row of the image's place and key becomes the image.  Returns whether anything was written. */
+extern bool dp_query_put(const QueryTable *q, DpWriter *w, const QueryImage *image);
+
+/*
+ * Bring what belongs to a row of the source in line, whatever it is now: the
+ * first puts its image, the second takes the row of an older image away unless
+ * it still belongs there.  The row of the source is locked (FOR SHARE) first;
+ * the first lets nobody else do the same until the transaction ends.  Return
+ * whether anything was written.
+ */
+extern bool dp_query_settle(QueryTable *q, DpWriter *w, const Datum *key);
+extern bool dp_query_settle_gone(QueryTable *q, DpWriter *w, const QueryImage *older);
+
+/* The image of a row of the source as it is now, which this transaction has written; false if there is none. */
+extern bool dp_query_source_image(QueryTable *q, const Datum *key, QueryImage *image);
+
+/* Brings the partition of an image in line, which is locked until the transaction ends.  Returns the number of rows written. */
+extern int64 dp_query_partition(QueryTable *q, DpWriter *w, const QueryImage *image);
+
+/* The same where one row of the source has come and nothing else has changed since the partition was in line: that is its image. */
+extern int64 dp_query_partition_add(QueryTable *q, DpWriter *w, const QueryImage *image);
+
+/* The same for the partition that a row of the source belongs to; that row is not locked. */
+extern int64 dp_query_settle_partition(QueryTable *q, DpWriter *w, const Datum *key);
+
+/* Takes all rows away that do not follow from the source (any more).  Returns the number of rows written. */
+extern int64 dp_query_sweep(QueryTable *q);
+
+/* follow.c, for change.c: handles what statements do to sources */
+struct DpChanges;
+extern void dp_query_table_changed(struct DpChanges *changes);
+
+#endif							/* DP_PATTERNS_QUERY_TABLE_QUERY_TABLE_H */

@@ -1,0 +1,61 @@
+/*
+ * collect.h
+ *		The extended reference pattern: what the rows of a statement concern,
+ *		until its own trigger takes it.  For the files of the pattern only.
+ *
+ * collect.c keeps it, lock.c locks what it names.
+ */
+#ifndef DP_PATTERNS_REFERENCE_COLLECT_H
+#define DP_PATTERNS_REFERENCE_COLLECT_H
+
+#include "access/htup.h"
+#include "access/tupdesc.h"
+
+#include "kit/sql/run.h"
+#include "patterns/reference/reference.h"
+
+/* A run that a statement's row triggers have begun */
+typedef struct DpRefCollecting
+{
+	char	   *pair;
+	char	   *name;
+	Oid			target;
+	Oid			source;
+	bool		of_source;
+	DpStatement statement;
+	int			nestlevel;
+	DpRefRun   *run;
+} DpRefCollecting;
+
+/* Whether anything at all is collected: most statements need not look further. */
+extern bool dp_ref_collecting_any(void);
+
+/* What rows of the target have collected for the statement whose triggers are being called: DpRefCollectings. */
+extern List *dp_ref_collecting_of(Oid target);
+
+/*
+ * INSERT .. ON CONFLICT proposes a row, which may become an update of another
+ * one.  The references of the last proposal are known by its key, and are none
+ * any more when the row of that key is updated instead.
+ */
+extern void dp_ref_proposals_forget(DpReference *ref);
+extern void dp_ref_proposal_note(DpReference *ref, HeapTuple tuple, TupleDesc desc);
+extern void dp_ref_proposal_withdraw(DpReference *ref, HeapTuple tuple, TupleDesc desc);
+
+/*
+ * Whether the sources lie in a table to which something is derived from the
+ * rows that refer to them.  Then both kinds of locks are taken in one order,
+ * by the engine of derived data.
+ */
+extern bool dp_ref_locked_later(DpReference *ref);
+
+/* Locks the places of all sources that the statement's new references name in vain. */
+extern void dp_ref_lock_absent_wanted(Oid target);
+
+/*
+ * Where several declarations of the table have new references to one source,
+ * the rows of all of them are locked first, in one order.
+ */
+extern void dp_ref_lock_together(DpReference *ref);
+
+#endif							/* DP_PATTERNS_REFERENCE_COLLECT_H */

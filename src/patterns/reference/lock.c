@@ -1,0 +1,222 @@
+/*
+ * lock.c
+ *		The extended reference pattern: the locks that a statement takes on the
+ *		sources of new references, all in one order, and on the places of those
+ *		that are not there.
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "storage/lock.h"
+#include "utils/memutils.h"
+
+#include "bson/compare.h"
+#include "kit/derive/derive.h"
+#include "patterns/reference/collect.h"
+
+static int	place_compare(const void *a, const void *b);
+static DpRefWanted *wanted_sources(Oid target, Oid source, int *n);
+static int	wanted_compare(const void *a, const void *b);
+
+/* Tells these locks from those of groups and of users */
+#define LOCK_CLASS_ABSENT	(('d' << 8) | 'a')
+
+/* So many locks of one declaration there are at most */
+#define ABSENT_PLACES		256
+
+/* What is locked where there is no source to be locked: by the declaration and the id. */
+uint64
+dp_ref_absent_place(const DpReference *ref, const DpValue *id)
+{
+	uint64		declaration = hash_bytes((const unsigned char *) ref->pair, strlen(ref->pair));
+
+	return declaration << 32 | dp_derive_hash(id) % ABSENT_PLACES;
+}
+
+static int
+place_compare(const void *a, const void *b)
+{
+	uint64		left = *(const uint64 *) a;
+	uint64		right = *(const uint64 *) b;
+
+	return (left > right) - (left < right);
+}
+
+/*
+ * Locks places until the transaction ends, in one order.  Who refers to a
+ * source that is not there takes RowExclusiveLock, who inserts sources
+ * ShareLock: the one who comes second sees what the first one has done.
+ */
+void
+dp_ref_absent_lock(uint64 *places, int n, LOCKMODE mode)
+{
+	int			i;
+
+	if (n > 1)
+		qsort(places, n, sizeof(uint64), place_compare);
+	for (i = 0; i < n; i++)
+	{
+		LOCKTAG		tag;
+
+		if (i > 0 && places[i] == places[i - 1])
+			continue;
+		SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (places[i] >> 32), (uint32) places[i], LOCK_CLASS_ABSENT);
+		(void) LockAcquire(&tag, mode, false, false);
+	}
+}
+
+void
+dp_ref_lock_absent_wanted(Oid target)
+{
+	uint64	   *places = NULL;
+	int			n = 0;
+	int			cap = 0;
+	ListCell   *lc;
+
+	foreach(lc, dp_ref_collecting_of(target))
+	{
+		DpRefCollecting *c = lfirst(lc);
+		DpReference *ref;
+		int			i;
+
+		ref = dp_reference(dp_decl_find(target, "reference", c->name));
+		for (i = 0; i < c->run->n && !ref->missing_error; i++)
+		{
+			const DpRefId *id = c->run->ids[i];
+
+			if (id->wanted <= 0 || !id->read || id->extract != NULL)
+				continue;
+			if (n == cap)
+			{
+				cap = cap == 0 ? 8 : cap * 2;
+				places = places == NULL ? palloc(sizeof(uint64) * cap) : repalloc_huge(places, sizeof(uint64) * cap);
+			}
+			places[n++] = dp_ref_absent_place(ref, &id->id);
+		}
+	}
+	dp_ref_absent_lock(places, n, RowExclusiveLock);
+}
+
+bool
+dp_ref_locked_later(DpReference *ref)
+{
+	ListCell   *lc;
+
+	if (ref->source == NULL)
+		return false;
+	foreach(lc, dp_derivations_of_source(ref->decl->target))
+	{
+		DpDerivation *d = lfirst(lc);
+
+		if (d->target == ref->source->relid && !d->deferred && dp_decl_maintained(d->decl))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The sources that new references of the statement name, in order: each once,
+ * with its strongest lock.  source: those of one table; InvalidOid: all that dp_ref_wanted() is for.
+ */
+static DpRefWanted *
+wanted_sources(Oid target, Oid source, int *n)
+{
+	DpRefWanted *wanted = NULL;
+	int			cap = 0;
+	int			kept = 0;
+	int			i;
+	ListCell   *lc;
+
+	*n = 0;
+	foreach(lc, dp_ref_collecting_of(target))
+	{
+		DpRefCollecting *c = lfirst(lc);
+		DpReference *ref;
+
+		if (OidIsValid(source) && c->source != source)
+			continue;
+		ref = dp_reference(dp_decl_find(target, "reference", c->name));
+		if (!dp_ref_source(ref) || (!OidIsValid(source) && !dp_ref_locked_later(ref)))
+			continue;
+		for (i = 0; i < c->run->n; i++)
+		{
+			if (c->run->ids[i]->wanted <= 0)
+				continue;
+			if (*n == cap)
+			{
+				cap = cap == 0 ? 8 : cap * 2;
+				wanted = wanted == NULL ? palloc(sizeof(DpRefWanted) * cap) :
+					repalloc_huge(wanted, sizeof(DpRefWanted) * cap);
+			}
+			wanted[*n].ref = ref;
+			wanted[*n].source = ref->source->relid;
+			wanted[*n].id = c->run->ids[i]->id;
+			wanted[(*n)++].lock = ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY;
+		}
+	}
+	if (*n > 1)
+		qsort(wanted, *n, sizeof(DpRefWanted), wanted_compare);
+	for (i = 0; i < *n; i++)
+	{
+		if (kept == 0 || wanted[kept - 1].source != wanted[i].source ||
+			dp_value_compare(&wanted[kept - 1].id, &wanted[i].id) != 0)
+			wanted[kept++] = wanted[i];
+	}
+	*n = kept;
+	return wanted;
+}
+
+/* By source and id, the strongest lock first. */
+static int
+wanted_compare(const void *a, const void *b)
+{
+	const DpRefWanted *left = a;
+	const DpRefWanted *right = b;
+	int			cmp;
+
+	if (left->source != right->source)
+		return left->source < right->source ? -1 : 1;
+	cmp = dp_value_compare(&left->id, &right->id);
+	if (cmp != 0)
+		return cmp;
+	return (left->lock != DP_REF_LOCK) - (right->lock != DP_REF_LOCK);
+}
+
+DpRefWanted *
+dp_ref_wanted(Oid target, int *n)
+{
+	*n = 0;
+	return dp_ref_collecting_any() ? wanted_sources(target, InvalidOid, n) : NULL;
+}
+
+void
+dp_ref_lock_together(DpReference *ref)
+{
+	int			declarations = 0;
+	ListCell   *lc;
+
+	if (ref->source == NULL)
+		return;
+	foreach(lc, dp_ref_collecting_of(ref->decl->target))
+	{
+		if (((DpRefCollecting *) lfirst(lc))->source == ref->source->relid)
+			declarations++;
+	}
+	if (declarations > 1)
+	{
+		int			n;
+		bool		circle;		/* is seen again when the source is read */
+		DpRefWanted *wanted = wanted_sources(ref->decl->target, ref->source->relid, &n);
+		int			i;
+
+		SPI_connect();
+		for (i = 0; i < n; i++)
+		{
+			CHECK_FOR_INTERRUPTS();
+			(void) dp_ref_read_or_leave(wanted[i].ref, &wanted[i].id, wanted[i].lock, &circle);
+		}
+		SPI_finish();
+	}
+}

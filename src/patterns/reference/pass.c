@@ -1,0 +1,681 @@
+/*
+ * pass.c
+ *		Bringing the rows that name a source in line, in one pass.
+ *
+ * Rows that name an id outside of arrays are found by the btree index on
+ * (document -> 'field.id'), those that name it inside of arrays by the GIN index on
+ * reference_array_hashes().  They are put in the order of their primary keys and
+ * written one after the other, each once for all ids of the pass.  Rows are not
+ * locked before they are written: where somebody else was faster the row is
+ * looked at again.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/typcache.h"
+
+#include "bson/catalog.h"
+#include "bson/compare.h"
+#include "kit/adopt.h"
+#include "kit/note.h"
+#include "kit/sql/run.h"
+#include "kit/sql/text.h"
+#include "patterns/reference/reference.h"
+
+static const char plan_arrays, plan_all;
+
+/* A row that may have to be written */
+typedef struct FoundRow
+{
+	DpRowRef	ref;
+	uint64		abbreviated;	/* of a key that is one bson_value; else 0 */
+	DpKey	   *key;
+} FoundRow;
+
+typedef struct Pass
+{
+	const DpRefPart *parts;
+	int			nparts;
+	DpReference *ref;			/* of the first part: all have the same target */
+	DpWriter   *w;
+	MemoryContext rows_context;
+	MemoryContext row_context;	/* reset after each row */
+	FoundRow   *rows;
+	int64		n;
+	int64		cap;
+	FmgrInfo	cmp[INDEX_MAX_KEYS];
+	int16		typlen[INDEX_MAX_KEYS];
+	bool		typbyval[INDEX_MAX_KEYS];
+	bool		abbreviates;
+	bool		look_again;		/* a row was not where it was found */
+	bool		must;			/* the row's references go or get other ids: that is left to none */
+	bool		names_new;		/* the row names a source that is there now and was not */
+} Pass;
+
+/* What is to become of a row */
+typedef enum RowFate
+{
+	ROW_SAME,
+	ROW_AGAIN,					/* it has changed: it is found again later */
+	ROW_WRITTEN,
+	ROW_DELETED
+} RowFate;
+
+static Oid	writing = InvalidOid;	/* the target of the pass that is under way */
+
+static void pass_begin(Pass *p, const DpRefPart *parts, int nparts);
+static void pass_end(Pass *p);
+static void pass_find(Pass *p);
+static void pass_find_arrays(Pass *p, const DpRefPart *part);
+static void pass_add(Pass *p);
+static int	row_compare(const void *a, const void *b, void *arg);
+static void pass_row(Pass *p, const FoundRow *row, int64 *written);
+static RowFate row_change(Pass *p, struct varlena *doc, struct varlena **changed);
+static RowFate part_change(Pass *p, const DpRefPart *part, struct varlena *doc, struct varlena **changed);
+static void row_leave(Pass *p, struct varlena *doc);
+static bool copy_is_held(DpReference *ref, const DpRefSite *site, const DpRefId *id, const DpValue *now);
+static bool row_names(const DpRefPart *part, struct varlena *doc);
+static bool skip_trigger(const Trigger *trigger);
+static void referenced(DpReference *ref, const DpValue *id) pg_attribute_noreturn();
+
+int64
+dp_ref_pass(DpReference *ref, DpRefRun *run)
+{
+	DpRefPart	part = {ref, run};
+
+	return dp_ref_pass_parts(&part, 1);
+}
+
+bool
+dp_ref_pass_writes(Oid target)
+{
+	return writing == target && dp_marked(target, NULL) == DP_MARK_INTERNAL;
+}
+
+void
+dp_ref_pass_forget(void)
+{
+	writing = InvalidOid;
+}
+
+int64
+dp_ref_pass_parts(const DpRefPart *parts, int nparts)
+{
+	Pass		p;
+	Oid			outer = writing;
+	int64		written = 0;
+	int64		i;
+
+	check_stack_depth();
+	pass_begin(&p, parts, nparts);
+	do
+	{
+		p.look_again = false;
+		pass_find(&p);
+		for (i = 0; i < p.n; i++)
+		{
+			CHECK_FOR_INTERRUPTS();
+			/* a row may have been found by several ids */
+			if (i > 0 && p.rows[i].ref.relid == p.rows[i - 1].ref.relid &&
+				ItemPointerEquals(&p.rows[i].ref.tid, &p.rows[i - 1].ref.tid))
+				continue;
+			/* set for each row: triggers of the one before may have begun passes of their own */
+			writing = parts[0].ref->decl->target;
+			pass_row(&p, &p.rows[i], &written);
+		}
+	} while (p.look_again);
+	writing = outer;
+	pass_end(&p);
+	return written;
+}
+
+/*
+ * Whether a row of the target names the id.
+ */
+bool
+dp_ref_named(DpReference *ref, const DpValue *id)
+{
+	DpRefRun   *run = dp_ref_run_make();
+	DpRefPart	part = {ref, run};
+	Pass		p;
+	bool		named = false;
+	int64		i;
+
+	dp_ref_run_add(run, id);
+	pass_begin(&p, &part, 1);
+	pass_find(&p);
+	for (i = 0; i < p.n && !named; i++)
+	{
+		if (dp_writer_fetch(p.w, &p.rows[i].ref))
+		{
+			struct varlena *doc = dp_writer_document(p.w);
+
+			named = doc != NULL && row_names(&part, doc);
+		}
+	}
+	pass_end(&p);
+	dp_ref_run_free(run);
+	return named;
+}
+
+/*
+ * The source was truncated, or a partition of it: apply the delete rule to all
+ * ids that it does not have any more.
+ */
+void
+dp_ref_truncated(DpReference *ref)
+{
+	DpRefRun   *all = dp_ref_run_make();
+	DpRefRun   *gone = dp_ref_run_make();
+	SPIPlanPtr	plan = dp_plan(ref->decl, &plan_all);
+	Portal		portal;
+	DpActor		self;
+	int			i;
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(ref->decl->doc_column));
+		dp_sql_table(&sql, ref->decl->target);
+		appendStringInfo(&sql, " WHERE %s IS NOT NULL", quote_identifier(ref->decl->doc_column));
+		plan = dp_plan_make(ref->decl, &plan_all, sql.data, 0, NULL);
+	}
+	dp_owner_begin(ref->decl->owner, &self);
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetLatestSnapshot());
+	portal = SPI_cursor_open(NULL, plan, NULL, NULL, true);
+	for (;;)
+	{
+		uint64		row;
+
+		CHECK_FOR_INTERRUPTS();
+		SPI_cursor_fetch(portal, true, 100);
+		if (SPI_processed == 0)
+			break;
+		for (row = 0; row < SPI_processed; row++)
+		{
+			bool		isnull;
+			struct varlena *doc = (struct varlena *) DatumGetPointer(dp_result(row, 1, &isnull));
+			DpRefSites	sites;
+
+			dp_ref_sites(ref->field, ref->id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
+			for (i = 0; i < sites.n; i++)
+				dp_ref_run_add(all, &sites.v[i].id);
+		}
+		SPI_freetuptable(SPI_tuptable);
+	}
+	SPI_cursor_close(portal);
+	PopActiveSnapshot();
+	dp_owner_end(&self);
+
+	for (i = 0; i < all->n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (dp_ref_read(ref, &all->ids[i]->id, DP_REF_READ) == NULL)
+			dp_ref_run_add(gone, &all->ids[i]->id)->gone = true;
+	}
+	dp_ref_run_free(all);
+	if (gone->n > 0)
+		dp_ref_pass(ref, gone);
+	dp_ref_run_free(gone);
+}
+
+/* Open the target. */
+static void
+pass_begin(Pass *p, const DpRefPart *parts, int nparts)
+{
+	DpReference *ref = parts[0].ref;
+	int			i;
+
+	memset(p, 0, sizeof(*p));
+	p->parts = parts;
+	p->nparts = nparts;
+	p->ref = ref;
+	p->rows_context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns referring rows", ALLOCSET_DEFAULT_SIZES);
+	p->row_context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns referring row", ALLOCSET_DEFAULT_SIZES);
+	for (i = 0; i < ref->decl->nkeys; i++)
+	{
+		TypeCacheEntry *type = lookup_type_cache(ref->decl->keys[i].type, TYPECACHE_CMP_PROC_FINFO);
+
+		fmgr_info_copy(&p->cmp[i], &type->cmp_proc_finfo, CurrentMemoryContext);
+		p->typlen[i] = type->typlen;
+		p->typbyval[i] = type->typbyval;
+	}
+	p->abbreviates = ref->decl->nkeys == 1 && ref->decl->keys[0].type == dp_types()->bson_value;
+	for (i = 0; i < nparts; i++)
+	{
+		DpReference *part = parts[i].ref;
+		char	   *path;
+
+		if (part->by_id != NULL)
+			continue;
+		/* as it is written in the index */
+		path = psprintf("%s.%s", dp_decl_text(part->decl, "field"), dp_decl_text(part->decl, "id_field"));
+		part->by_id = dp_lookup_path(part->decl->target, part->decl->doc_column, path, part->decl->context);
+		pfree(path);
+	}
+	p->w = dp_writer_open(ref->decl->target, ref->decl->doc_column, 0, ref->decl->name);
+	dp_writer_skip(p->w, skip_trigger);
+	dp_writer_refresh(p->w);
+}
+
+/* Close it, which fires what is left to fire. */
+static void
+pass_end(Pass *p)
+{
+	dp_writer_close(p->w);
+	MemoryContextDelete(p->row_context);
+	MemoryContextDelete(p->rows_context);
+}
+
+/*
+ * Triggers that have nothing to do in a row of which copies only are written:
+ * our own, and that of collections, whose key stays.
+ */
+static bool
+skip_trigger(const Trigger *trigger)
+{
+	char	   *name = get_func_name(trigger->tgfoid);
+
+	return name != NULL && get_func_namespace(trigger->tgfoid) == dp_types()->schema &&
+		(strcmp(name, "reference_trigger") == 0 || strcmp(name, "collection_set_id") == 0);
+}
+
+/* The rows that name an id of the runs, in the order of their keys. */
+static void
+pass_find(Pass *p)
+{
+	int			i;
+	int			j;
+
+	if (p->n > 0)
+	{
+		MemoryContextReset(p->rows_context);
+		dp_writer_refresh(p->w);
+	}
+	p->rows = NULL;
+	p->n = p->cap = 0;
+	for (i = 0; i < p->nparts; i++)
+	{
+		const DpRefPart *part = &p->parts[i];
+
+		for (j = 0; j < part->run->n; j++)
+		{
+			Datum		id = PointerGetDatum(dp_value_to_varlena(&part->run->ids[j]->id));
+			bool		found;
+
+			CHECK_FOR_INTERRUPTS();
+			for (found = dp_writer_find(p->w, part->ref->by_id, &id); found; found = dp_writer_next(p->w))
+				pass_add(p);
+			pfree(DatumGetPointer(id));
+		}
+		pass_find_arrays(p, part);
+	}
+	if (p->n > 1)
+		qsort_arg(p->rows, p->n, sizeof(FoundRow), row_compare, p);
+}
+
+/* Add the rows that name an id inside of arrays. */
+static void
+pass_find_arrays(Pass *p, const DpRefPart *part)
+{
+	DpDecl	   *decl = part->ref->decl;
+	DpRefRun   *run = part->run;
+	SPIPlanPtr	plan = dp_plan(decl, &plan_arrays);
+	Oid			type = INT8ARRAYOID;
+	Datum	   *hashes;
+	Datum		array;
+	uint64		rows;
+	uint64		row;
+	int			i;
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		StringInfoData call;
+
+		/* as it is written in the index */
+		initStringInfo(&call);
+		dp_sql_own_schema(&call);
+		appendStringInfo(&call, "reference_array_hashes(%s, %s::pg_catalog.text, %s::pg_catalog.text)",
+						 quote_identifier(decl->doc_column), quote_literal_cstr(dp_decl_text(decl, "field")),
+						 quote_literal_cstr(dp_decl_text(decl, "id_field")));
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "SELECT tableoid, ctid FROM ");
+		dp_sql_table(&sql, decl->target);
+		appendStringInfo(&sql, " WHERE %s OPERATOR(pg_catalog.&&) $1 AND %s IS NOT NULL", call.data, call.data);
+		plan = dp_plan_make(decl, &plan_arrays, sql.data, 1, &type);
+	}
+
+	hashes = palloc(sizeof(Datum) * Max(run->n, 1));
+	for (i = 0; i < run->n; i++)
+		hashes[i] = Int64GetDatum((int64) run->ids[i]->hash);
+	array = PointerGetDatum(construct_array(hashes, run->n, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+	rows = dp_run(decl, plan, &array, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT);
+	for (row = 0; row < rows; row++)
+	{
+		DpRowRef	ref = {0};
+		bool		isnull;
+
+		ref.relid = DatumGetObjectId(dp_result(row, 1, &isnull));
+		ref.tid = *(ItemPointer) DatumGetPointer(dp_result(row, 2, &isnull));
+		CHECK_FOR_INTERRUPTS();
+		if (dp_writer_fetch(p->w, &ref))
+			pass_add(p);
+		else
+			p->look_again = true;
+	}
+	SPI_freetuptable(SPI_tuptable);
+}
+
+/* Remember the current row. */
+static void
+pass_add(Pass *p)
+{
+	MemoryContext old = MemoryContextSwitchTo(p->rows_context);
+	FoundRow   *row;
+	DpKey		key;
+	int			i;
+
+	if (p->n == p->cap)
+	{
+		p->cap = p->cap == 0 ? 64 : p->cap * 2;
+		p->rows = p->rows == NULL ? palloc(sizeof(FoundRow) * p->cap) :
+			repalloc_huge(p->rows, sizeof(FoundRow) * p->cap);
+	}
+	row = &p->rows[p->n++];
+	dp_writer_ref(p->w, &row->ref);
+	dp_writer_key(p->w, &key);
+	row->key = palloc(offsetof(DpKey, values) + sizeof(Datum) * key.n);
+	row->key->n = key.n;
+	for (i = 0; i < key.n; i++)
+		row->key->values[i] = datumCopy(key.values[i], p->typbyval[i], p->typlen[i]);
+	row->abbreviated = 0;
+	if (p->abbreviates)
+	{
+		DpValue		value = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(row->key->values[0]));
+
+		row->abbreviated = dp_value_abbreviate(&value);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/* The order in which rows are written. */
+static int
+row_compare(const void *a, const void *b, void *arg)
+{
+	Pass	   *p = arg;
+	const FoundRow *left = a;
+	const FoundRow *right = b;
+	int			i;
+
+	if (left->abbreviated != right->abbreviated)
+		return left->abbreviated < right->abbreviated ? -1 : 1;
+	for (i = 0; i < left->key->n; i++)
+	{
+		int			cmp = DatumGetInt32(FunctionCall2Coll(&p->cmp[i], p->ref->decl->keys[i].collation,
+														  left->key->values[i], right->key->values[i]));
+
+		if (cmp != 0)
+			return cmp;
+	}
+	return 0;
+}
+
+/*
+ * Bring one row in line.
+ */
+static void
+pass_row(Pass *p, const FoundRow *row, int64 *written)
+{
+	bool		there = dp_writer_fetch(p->w, &row->ref);
+	DpLookup   *primary = NULL;
+
+	for (;;)
+	{
+		MemoryContext old;
+		struct varlena *doc;
+		struct varlena *changed;
+		DpWriteResult result = DP_WRITE_SAME;
+
+		if (!there)
+		{
+			/* it has another version, or key, or is deleted */
+			if (primary == NULL)
+				primary = dp_lookup_primary(p->ref->decl->target, p->rows_context);
+			dp_writer_refresh(p->w);
+			there = dp_writer_find(p->w, primary, row->key->values);
+			if (!there)
+			{
+				p->look_again = true;
+				return;
+			}
+		}
+		old = MemoryContextSwitchTo(p->row_context);
+		doc = dp_writer_document(p->w);
+		p->names_new = false;
+		p->must = false;
+		dp_writer_leave(p->w, true);
+		switch (doc == NULL ? ROW_SAME : row_change(p, doc, &changed))
+		{
+			case ROW_SAME:
+				/* whoever is writing the row may have seen that the source is not there, and write another copy */
+				if (p->names_new)
+				{
+					DpLockResult locked = dp_writer_lock(p->w, LockTupleShare);
+
+					if (locked != DP_LOCK_OK)
+						result = locked == DP_LOCK_CIRCLE ? DP_WRITE_CIRCLE : DP_WRITE_CHANGED;
+				}
+				break;
+			case ROW_AGAIN:
+				break;
+			case ROW_WRITTEN:
+				dp_writer_leave(p->w, !p->must);
+				result = dp_writer_update(p->w, changed);
+				break;
+			case ROW_DELETED:
+				dp_writer_leave(p->w, false);
+				result = dp_writer_delete(p->w);
+				break;
+		}
+		if (result == DP_WRITE_CIRCLE)
+			row_leave(p, dp_writer_document(p->w));
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(p->row_context);
+		if (result == DP_WRITE_DONE)
+			(*written)++;
+		if (result != DP_WRITE_CHANGED)
+			return;
+		there = false;
+	}
+}
+
+/* The row is left to the transaction that holds it, with a note for each source that it names. */
+static void
+row_leave(Pass *p, struct varlena *doc)
+{
+	int			i;
+	int			j;
+
+	for (i = 0; i < p->nparts; i++)
+	{
+		const DpRefPart *part = &p->parts[i];
+		DpRefSites	sites;
+
+		dp_ref_sites(part->ref->field, part->ref->id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
+		for (j = 0; j < sites.n; j++)
+		{
+			DpRefId    *id = dp_ref_run_find(part->run, &sites.v[j].id);
+
+			if (id != NULL && !id->left)
+				dp_note(part->ref->decl, &id->id, part->ref->decl->target);
+			if (id != NULL)
+				id->left = true;
+		}
+	}
+}
+
+/* What the runs say about a document. */
+static RowFate
+row_change(Pass *p, struct varlena *doc, struct varlena **changed)
+{
+	RowFate		result = ROW_SAME;
+	int			i;
+
+	for (i = 0; i < p->nparts; i++)
+	{
+		RowFate		fate = part_change(p, &p->parts[i], doc, changed);
+
+		if (fate == ROW_AGAIN || fate == ROW_DELETED)
+			return fate;
+		if (fate == ROW_WRITTEN)
+		{
+			doc = *changed;
+			result = ROW_WRITTEN;
+		}
+	}
+	return result;
+}
+
+/* What one of them says.  Raises FOREIGN_KEY_VIOLATION if it names an id that may not go. */
+static RowFate
+part_change(Pass *p, const DpRefPart *part, struct varlena *doc, struct varlena **changed)
+{
+	DpReference *ref = part->ref;
+	DpRefSites	sites;
+	bool		differs = false;
+	int			i;
+
+	dp_ref_sites(ref->field, ref->id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
+	for (i = 0; i < sites.n; i++)
+	{
+		DpRefSite  *site = &sites.v[i];
+		DpRefId    *id = dp_ref_run_find(part->run, &site->id);
+		DpRefFill	fill = {NULL, NULL, NULL, NULL, false};
+		DpValue		extract;
+
+		if (id == NULL)
+			continue;
+		if (id->extract != NULL)
+		{
+			extract = dp_value_of_document(id->extract);
+			fill.extract = &extract;
+			fill.id = id->becomes;
+			p->must |= id->becomes != NULL;
+			fill.freeze = id->appeared;
+			p->names_new |= id->appeared;
+			if (dp_ref_fill(ref, site, &fill))
+			{
+				if (copy_is_held(ref, site, id, &site->replacement))
+					site->action = DP_REF_LEAVE;
+				else
+					differs = true;
+			}
+		}
+		else if (id->gone)
+		{
+			p->must = true;
+			dp_writer_leave(p->w, false);
+			switch (ref->on_delete)
+			{
+				case DP_REF_KEEP:
+					continue;
+				case DP_REF_RESTRICT:
+					/* whoever is changing the row may be taking the reference away; what is locked is read anew, so the sites are gone */
+					switch (dp_writer_lock(p->w, LockTupleKeyShare))
+					{
+						case DP_LOCK_OK:
+							referenced(ref, &id->id);
+							break;
+						case DP_LOCK_CHANGED:
+							doc = dp_writer_document(p->w);
+							if (doc != NULL && row_names(part, doc))
+								referenced(ref, &id->id);
+							break;
+						default:
+							break;
+					}
+					p->look_again = true;
+					return ROW_AGAIN;
+				case DP_REF_CASCADE:
+					if (site->element == NULL)
+						return ROW_DELETED;
+					site->element_goes = true;
+					break;
+				case DP_REF_UNSET:
+					(void) copy_is_held(ref, site, id, NULL);
+					break;
+			}
+			site->action = DP_REF_REMOVE;
+			differs = true;
+		}
+	}
+	if (!differs)
+		return ROW_SAME;
+	*changed = dp_ref_rebuild(ref, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
+	return ROW_WRITTEN;
+}
+
+/*
+ * Whether a copy is from before the declaration: it says something else than the source did before it
+ * was changed, and what takes its place (NULL: nothing) does not.  If it has to be written nevertheless, raises
+ * OBJECT_NOT_IN_PREREQUISITE_STATE.
+ */
+static bool
+copy_is_held(DpReference *ref, const DpRefSite *site, const DpRefId *id, const DpValue *now)
+{
+	struct varlena *source = id->before != NULL ? id->before : id->extract;
+	DpValue		before;
+
+	if (likely(!dp_holding(ref->decl)) || site->bare || !dp_value_lost(&site->value, now, NIL))
+		return false;
+	if (source != NULL)
+		before = dp_value_of_document(source);
+	if (source != NULL && dp_ref_wrong(ref, site, &before) == NULL)
+		return false;
+	if (now == NULL || id->becomes != NULL)
+		dp_held_refuse(ref->decl, ref->field);
+	return true;
+}
+
+/* Whether a document names an id of the part. */
+static bool
+row_names(const DpRefPart *part, struct varlena *doc)
+{
+	DpRefSites	sites;
+	int			i;
+
+	dp_ref_sites(part->ref->field, part->ref->id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
+	for (i = 0; i < sites.n; i++)
+	{
+		if (dp_ref_run_find(part->run, &sites.v[i].id) != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* Raises FOREIGN_KEY_VIOLATION. */
+static void
+referenced(DpReference *ref, const DpValue *id)
+{
+	StringInfoData field;
+
+	initStringInfo(&field);
+	dp_path_to_text(&field, ref->field);
+	ereport(ERROR,
+			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+			 errmsg("a document of table %s cannot go: documents of table %s refer to it",
+					dp_relation_name(ref->source->relid), dp_relation_name(ref->decl->target)),
+			 errdetail("Its key %s is named by their field \"%s\".", dp_ref_id_text(id), field.data)));
+}

@@ -1,0 +1,590 @@
+/*
+ * reference.c
+ *		The triggers of the extended reference pattern on the table whose
+ *		documents carry the copies.
+ *
+ * BEFORE INSERT or UPDATE, for each row: fills the copies in from what is
+ * committed, without a lock.  References that stay as they were cost a
+ * comparison of bytes.
+ *
+ * AFTER INSERT or UPDATE, for each statement: locks the sources of references
+ * that are new, in the order of their keys, so that they are not changed
+ * before this transaction ends, and mends the copies of those that have been
+ * changed since they were read.  Here a source must exist, if it must.
+ *
+ * A reference that the row had before, be it in another declaration, needs no
+ * lock: whoever changes its source writes to the row, and therefore waits for
+ * us; unless the row had another copy, because it was left to another transaction (note.h):
+ * then it needs one.  Where copies follow later only a refresh comes to the row, which
+ * may have found it in order as it was: then the source is queued again if
+ * another copy is written than the row had.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "bson/compare.h"
+#include "kit/adopt.h"
+#include "kit/derive/change.h"
+#include "kit/derive/derive.h"
+#include "kit/derive/queue.h"
+#include "kit/note.h"
+#include "kit/sql/run.h"
+#include "patterns/reference/collect.h"
+#include "patterns/reference/reference.h"
+
+static HeapTuple reference_before(DpReference *ref, TriggerData *trigdata);
+static void reference_after(DpReference *ref);
+static void handle_collected(Oid target, bool all);
+static struct varlena *row_document(const DpReference *ref, HeapTuple tuple, TupleDesc desc);
+static struct varlena *reference_fill(DpReference *ref, struct varlena *before, struct varlena *after);
+static bool named_beside(DpReference *ref, struct varlena *doc, const DpValue *id, struct varlena *extract);
+static bool copied_before(const DpReference *ref, const DpRefSites *sites, const DpValue *id, struct varlena *extract);
+static bool covers(const DpReference *a, const DpReference *b);
+static bool field_unchanged(const DpReference *ref, struct varlena *before, struct varlena *after);
+static DpRefDelete delete_rule(DpDecl *decl, const char *rule);
+static DpPath **paths_option(DpDecl *decl, const char *option, int *n);
+
+/*
+ * reference_trigger(): the triggers of the pattern on its table.
+ */
+DP_FUNCTION(dp_reference_trigger);
+Datum
+dp_reference_trigger(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	DpDecl	   *decl;
+	HeapTuple	tuple = NULL;
+
+	if (CALLED_AS_TRIGGER(fcinfo) && TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
+	{
+		if (!TRIGGER_FIRED_BEFORE(trigdata->tg_event) || TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
+			ereport(ERROR,
+					(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+					 errmsg("function \"reference_trigger\" is called by triggers that reference_enable() makes only")));
+		tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+		if (fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
+			return PointerGetDatum(tuple);
+		decl = dp_decl_of_trigger(fcinfo, "reference");
+	}
+	else
+	{
+		/* such a trigger stays behind when a partition is detached */
+		decl = dp_decl_of_trigger_if(fcinfo, "reference");
+		if (decl == NULL)
+			return PointerGetDatum(NULL);
+	}
+	if (!dp_decl_maintained(decl))
+		return PointerGetDatum(tuple);
+	if (tuple != NULL)
+		return PointerGetDatum(reference_before(dp_reference(decl), trigdata));
+	/* sources that are locked together with what is derived from the rows: see dp_ref_wanted() */
+	if (dp_ref_collecting_any() && dp_changes_pending(decl->target) && dp_ref_locked_later(dp_reference(decl)))
+		return PointerGetDatum(NULL);
+	reference_after(dp_reference(decl));
+	return PointerGetDatum(NULL);
+}
+
+/*
+ * The pattern's view of a declaration.
+ */
+DpReference *
+dp_reference(DpDecl *decl)
+{
+	DpReference *ref = decl->state;
+	MemoryContext old;
+	char	   *missing;
+	char	   *refresh;
+
+	if (likely(ref != NULL))
+		return ref;
+	old = MemoryContextSwitchTo(decl->context);
+	ref = palloc0(sizeof(DpReference));
+	ref->decl = decl;
+	ref->field = dp_decl_path(decl, "field");
+	ref->id_field = dp_decl_path(decl, "id_field");
+	ref->live = paths_option(decl, "live", &ref->nlive);
+	ref->frozen = paths_option(decl, "frozen", &ref->nfrozen);
+	ref->on_delete = delete_rule(decl, dp_decl_text(decl, "on_delete"));
+	missing = dp_decl_text(decl, "missing");
+	ref->missing_error = missing == NULL || strcmp(missing, "allow") != 0;
+	refresh = dp_decl_text(decl, "refresh");
+	ref->deferred = refresh != NULL && strcmp(refresh, "deferred") == 0;
+	ref->pair = dp_decl_text(decl, "pair");
+	if (ref->field == NULL || ref->field->nsteps < 1 || ref->id_field == NULL ||
+		ref->id_field->nsteps != 1 || ref->pair == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the reference pattern \"%s\" on table %s is not declared as reference_enable() does",
+						decl->name, dp_relation_name(decl->target))));
+	MemoryContextSwitchTo(old);
+	decl->state = ref;
+	return ref;
+}
+
+/* What on_delete means. */
+static DpRefDelete
+delete_rule(DpDecl *decl, const char *rule)
+{
+	if (rule == NULL || strcmp(rule, "restrict") == 0)
+		return DP_REF_RESTRICT;
+	if (strcmp(rule, "cascade") == 0)
+		return DP_REF_CASCADE;
+	if (strcmp(rule, "unset") == 0)
+		return DP_REF_UNSET;
+	if (strcmp(rule, "keep") == 0)
+		return DP_REF_KEEP;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("option \"on_delete\" of the reference pattern \"%s\" is unknown", decl->name)));
+}
+
+/* An option that is an array of paths, in the current context. */
+static DpPath **
+paths_option(DpDecl *decl, const char *option, int *n)
+{
+	DpValue		array;
+	DpValue		value;
+	DpIter		iter;
+	DpPath	  **paths;
+
+	*n = 0;
+	if (!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), option, strlen(option), &array) ||
+		array.type != DP_TYPE_ARRAY)
+		return NULL;
+	paths = palloc(sizeof(DpPath *) * (dp_document_count(array.data, array.len) + 1));
+	dp_iter_init_value(&iter, &array);
+	while (dp_iter_next_value(&iter, &value))
+	{
+		if (value.type != DP_TYPE_STRING)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("option \"%s\" of the %s pattern is not a list of paths", option, decl->pattern)));
+		paths[(*n)++] = dp_path_parse(DP_STRING_DATA(&value), DP_STRING_LEN(&value));
+	}
+	return paths;
+}
+
+/*
+ * BEFORE INSERT OR UPDATE of a row: the row with its copies filled in.
+ */
+static HeapTuple
+reference_before(DpReference *ref, TriggerData *trigdata)
+{
+	bool		is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
+	HeapTuple	tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	struct varlena *before = NULL;
+	struct varlena *after;
+	struct varlena *filled;
+	Datum		value;
+	bool		isnull = false;
+	int			attnum = ref->decl->doc_attnum;
+
+	if (dp_ref_pass_writes(ref->decl->target))
+		return tuple;
+	if (is_update)
+		dp_ref_proposal_withdraw(ref, trigdata->tg_trigtuple, desc);
+	if (is_update)
+	{
+		Datum		old_doc;
+		Datum		new_doc;
+		bool		old_null;
+
+		/* a document that was not touched may lie outside of its row: it is not fetched */
+		old_doc = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &old_null);
+		new_doc = heap_getattr(tuple, attnum, desc, &isnull);
+		if (isnull)
+			return tuple;
+		if (!old_null && VARSIZE_ANY(DatumGetPointer(old_doc)) == VARSIZE_ANY(DatumGetPointer(new_doc)) &&
+			memcmp(DatumGetPointer(old_doc), DatumGetPointer(new_doc), VARSIZE_ANY(DatumGetPointer(new_doc))) == 0)
+			return tuple;
+		before = row_document(ref, trigdata->tg_trigtuple, desc);
+	}
+	after = row_document(ref, tuple, desc);
+	if (after == NULL || (before != NULL && field_unchanged(ref, before, after)))
+		return tuple;
+
+	filled = reference_fill(ref, before, after);
+	if (!is_update)
+		dp_ref_proposal_note(ref, tuple, desc);
+	if (filled == after)
+		return tuple;
+	value = PointerGetDatum(filled);
+	isnull = false;
+	return heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
+}
+
+/* The row's document, detoasted, or NULL. */
+static struct varlena *
+row_document(const DpReference *ref, HeapTuple tuple, TupleDesc desc)
+{
+	bool		isnull;
+	Datum		value = heap_getattr(tuple, ref->decl->doc_attnum, desc, &isnull);
+
+	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
+}
+
+/* Whether what the first part of the field's path leads to is the same in both. */
+static bool
+field_unchanged(const DpReference *ref, struct varlena *before, struct varlena *after)
+{
+	const DpPathStep *step = &ref->field->steps[0];
+	DpValue		a;
+	DpValue		b;
+	bool		in_before = dp_document_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), step->name, step->namelen, &a);
+	bool		in_after = dp_document_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), step->name, step->namelen, &b);
+
+	if (!in_before || !in_after)
+		return !in_after;		/* references that go away concern nobody */
+	return dp_value_identical(&a, &b);
+}
+
+/*
+ * The document with its copies filled in; itself if nothing differs.  before
+ * is NULL for a new row.
+ */
+static struct varlena *
+reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
+{
+	DpRefSites	sites;
+	DpRefSites	old_sites;
+	const DpRefSite **match;
+	DpRefRun   *run = NULL;
+	bool		connected = false;
+	bool		differs = false;
+	MemoryContext context = CurrentMemoryContext;
+	struct varlena *result = after;
+	int			i;
+
+	if (before == NULL)
+		dp_ref_proposals_forget(ref);	/* the row that was proposed before this one was inserted, or is none */
+	dp_ref_sites(ref->field, ref->id_field, DP_DOC_DATA(after), DP_DOC_SIZE(after), &sites);
+	if (sites.n == 0)
+		return after;
+	if (before != NULL)
+		dp_ref_sites(ref->field, ref->id_field, DP_DOC_DATA(before), DP_DOC_SIZE(before), &old_sites);
+	else
+		memset(&old_sites, 0, sizeof(old_sites));
+	match = dp_ref_match(&sites, &old_sites);
+
+	for (i = 0; i < sites.n; i++)
+	{
+		DpRefSite  *site = &sites.v[i];
+		DpRefFill	fill = {NULL, NULL, match[i], NULL, true};
+		struct varlena *extract = NULL;
+		DpValue		value;
+		bool		is_new = true;
+		bool		is_beside = false;
+		int			j;
+
+		if (match[i] != NULL && !match[i]->bare && dp_value_identical(&site->value, &match[i]->value))
+			continue;
+		for (j = 0; j < old_sites.n && is_new; j++)
+			is_new = old_sites.v[j].bare || dp_value_compare(&old_sites.v[j].id, &site->id) != 0;
+		if (is_new && before != NULL)
+			is_beside = named_beside(ref, before, &site->id, NULL);
+		if (match[i] == NULL && i < old_sites.n)
+			fill.displaced = &old_sites.v[i];
+
+		if (!connected && dp_ref_source(ref))
+		{
+			SPI_connect();
+			connected = true;
+		}
+		if (connected && is_new && !is_beside)
+		{
+			DpRefId    *id;
+
+			if (run == NULL)
+				run = dp_ref_collecting(ref, false);
+			id = dp_ref_run_add(run, &site->id);
+			id->wanted++;
+			if (before == NULL)
+			{
+				MemoryContext old = MemoryContextSwitchTo(run->context);
+
+				run->proposals = lappend(run->proposals, id);
+				MemoryContextSwitchTo(old);
+			}
+			if (!id->read)
+			{
+				MemoryContext old = MemoryContextSwitchTo(run->context);
+
+				id->extract = dp_ref_read(ref, &site->id, DP_REF_READ);
+				id->read = true;
+				MemoryContextSwitchTo(old);
+			}
+			extract = id->extract;
+		}
+		else if (connected)
+		{
+			MemoryContext old = MemoryContextSwitchTo(context);
+
+			extract = dp_ref_read(ref, &site->id, DP_REF_READ);
+			MemoryContextSwitchTo(old);
+			if (extract != NULL && !(is_beside ? named_beside(ref, before, &site->id, extract) :
+									 copied_before(ref, &old_sites, &site->id, extract)))
+			{
+				DpRefId    *id;
+
+				if (run == NULL)
+					run = dp_ref_collecting(ref, false);
+				id = dp_ref_run_add(run, &site->id);
+				if (ref->deferred)
+					id->lags = true;
+				else
+				{
+					/* the row was left to another transaction: it may be in line with what the source becomes */
+					id->wanted++;
+					old = MemoryContextSwitchTo(run->context);
+					if (!id->read)
+						id->extract = dp_document_to_varlena(DP_DOC_DATA(extract), DP_DOC_SIZE(extract));
+					id->read = true;
+					MemoryContextSwitchTo(old);
+				}
+			}
+			if (is_beside && ref->missing_error && extract == NULL)
+			{
+				/* the other declaration allows it */
+				DpRefId    *id;
+
+				if (run == NULL)
+					run = dp_ref_collecting(ref, false);
+				id = dp_ref_run_add(run, &site->id);
+				id->wanted++;
+				id->read = true;
+			}
+		}
+		if (extract != NULL)
+		{
+			value = dp_value_of_document(extract);
+			/* a copy from before the declaration stays */
+			if (likely(!dp_holding(ref->decl)) || match[i] == NULL || match[i]->bare || dp_ref_wrong(ref, match[i], &value) == NULL)
+				fill.extract = &value;
+		}
+		{
+			MemoryContext old = MemoryContextSwitchTo(context);
+
+			differs |= dp_ref_fill(ref, site, &fill);
+			MemoryContextSwitchTo(old);
+		}
+	}
+	if (connected)
+		SPI_finish();
+	if (differs)
+		result = dp_ref_rebuild(ref, DP_DOC_DATA(after), DP_DOC_SIZE(after), &sites);
+	return result;
+}
+
+/*
+ * Whether one of the sites names the source and has the live fields of the
+ * extract.  A refresh that finds a row with other ones waits for who is writing it.
+ */
+static bool
+copied_before(const DpReference *ref, const DpRefSites *sites, const DpValue *id, struct varlena *extract)
+{
+	DpValue		value = dp_value_of_document(extract);
+	int			i;
+
+	for (i = 0; i < sites->n; i++)
+	{
+		if (dp_value_compare(&sites->v[i].id, id) == 0 && dp_ref_wrong(ref, &sites->v[i], &value) == NULL)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether a stored document names the source in another declaration of the
+ * table (with the live fields of the extract, if it is given), so that a change of the source comes to
+ * the row and brings all in line.
+ */
+static bool
+named_beside(DpReference *ref, struct varlena *doc, const DpValue *id, struct varlena *extract)
+{
+	ListCell   *lc;
+
+	if (!dp_ref_source(ref))
+		return false;
+	foreach(lc, dp_decls(ref->decl->relid))
+	{
+		DpDecl	   *decl = lfirst(lc);
+		DpReference *other;
+		DpRefSites	sites;
+		int			i;
+
+		if (decl == ref->decl || strcmp(decl->pattern, "reference") != 0)
+			continue;
+		other = dp_reference(decl);
+		if (!dp_ref_source(other) || !covers(other, ref))
+			continue;
+		dp_ref_sites(other->field, other->id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
+		for (i = 0; i < sites.n; i++)
+		{
+			DpValue		value;
+
+			if (sites.v[i].bare || dp_value_compare(&sites.v[i].id, id) != 0)
+				continue;
+			if (extract != NULL)
+				value = dp_value_of_document(extract);
+			if (extract == NULL || dp_ref_wrong(ref, &sites.v[i], &value) == NULL)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Whether any change of a source that concerns declaration b makes a write to the rows that name it in a. */
+static bool
+covers(const DpReference *a, const DpReference *b)
+{
+	int			i;
+	int			j;
+	int			k;
+
+	if (a->source->relid != b->source->relid || a->deferred || a->on_delete == DP_REF_KEEP)
+		return false;
+	for (i = 0; i < b->nlive; i++)
+	{
+		for (j = 0; j < a->nlive; j++)
+		{
+			const DpPath *x = a->live[j];
+			const DpPath *y = b->live[i];
+
+			for (k = 0; k < x->nsteps && x->nsteps == y->nsteps; k++)
+			{
+				if (x->steps[k].namelen != y->steps[k].namelen ||
+					memcmp(x->steps[k].name, y->steps[k].name, x->steps[k].namelen) != 0)
+					break;
+			}
+			if (x->nsteps == y->nsteps && k == x->nsteps)
+				break;
+		}
+		if (j == a->nlive)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * AFTER INSERT OR UPDATE: locks the sources of new references, and mends what
+ * has changed since they were read.
+ */
+static void
+reference_after(DpReference *ref)
+{
+	DpRefRun   *run;
+	DpRefRun   *changed = NULL;
+	DpQueue    *queue = NULL;
+	int			i;
+
+	if (!dp_ref_collecting_any())
+		return;
+	dp_ref_lock_absent_wanted(ref->decl->target);
+	dp_ref_lock_together(ref);
+	run = dp_ref_collected(ref, false);
+	if (run == NULL)
+		return;
+	dp_ref_run_sort(run);
+	SPI_connect();
+	for (i = 0; i < run->n; i++)
+	{
+		DpRefId    *id = run->ids[i];
+		struct varlena *now;
+		DpRefId    *entry;
+		bool		circle;
+
+		CHECK_FOR_INTERRUPTS();
+		if (id->lags)
+		{
+			if (queue == NULL)
+				queue = dp_queue_open(ref->decl, "second_pair");
+			dp_queue_add(queue, &id->id, NULL);
+		}
+		if (id->wanted <= 0)
+			continue;
+		circle = false;
+		now = dp_ref_read_or_leave(ref, &id->id, ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY, &circle);
+		if (circle)
+		{
+			/* it is there, and the one who changes it brings our rows in line */
+			dp_note(ref->decl, &id->id, ref->source->relid);
+			continue;
+		}
+		if (now == NULL && id->extract != NULL && !ref->missing_error)
+		{
+			/* it was deleted meanwhile, and may be inserted again by somebody who does not see our rows */
+			uint64		place = dp_ref_absent_place(ref, &id->id);
+
+			dp_ref_absent_lock(&place, 1, RowExclusiveLock);
+			now = dp_ref_read(ref, &id->id, ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY);
+		}
+		if (now == NULL)
+		{
+			/* a row that was not stored after all (ON CONFLICT) names nobody */
+			if (ref->missing_error && dp_ref_named(ref, &id->id))
+				dp_ref_missing(ref, &id->id);
+			continue;
+		}
+		if (id->extract != NULL && VARSIZE_ANY(now) == VARSIZE_ANY(id->extract) &&
+			memcmp(VARDATA_ANY(now), VARDATA_ANY(id->extract), VARSIZE_ANY_EXHDR(now)) == 0 &&
+			VARSIZE_ANY_EXHDR(now) == VARSIZE_ANY_EXHDR(id->extract))
+			continue;
+		if (changed == NULL)
+			changed = dp_ref_run_make();
+		entry = dp_ref_run_add(changed, &id->id);
+		entry->extract = now;
+		entry->appeared = id->extract == NULL;
+	}
+	if (queue != NULL)
+		dp_queue_close(queue);
+	if (changed != NULL)
+	{
+		dp_ref_pass(ref, changed);
+		dp_ref_run_free(changed);
+	}
+	SPI_finish();
+	dp_ref_run_free(run);
+}
+
+/* Handles what a statement collected for the table: all of it, or only what has not to wait for dp_ref_wanted(). */
+static void
+handle_collected(Oid target, bool all)
+{
+	List	   *names = NIL;
+	ListCell   *lc;
+
+	foreach(lc, dp_ref_collecting_of(target))
+		names = lappend(names, ((DpRefCollecting *) lfirst(lc))->name);
+	foreach(lc, names)
+	{
+		DpReference *ref = dp_reference(dp_decl_find(target, "reference", lfirst(lc)));
+
+		if (all || !dp_ref_locked_later(ref))
+			reference_after(ref);
+	}
+}
+
+void
+dp_ref_before_derived(Oid target)
+{
+	if (dp_ref_collecting_any())
+	{
+		dp_ref_lock_absent_wanted(target);
+		handle_collected(target, false);
+	}
+}
+
+void
+dp_ref_after_derived(Oid target)
+{
+	if (dp_ref_collecting_any())
+		handle_collected(target, true);
+}

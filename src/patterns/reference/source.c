@@ -1,0 +1,465 @@
+/*
+ * source.c
+ *		The extended reference pattern at the table that documents refer to:
+ *		reading and locking its rows, and its triggers.
+ *
+ * AFTER INSERT, UPDATE or DELETE, for each row: notes the keys of rows whose
+ * live fields or keys have changed (a condition of the trigger lets others
+ * pass), that are gone, or that are new.
+ *
+ * BEFORE UPDATE, for each row of a partitioned source whose key changes: the
+ * same, because a row that moves to another partition is deleted and inserted
+ * as far as AFTER triggers know.
+ *
+ * AFTER INSERT, UPDATE, DELETE or TRUNCATE, for each statement: looks at what
+ * there is now under the keys that were noted, and brings the rows that name
+ * them in line.  Deferred, changes go to the queue.
+ *
+ * Everything is read as the owner, so that writers need no rights on the
+ * source.  They see of it what the declaration copies and nothing else.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "bson/text.h"
+#include "kit/adopt.h"
+#include "kit/derive/queue.h"
+#include "kit/note.h"
+#include "kit/sql/run.h"
+#include "kit/sql/text.h"
+#include "patterns/reference/reference.h"
+
+static const char plan_read;
+
+static SPIPlanPtr source_plan(DpReference *ref);
+static struct varlena *source_document(DpReference *ref, const DpKey *key, DpRefLock lock, bool *circle);
+static struct varlena *row_extract(DpReference *ref, TriggerData *trigdata);
+static DpValue row_id(DpReference *ref, Relation rel, HeapTuple tuple);
+static void lock_appeared(const DpRefPart *parts, int nparts);
+static DpRefRun *source_changed(DpReference *ref, DpRefRun *run);
+
+/*
+ * The source's table; false if there is none: the target was restored alone.
+ */
+bool
+dp_ref_source(DpReference *ref)
+{
+	Oid			relid;
+	MemoryContext context = ref->decl->context;
+
+	if (likely(ref->source != NULL))
+		return true;
+	relid = dp_pair_side(ref->pair, ref->decl->target);
+	if (!OidIsValid(relid))
+	{
+		dp_pair_require_owner(ref->pair, false, ref->decl->target);
+		return false;
+	}
+	ref->source_key = dp_lookup_primary(relid, context);
+	ref->source = dp_decl_of_table(relid, "reference", ref->decl->name,
+								   dp_decl_text(ref->decl, "source_doc_column"), context);
+	return true;
+}
+
+/*
+ * The extract of the source with that id, or NULL.
+ */
+struct varlena *
+dp_ref_read(DpReference *ref, const DpValue *id, DpRefLock lock)
+{
+	return dp_ref_read_or_leave(ref, id, lock, NULL);
+}
+
+struct varlena *
+dp_ref_read_or_leave(DpReference *ref, const DpValue *id, DpRefLock lock, bool *circle)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	struct varlena *doc = NULL;
+	struct varlena *extract = NULL;
+	DpKey		key;
+
+	if (!dp_ref_source(ref))
+		return NULL;
+	(void) source_plan(ref);	/* looks at the table anew if it has changed */
+	if (dp_key_of_value(ref->source, id, &key))
+		doc = source_document(ref, &key, lock, circle);
+	MemoryContextSwitchTo(caller);
+	if (doc != NULL)
+	{
+		extract = dp_ref_extract(ref, DP_DOC_DATA(doc), DP_DOC_SIZE(doc));
+		if (lock != DP_REF_READ)
+			pfree(doc);
+	}
+	return extract;
+}
+
+/* The statement that reads a row of the source.  With it, what is known of the source is made anew after changes of the table. */
+static SPIPlanPtr
+source_plan(DpReference *ref)
+{
+	SPIPlanPtr	plan = dp_plan(ref->decl, &plan_read);
+	StringInfoData sql;
+	Oid			types[INDEX_MAX_KEYS];
+
+	if (likely(plan != NULL))
+		return plan;
+	ref->source = dp_decl_of_table(ref->source->relid, "reference", ref->decl->name,
+								   dp_decl_text(ref->decl, "source_doc_column"), ref->decl->context);
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(ref->source->doc_column));
+	dp_sql_table(&sql, ref->source->relid);
+	appendStringInfoString(&sql, " WHERE ");
+	dp_sql_key_match(&sql, ref->source, 1);
+	dp_sql_key_types(ref->source, types);
+	return dp_plan_make(ref->decl, &plan_read, sql.data, ref->source->nkeys, types);
+}
+
+/* The document of a row of the source; NULL if there is none (or it is null). */
+static struct varlena *
+source_document(DpReference *ref, const DpKey *key, DpRefLock lock, bool *circle)
+{
+	struct varlena *doc = NULL;
+	bool		isnull;
+
+	if (lock == DP_REF_READ)
+	{
+		if (dp_run(ref->decl, source_plan(ref), (Datum *) key->values, NULL,
+				   DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) == 1)
+			doc = (struct varlena *) DatumGetPointer(dp_result(0, 1, &isnull));
+	}
+	else
+	{
+		/* a row whose key has changed meanwhile is not the one that is meant: it is looked for again */
+		DpWriter   *w = dp_writer_open(ref->source->relid, ref->source->doc_column, 0, ref->decl->name);
+		DpLockResult locked = DP_LOCK_GONE;
+
+		dp_writer_leave(w, circle != NULL);
+		dp_writer_refresh(w);
+		while (locked == DP_LOCK_GONE && dp_writer_find(w, ref->source_key, key->values))
+		{
+			DpKey		now;
+
+			CHECK_FOR_INTERRUPTS();
+			locked = dp_writer_lock(w, lock == DP_REF_LOCK ? LockTupleShare : LockTupleKeyShare);
+			if (locked == DP_LOCK_CHANGED)
+			{
+				dp_writer_key(w, &now);
+				if (!dp_key_identical(ref->source, key, &now))
+					locked = DP_LOCK_GONE;
+			}
+			if (locked == DP_LOCK_GONE)
+				dp_writer_refresh(w);
+		}
+		if (locked == DP_LOCK_CIRCLE)
+			*circle = true;
+		else if (locked != DP_LOCK_GONE)
+		{
+			doc = dp_writer_document(w);
+			if (doc != NULL)
+				doc = dp_document_to_varlena(DP_DOC_DATA(doc), DP_DOC_SIZE(doc));
+		}
+		dp_writer_close(w);
+	}
+	return doc;
+}
+
+/*
+ * reference_source_trigger(): the triggers of the pattern on the source.
+ */
+DP_FUNCTION(dp_reference_source_trigger);
+Datum
+dp_reference_source_trigger(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	Oid			relid;
+	Oid			target;
+	const char *pair;
+	DpReference *ref;
+	DpRefRun   *run;
+	DpRefPart  *parts;
+	int			nparts = 0;
+	int			n;
+	int			i;
+	char	   *name;
+	Datum		result = PointerGetDatum(NULL);
+
+	if (!CALLED_AS_TRIGGER(fcinfo) || trigdata->tg_trigger->tgnargs != 3 ||
+		(!TRIGGER_FIRED_AFTER(trigdata->tg_event) &&
+		 !(TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"reference_source_trigger\" is called by triggers of the reference pattern only")));
+	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
+		result = PointerGetDatum(trigdata->tg_newtuple);
+	relid = RelationGetRelid(trigdata->tg_relation);
+	dp_note_watch(relid);
+	pair = trigdata->tg_trigger->tgargs[1];
+
+	target = dp_pair_main(pair, relid);
+	if (OidIsValid(target))
+	{
+		/* as by any writer to the table, so that the declaration stays as it is until we are done */
+		LockRelationOid(target, RowExclusiveLock);
+		target = dp_pair_main(pair, relid);
+	}
+	if (!OidIsValid(target))
+	{
+		dp_pair_require_owner(pair, true, relid);
+		return result;	/* the source was restored alone */
+	}
+	ref = dp_reference(dp_decl_find(target, "reference", trigdata->tg_trigger->tgargs[2]));
+	if (strcmp(ref->pair, pair) != 0 || !dp_decl_maintained(ref->decl) || !dp_ref_source(ref))
+		return result;
+
+	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
+	{
+		DpValue		id;
+		DpValue		now;
+
+		run = dp_ref_collecting(ref, true);
+		id = row_id(ref, trigdata->tg_relation, trigdata->tg_trigtuple);
+		if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+			dp_ref_run_add(run, &id)->appeared = true;
+		else if (TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
+			dp_ref_run_add(run, &id)->gone = true;
+		else
+		{
+			now = row_id(ref, trigdata->tg_relation, trigdata->tg_newtuple);
+			if (dp_value_identical(&id, &now))
+				(void) dp_ref_run_add(run, &id);
+			else
+			{
+				DpRefId    *entry = dp_ref_run_add(run, &id);
+				DpRefId    *other;
+
+				entry->gone = true;
+				entry->becomes = MemoryContextAlloc(run->context, sizeof(DpValue));
+				other = dp_ref_run_add(run, &now);
+				other->appeared = true;
+				*entry->becomes = other->id;
+			}
+		}
+		if (unlikely(dp_holding(ref->decl)) && !TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+			dp_ref_run_before(run, dp_ref_run_add(run, &id), row_extract(ref, trigdata));
+		return result;
+	}
+
+	SPI_connect();
+	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
+	{
+		if (ref->on_delete != DP_REF_KEEP)
+			dp_ref_truncated(ref);
+	}
+
+	/* all declarations of the target together, whichever of their triggers comes first */
+	parts = palloc(sizeof(DpRefPart) * list_length(dp_decls(target)));
+	while ((run = dp_ref_collected_beside(ref, &name)) != NULL)
+	{
+		DpReference *other = dp_reference(dp_decl_find(target, "reference", name));
+
+		if (!dp_ref_source(other))
+		{
+			dp_ref_run_free(run);
+			continue;
+		}
+		dp_ref_run_sort(run);
+		parts[nparts].ref = other;
+		parts[nparts++].run = run;
+	}
+	lock_appeared(parts, nparts);
+	for (i = 0, n = nparts, nparts = 0; i < n; i++)
+	{
+		DpReference *other = parts[i].ref;
+		DpRefRun   *pass = source_changed(other, parts[i].run);
+
+		dp_ref_run_free(parts[i].run);
+		if (pass != NULL)
+		{
+			parts[nparts].ref = other;
+			parts[nparts++].run = pass;
+		}
+	}
+	if (nparts > 0)
+		dp_ref_pass_parts(parts, nparts);
+	while (nparts > 0)
+		dp_ref_run_free(parts[--nparts].run);
+	SPI_finish();
+	return result;
+}
+
+/*
+ * Waits for those who have referred to sources that are new now before they
+ * were there, and for those who refresh copies of what was there before; and holds others off.
+ */
+static void
+lock_appeared(const DpRefPart *parts, int nparts)
+{
+	uint64	   *places = NULL;
+	int			n = 0;
+	int			all = 0;
+	int			i;
+	int			k;
+
+	for (k = 0; k < nparts; k++)
+		all += parts[k].run->n;
+	for (k = 0; k < nparts; k++)
+	{
+		for (i = 0; i < parts[k].run->n; i++)
+		{
+			if (!parts[k].run->ids[i]->appeared || (parts[k].ref->missing_error && !parts[k].ref->deferred))
+				continue;
+			if (places == NULL)
+				places = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(uint64) * all);
+			places[n++] = dp_ref_absent_place(parts[k].ref, &parts[k].run->ids[i]->id);
+		}
+	}
+	dp_ref_absent_lock(places, n, ShareLock);
+}
+
+/*
+ * What a statement has done to the ids of the run, as a pass needs it; NULL if
+ * that is nothing.  What counts is what there is now.
+ */
+static DpRefRun *
+source_changed(DpReference *ref, DpRefRun *run)
+{
+	DpRefRun   *pass = dp_ref_run_make();
+	DpQueue    *queue = NULL;
+	int			i;
+
+	for (i = 0; i < run->n; i++)
+	{
+		DpRefId    *id = run->ids[i];
+		MemoryContext old = MemoryContextSwitchTo(pass->context);
+		struct varlena *extract = dp_ref_read(ref, &id->id, DP_REF_READ);
+		struct varlena *moved = extract == NULL && id->becomes != NULL ?
+			dp_ref_read(ref, id->becomes, DP_REF_READ) : NULL;
+		DpRefId    *entry = NULL;
+
+		MemoryContextSwitchTo(old);
+		CHECK_FOR_INTERRUPTS();
+		if (id->becomes != NULL && extract != NULL)
+		{
+			/* two rows have changed places: references follow the row */
+			old = MemoryContextSwitchTo(pass->context);
+			moved = dp_ref_read(ref, id->becomes, DP_REF_READ);
+			MemoryContextSwitchTo(old);
+		}
+		if (moved != NULL)
+		{
+			entry = dp_ref_run_add(pass, &id->id);
+			entry->extract = moved;
+			entry->becomes = MemoryContextAlloc(pass->context, sizeof(DpValue));
+			*entry->becomes = *id->becomes;
+			entry->becomes->data = memcpy(MemoryContextAlloc(pass->context, Max(id->becomes->len, 1)),
+										  id->becomes->data, id->becomes->len);
+		}
+		else if (extract == NULL)
+		{
+			if (id->gone && ref->on_delete != DP_REF_KEEP)
+				dp_ref_run_add(pass, &id->id)->gone = true;
+		}
+		else if (ref->deferred && !id->appeared)
+		{
+			if (queue == NULL)
+				queue = dp_queue_open(ref->decl, "second_pair");
+			dp_queue_add(queue, &id->id, NULL);
+		}
+		else
+		{
+			entry = dp_ref_run_add(pass, &id->id);
+			entry->extract = extract;
+			entry->appeared = id->appeared;
+		}
+	}
+	if (queue != NULL)
+		dp_queue_close(queue);
+	for (i = 0; i < run->n; i++)
+	{
+		DpRefId    *entry = run->ids[i]->before != NULL ? dp_ref_run_find(pass, &run->ids[i]->id) : NULL;
+
+		if (entry != NULL)
+			dp_ref_run_before(pass, entry, run->ids[i]->before);
+	}
+	if (pass->n > 0)
+		return pass;
+	dp_ref_run_free(pass);
+	return NULL;
+}
+
+/* What copies had of a row of the source before it was changed; NULL if it had no document. */
+static struct varlena *
+row_extract(DpReference *ref, TriggerData *trigdata)
+{
+	AttrNumber	attnum = get_attnum(RelationGetRelid(trigdata->tg_relation), ref->source->doc_column);
+	bool		isnull;
+	Datum		value = heap_getattr(trigdata->tg_trigtuple, attnum, RelationGetDescr(trigdata->tg_relation), &isnull);
+	struct varlena *doc = isnull ? NULL : (struct varlena *) PG_DETOAST_DATUM_PACKED(value);
+
+	return doc == NULL ? NULL : dp_ref_extract(ref, DP_DOC_DATA(doc), DP_DOC_SIZE(doc));
+}
+
+/* The id of a row of the source, or of a partition of it. */
+static DpValue
+row_id(DpReference *ref, Relation rel, HeapTuple tuple)
+{
+	DpKey		key;
+	int			i;
+
+	key.n = ref->source->nkeys;
+	for (i = 0; i < key.n; i++)
+	{
+		const DpKeyColumn *column = &ref->source->keys[i];
+		AttrNumber	attnum = RelationGetRelid(rel) == ref->source->relid ? column->attnum :
+			get_attnum(RelationGetRelid(rel), column->name);
+		bool		isnull;
+
+		key.values[i] = heap_getattr(tuple, attnum, RelationGetDescr(rel), &isnull);
+		if (isnull)
+			ereport(ERROR,
+					(errcode(ERRCODE_NOT_NULL_VIOLATION),
+					 errmsg("null value in column \"%s\" of the primary key of table %s",
+							column->name, dp_relation_name(ref->source->relid))));
+	}
+	return dp_value_of_varlena(dp_key_to_value(ref->source, &key));
+}
+
+char *
+dp_ref_id_text(const DpValue *id)
+{
+	StringInfoData buf;
+	int			len;
+
+	initStringInfo(&buf);
+	dp_value_to_text(&buf, id, DP_TEXT_RELAXED, -1);
+	len = pg_mbcliplen(buf.data, buf.len, 100);
+	if (len < buf.len)
+		return psprintf("%.*s...", len, buf.data);
+	return buf.data;
+}
+
+void
+dp_ref_missing(DpReference *ref, const DpValue *id)
+{
+	StringInfoData field;
+
+	initStringInfo(&field);
+	dp_path_to_text(&field, ref->field);
+	ereport(ERROR,
+			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+			 errmsg("a document of table %s refers to a document that does not exist",
+					dp_relation_name(ref->decl->target)),
+			 errdetail("Its field \"%s\" names %s, which is no key of table %s.", field.data, dp_ref_id_text(id),
+					   ref->source != NULL ? dp_relation_name(ref->source->relid) : "that is gone")));
+}

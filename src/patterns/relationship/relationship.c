@@ -1,0 +1,948 @@
+/*
+ * relationship.c
+ *		Two arrays of ids that are kept in agreement.
+ *
+ * BEFORE INSERT or UPDATE, for each row: what stands in the field must be an
+ * array of ids.
+ *
+ * AFTER INSERT, UPDATE (with a condition: only if the array or the key has
+ * changed) or DELETE, for each row: notes the edges that have come and gone.
+ *
+ * AFTER INSERT, UPDATE, DELETE or TRUNCATE, for each statement: brings the rows
+ * that these edges lead to in line, in the order of their ids, each once.  What
+ * is written there comes back here as edges that agree already, and ends.
+ *
+ * Two transactions that begin with different sides may want each other's
+ * rows: each holds the row that its own statement has written.  The one that comes
+ * second leaves the other one a note of the edge (note.h): what the row that names it
+ * says when the note is settled is what the other row gets.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "common/hashfn.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "bson/builder.h"
+#include "bson/catalog.h"
+#include "bson/compare.h"
+#include "bson/edit.h"
+#include "kit/note.h"
+#include "kit/sql/run.h"
+#include "kit/sql/text.h"
+#include "patterns/reference/reference.h"
+#include "patterns/relationship/relationship.h"
+
+/* What row triggers note: ids are their addresses */
+static const char noted_edges;	/* [pair, side, to, from, sign] */
+static const char noted_rows;	/* [pair, side, key]: new rows, which others may have named before */
+
+static const char plan_namers[2], plan_truncated[2], plan_row[2];
+
+/* Places of rows that are not there */
+#define ABSENT_PLACES		256
+
+static DpRelation *relation_of_trigger(FunctionCallInfo fcinfo, int *side);
+static DpRelation *relation_of_pair(Oid relid, const char *pair);
+static void check_row(DpRelation *r, int side, TriggerData *trigdata);
+static void note_row(DpRelation *r, int side, TriggerData *trigdata);
+static void note_edges(DpRelation *r, int side, struct varlena *doc, const DpValue *key,
+					   struct varlena *other, const DpValue *other_key, DpRelationSign sign);
+static void statement_end(Oid relid);
+static void apply_row(DpRelation *r, DpWriter *w, DpRelationEdge *edges, int n, bool build);
+static struct varlena *row_changed(DpRelation *r, int side, struct varlena *doc, const DpRelationEdge *edges, int n);
+static bool array_has(const DpValue *array, const DpValue *value);
+static void leave_edges(DpRelation *r, const DpRelationEdge *edges, int n);
+static void namers(DpRelation *r, int side, const DpValue *key, DpRelationEdge **edges, int *n, int *cap);
+static void truncated(DpRelation *r, int side);
+static struct varlena *tuple_doc(const DpRelationSide *side, Relation rel, HeapTuple tuple);
+static DpValue tuple_key(const DpRelationSide *side, Relation rel, HeapTuple tuple);
+static int	edge_compare(const void *a, const void *b);
+
+/*
+ * relation_trigger(): the triggers of the pattern on both of its tables.
+ */
+DP_FUNCTION(dp_relation_trigger);
+Datum
+dp_relation_trigger(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	HeapTuple	tuple = NULL;
+	DpRelation *r;
+	int			side;
+
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"relation_trigger\" is called by triggers that relation_enable() makes only")));
+	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
+	{
+		if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
+			tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+		if (fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
+			return PointerGetDatum(tuple);
+	}
+	r = relation_of_trigger(fcinfo, &side);
+	if (r == NULL || !dp_decl_maintained(r->decl))
+		return PointerGetDatum(tuple);
+	if (tuple != NULL)
+	{
+		check_row(r, side, trigdata);
+		return PointerGetDatum(tuple);
+	}
+	if (!OidIsValid(r->sides[1].relid))
+	{
+		dp_pair_require_owner(r->pair, false, r->decl->target);
+		return PointerGetDatum(NULL);	/* the table was restored alone */
+	}
+	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
+		note_row(r, side, trigdata);
+	else if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
+	{
+		SPI_connect();
+		truncated(r, side);
+		SPI_finish();
+	}
+	else
+		statement_end(r->sides[side].relid);
+	return PointerGetDatum(NULL);
+}
+
+/* ---------------------------------------------------------------- declarations */
+
+/* The pattern's view of a declaration. */
+DpRelation *
+dp_relation(DpDecl *decl)
+{
+	DpRelation *r = decl->state;
+	MemoryContext old;
+	int			i;
+
+	if (likely(r != NULL))
+		return r;
+	old = MemoryContextSwitchTo(decl->context);
+	r = palloc0(sizeof(DpRelation));
+	r->decl = decl;
+	r->pair = dp_decl_text(decl, "pair");
+	r->sides[0].field = dp_decl_path(decl, "field");
+	r->sides[1].field = dp_decl_path(decl, "other_field");
+	if (r->pair == NULL || r->sides[0].field == NULL || r->sides[1].field == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the relation pattern \"%s\" on table %s is not declared as relation_enable() does",
+						decl->name, dp_relation_name(decl->target))));
+	r->missing_error = dp_decl_text(decl, "missing") == NULL || strcmp(dp_decl_text(decl, "missing"), "allow") != 0;
+	r->restrict_delete = dp_decl_text(decl, "on_delete") != NULL && strcmp(dp_decl_text(decl, "on_delete"), "restrict") == 0;
+	r->symmetric = dp_decl_bool(decl, "symmetric", false);
+	r->sides[0].relid = decl->target;
+	r->sides[1].relid = r->symmetric ? decl->target : dp_pair_side(r->pair, decl->target);
+	for (i = 0; i < 2; i++)
+	{
+		DpRelationSide *side = &r->sides[i];
+
+		if (!OidIsValid(side->relid))
+			continue;
+		side->table = dp_decl_of_table(side->relid, "relation", decl->name,
+									   dp_decl_text(decl, i == 0 ? "doc_column" : "other_doc_column"), decl->context);
+		side->primary = dp_lookup_primary(side->relid, decl->context);
+		dp_decl_depends(decl, side->relid);
+	}
+	MemoryContextSwitchTo(old);
+	/* the other table may not be there yet, in the midst of a restore */
+	if (OidIsValid(r->sides[1].relid))
+		decl->state = r;
+	return r;
+}
+
+/* The declaration that a trigger belongs to, and its side; NULL if there is none any more. */
+static DpRelation *
+relation_of_trigger(FunctionCallInfo fcinfo, int *side)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	Trigger    *trigger = trigdata->tg_trigger;
+	DpDecl	   *decl;
+	Oid			main;
+
+	*side = 0;
+	dp_note_watch(RelationGetRelid(trigdata->tg_relation));
+	if (trigger->tgnargs < 3)
+	{
+		decl = dp_decl_of_trigger_if(fcinfo, "relation");
+		return decl != NULL ? dp_relation(decl) : NULL;
+	}
+	*side = 1;
+	main = dp_pair_main(trigger->tgargs[1], RelationGetRelid(trigdata->tg_relation));
+	if (!OidIsValid(main))
+	{
+		dp_pair_require_owner(trigger->tgargs[1], true, RelationGetRelid(trigdata->tg_relation));
+		return NULL;
+	}
+	if (main != RelationGetRelid(trigdata->tg_relation))
+	{
+		/* as by any writer to the table, so that the declaration stays as it is until we are done */
+		LockRelationOid(main, RowExclusiveLock);
+		main = dp_pair_main(trigger->tgargs[1], RelationGetRelid(trigdata->tg_relation));
+		if (!OidIsValid(main))
+			return NULL;
+	}
+	return relation_of_pair(main, trigger->tgargs[1]);
+}
+
+/* The declaration of a table, or of the one on the other side, with that pair. */
+static DpRelation *
+relation_of_pair(Oid relid, const char *pair)
+{
+	int			pass;
+
+	for (pass = 0; pass < 2; pass++)
+	{
+		ListCell   *lc;
+
+		foreach(lc, OidIsValid(relid) ? dp_decls(relid) : NIL)
+		{
+			DpDecl	   *decl = lfirst(lc);
+
+			if (strcmp(decl->pattern, "relation") == 0)
+			{
+				DpRelation *r = dp_relation(decl);
+
+				if (strcmp(r->pair, pair) == 0)
+					return r;
+			}
+		}
+		relid = dp_pair_main(pair, relid);
+	}
+	return NULL;
+}
+
+/* ---------------------------------------------------------------- rows */
+
+/* A row's document, detoasted, or NULL. */
+static struct varlena *
+tuple_doc(const DpRelationSide *side, Relation rel, HeapTuple tuple)
+{
+	AttrNumber	attnum = RelationGetRelid(rel) == side->relid ? side->table->doc_attnum :
+		get_attnum(RelationGetRelid(rel), side->table->doc_column);
+	bool		isnull;
+	Datum		value = heap_getattr(tuple, attnum, RelationGetDescr(rel), &isnull);
+
+	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
+}
+
+/* A row's key. */
+static DpValue
+tuple_key(const DpRelationSide *side, Relation rel, HeapTuple tuple)
+{
+	AttrNumber	attnum = RelationGetRelid(rel) == side->relid ? side->table->keys[0].attnum :
+		get_attnum(RelationGetRelid(rel), side->table->keys[0].name);
+	DpKey		key;
+	bool		isnull;
+
+	key.n = 1;
+	key.values[0] = heap_getattr(tuple, attnum, RelationGetDescr(rel), &isnull);
+	if (isnull)
+		ereport(ERROR,
+				(errcode(ERRCODE_NOT_NULL_VIOLATION),
+				 errmsg("null value in the primary key of table %s", dp_relation_name(side->relid))));
+	return dp_value_of_varlena((struct varlena *) PG_DETOAST_DATUM_PACKED(PointerGetDatum(dp_key_to_value(side->table, &key))));
+}
+
+/* The array of a document; false if there is none. */
+bool
+dp_relation_array(const DpRelationSide *side, struct varlena *doc, DpValue *array)
+{
+	return doc != NULL && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), side->field, array) && array->type == DP_TYPE_ARRAY;
+}
+
+static bool
+array_has(const DpValue *array, const DpValue *value)
+{
+	DpIter		iter;
+	DpValue		element;
+
+	dp_iter_init_value(&iter, array);
+	while (dp_iter_next_value(&iter, &element))
+	{
+		if (dp_value_compare(&element, value) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* BEFORE a row is written: raises CHECK_VIOLATION unless its field is an array of ids. */
+static void
+check_row(DpRelation *r, int side, TriggerData *trigdata)
+{
+	DpRelationSide *s = &r->sides[side];
+	HeapTuple	tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	struct varlena *doc;
+	DpValue		value;
+	DpValue		element;
+	DpIter		iter;
+	const char *wrong = NULL;
+	StringInfoData field;
+
+	if (!OidIsValid(s->relid))
+		return;
+	doc = tuple_doc(s, trigdata->tg_relation, tuple);
+	if (doc == NULL || !dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), s->field, &value) ||
+		value.type == DP_TYPE_NULL || value.type == DP_TYPE_UNDEFINED)
+		return;
+	if (value.type != DP_TYPE_ARRAY)
+		wrong = psprintf("a value of type %s", dp_type_name(value.type));
+	else
+	{
+		dp_iter_init_value(&iter, &value);
+		while (wrong == NULL && dp_iter_next_value(&iter, &element))
+		{
+			if (element.type == DP_TYPE_NULL || element.type == DP_TYPE_UNDEFINED || element.type == DP_TYPE_ARRAY)
+				wrong = psprintf("an array with a value of type %s", dp_type_name(element.type));
+		}
+	}
+	if (wrong == NULL)
+		return;
+	initStringInfo(&field);
+	dp_path_to_text(&field, s->field);
+	ereport(ERROR,
+			(errcode(ERRCODE_CHECK_VIOLATION),
+			 errmsg("field \"%s\" of a document of table %s is no array of ids", field.data, dp_relation_name(s->relid)),
+			 errdetail("It is %s.", wrong)));
+}
+
+/* AFTER a row was written: note what is different. */
+static void
+note_row(DpRelation *r, int side, TriggerData *trigdata)
+{
+	DpRelationSide *s = &r->sides[side];
+	Relation	rel = trigdata->tg_relation;
+	bool		has_old = !TRIGGER_FIRED_BY_INSERT(trigdata->tg_event);
+	bool		has_new = !TRIGGER_FIRED_BY_DELETE(trigdata->tg_event);
+	HeapTuple	new_tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	struct varlena *before = has_old ? tuple_doc(s, rel, trigdata->tg_trigtuple) : NULL;
+	struct varlena *after = has_new ? tuple_doc(s, rel, new_tuple) : NULL;
+	DpValue		old_key;
+	DpValue		new_key;
+	bool		moved = true;
+
+	if (has_old)
+		old_key = tuple_key(s, rel, trigdata->tg_trigtuple);
+	if (has_new)
+		new_key = tuple_key(s, rel, new_tuple);
+	if (has_old && has_new)
+		moved = dp_value_compare(&old_key, &new_key) != 0;
+	if (has_old)
+		note_edges(r, side, before, &old_key, moved ? NULL : after, &new_key, has_new ? DP_EDGE_GOES : DP_EDGE_DELETED);
+	if (has_new)
+		note_edges(r, side, after, &new_key, moved ? NULL : before, &old_key, DP_EDGE_COMES);
+	if (has_new && moved && !r->missing_error)
+	{
+		DpBuilder	b;
+
+		dp_builder_init_value(&b, 0);
+		dp_builder_begin_array(&b);
+		dp_builder_append_string(&b, NULL, 0, r->pair, strlen(r->pair));
+		dp_builder_append_int32(&b, NULL, 0, side);
+		dp_builder_append_value(&b, NULL, 0, &new_key);
+		dp_builder_end(&b);
+		dp_collect(s->relid, &noted_rows, dp_builder_finish_value(&b, DP_TYPE_ARRAY));
+	}
+}
+
+/* Note the edges of a document that the other version of it does not have. */
+static void
+note_edges(DpRelation *r, int side, struct varlena *doc, const DpValue *key,
+		   struct varlena *other, const DpValue *other_key, DpRelationSign sign)
+{
+	DpRelationSide *s = &r->sides[side];
+	DpValue		array;
+	DpValue		others;
+	DpValue		id;
+	DpIter		iter;
+	bool		has_others;
+
+	if (!dp_relation_array(s, doc, &array))
+		return;
+	has_others = dp_relation_array(s, other, &others);
+	dp_iter_init_value(&iter, &array);
+	while (dp_iter_next_value(&iter, &id))
+	{
+		DpBuilder	b;
+
+		if (has_others && array_has(&others, &id))
+			continue;
+		dp_builder_init_value(&b, 0);
+		dp_builder_begin_array(&b);
+		dp_builder_append_string(&b, NULL, 0, r->pair, strlen(r->pair));
+		dp_builder_append_int32(&b, NULL, 0, side);
+		dp_builder_append_value(&b, NULL, 0, &id);
+		dp_builder_append_value(&b, NULL, 0, key);
+		dp_builder_append_int32(&b, NULL, 0, sign);
+		dp_builder_end(&b);
+		dp_collect(s->relid, &noted_edges, dp_builder_finish_value(&b, DP_TYPE_ARRAY));
+	}
+}
+
+/* ---------------------------------------------------------------- statements */
+
+/* A row of the one side as it is now, in the current context; NULL if it is gone. */
+struct varlena *
+dp_relation_row(DpRelation *r, int side, const DpValue *id)
+{
+	DpRelationSide *s = &r->sides[side];
+	SPIPlanPtr	plan = dp_plan(r->decl, &plan_row[side]);
+	MemoryContext context = CurrentMemoryContext;
+	struct varlena *doc = NULL;
+	DpKey		key;
+
+	if (!dp_key_of_value(s->table, id, &key))
+		return NULL;
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[INDEX_MAX_KEYS];
+
+		initStringInfo(&sql);
+		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(s->table->doc_column));
+		dp_sql_table(&sql, s->relid);
+		appendStringInfoString(&sql, " WHERE ");
+		dp_sql_key_match(&sql, s->table, 1);
+		dp_sql_key_types(s->table, types);
+		plan = dp_plan_make(r->decl, &plan_row[side], sql.data, 1, types);
+	}
+	if (dp_run(r->decl, plan, key.values, NULL, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) == 1)
+	{
+		bool		isnull;
+		Datum		value = dp_result(0, 1, &isnull);
+
+		if (!isnull)
+		{
+			struct varlena *found = (struct varlena *) DatumGetPointer(value);
+
+			MemoryContextSwitchTo(context);
+			doc = dp_document_to_varlena(DP_DOC_DATA(found), DP_DOC_SIZE(found));
+		}
+	}
+	SPI_freetuptable(SPI_tuptable);
+	MemoryContextSwitchTo(context);
+	return doc;
+}
+
+/* The members of a note. */
+static DpRelation *
+note_read(Oid relid, DpRelation *last, struct varlena *note, DpRelationEdge *edge)
+{
+	DpValue		array = dp_value_of_varlena(note);
+	DpValue		pair;
+	DpValue		value;
+	DpIter		iter;
+
+	memset(edge, 0, sizeof(*edge));
+	dp_iter_init_value(&iter, &array);
+	if (!dp_iter_next_value(&iter, &pair) || !dp_iter_next_value(&iter, &value) || !dp_iter_next_value(&iter, &edge->to))
+		elog(ERROR, "what was noted of a relation is not as it was");
+	edge->side = dp_get_int32(value.data);
+	if (dp_iter_next_value(&iter, &edge->from) && dp_iter_next_value(&iter, &value))
+		edge->sign = dp_get_int32(value.data);
+	if (last != NULL && strcmp(last->pair, DP_STRING_DATA(&pair)) == 0)
+		return last;
+	return relation_of_pair(relid, DP_STRING_DATA(&pair));
+}
+
+void
+dp_relation_edge(DpRelationEdge **edges, int *n, int *cap, const DpRelationEdge *edge)
+{
+	if (*n == *cap)
+	{
+		*cap = *cap == 0 ? 16 : *cap * 2;
+		*edges = *edges == NULL ? palloc(sizeof(DpRelationEdge) * *cap) : repalloc_huge(*edges, sizeof(DpRelationEdge) * *cap);
+	}
+	(*edges)[(*n)++] = *edge;
+}
+
+/* By the row that is to be written, then by the one that names it. */
+static int
+edge_compare(const void *a, const void *b)
+{
+	const DpRelationEdge *left = a;
+	const DpRelationEdge *right = b;
+	int			cmp;
+
+	if (left->side != right->side)
+		return left->side < right->side ? -1 : 1;
+	cmp = dp_value_compare(&left->to, &right->to);
+	return cmp != 0 ? cmp : dp_value_compare(&left->from, &right->from);
+}
+
+/*
+ * AFTER a statement on a table: all relations of it, whichever of their triggers
+ * comes first.
+ */
+static void
+statement_end(Oid relid)
+{
+	List	   *rows = dp_collected(relid, &noted_rows);
+	List	   *noted = dp_collected(relid, &noted_edges);
+	DpRelation *r = NULL;
+	DpRelationEdge *edges = NULL;
+	DpRelationEdge edge;
+	int			n = 0;
+	int			cap = 0;
+	ListCell   *lc;
+
+	if (rows == NIL && noted == NIL)
+		return;
+	SPI_connect();
+	if (rows != NIL)
+	{
+		uint64	   *places = palloc(sizeof(uint64) * list_length(rows));
+		int			nplaces = 0;
+
+		/* those who name a row that is not there are waited for, and held off */
+		foreach(lc, rows)
+		{
+			r = note_read(relid, r, lfirst(lc), &edge);
+			if (r != NULL)
+				places[nplaces++] = (uint64) hash_bytes((unsigned char *) r->pair, strlen(r->pair)) << 32 |
+					dp_value_hash(&edge.to, 0) % ABSENT_PLACES;
+		}
+		dp_ref_absent_lock(places, nplaces, ShareLock);
+		foreach(lc, rows)
+		{
+			DpRelation *mine = note_read(relid, r, lfirst(lc), &edge);
+
+			if (mine != NULL && mine != r && n > 0)
+			{
+				dp_relation_apply(r, edges, n, false);
+				n = 0;
+			}
+			r = mine;
+			if (r != NULL)
+				namers(r, edge.side, &edge.to, &edges, &n, &cap);
+		}
+		if (n > 0)
+			dp_relation_apply(r, edges, n, false);
+		n = 0;
+	}
+	r = NULL;
+	foreach(lc, noted)
+	{
+		DpRelation *mine = note_read(relid, r, lfirst(lc), &edge);
+
+		if (r != NULL && mine != r && n > 0)
+		{
+			dp_relation_apply(r, edges, n, false);
+			n = 0;
+		}
+		r = mine;
+		if (r != NULL)
+			dp_relation_edge(&edges, &n, &cap, &edge);
+	}
+	if (n > 0)
+		dp_relation_apply(r, edges, n, false);
+	SPI_finish();
+}
+
+/*
+ * Brings the rows that edges lead to in line.  The edges are put in order.
+ * build: what is missing is left alone.
+ */
+void
+dp_relation_apply(DpRelation *r, DpRelationEdge *edges, int n, bool build)
+{
+	int			from = 0;
+	int			kept = 0;
+	int			i;
+	MemoryContext context;
+
+	check_stack_depth();
+	if (n > 1)
+		qsort(edges, n, sizeof(DpRelationEdge), edge_compare);
+
+	/* one that has both come and gone: what counts is what there is */
+	for (i = 0; i < n; i++)
+	{
+		if (kept > 0 && edge_compare(&edges[kept - 1], &edges[i]) == 0)
+		{
+			if (edges[kept - 1].sign != edges[i].sign)
+			{
+				DpValue		array;
+				struct varlena *doc = dp_relation_row(r, edges[i].side, &edges[i].from);
+
+				edges[kept - 1].sign = dp_relation_array(&r->sides[edges[i].side], doc, &array) && array_has(&array, &edges[i].to) ?
+					DP_EDGE_COMES : DP_EDGE_GOES;
+			}
+			continue;
+		}
+		edges[kept++] = edges[i];
+	}
+	n = kept;
+
+	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns relation", ALLOCSET_DEFAULT_SIZES);
+	while (from < n)
+	{
+		int			side = edges[from].side;
+		DpRelationSide *other = &r->sides[1 - side];
+		DpWriter   *w = dp_writer_open(other->relid, other->table->doc_column, 0, NULL);
+		MemoryContext old;
+
+		dp_writer_leave(w, true);
+		dp_writer_refresh(w);
+		while (from < n && edges[from].side == side)
+		{
+			int			next = from + 1;
+
+			CHECK_FOR_INTERRUPTS();
+			while (next < n && edges[next].side == side && dp_value_compare(&edges[next].to, &edges[from].to) == 0)
+				next++;
+			old = MemoryContextSwitchTo(context);
+			apply_row(r, w, edges + from, next - from, build);
+			MemoryContextSwitchTo(old);
+			MemoryContextReset(context);
+			from = next;
+		}
+		dp_writer_close(w);
+	}
+	MemoryContextDelete(context);
+}
+
+/* The same for one row: all edges lead to it. */
+static void
+apply_row(DpRelation *r, DpWriter *w, DpRelationEdge *edges, int n, bool build)
+{
+	int			side = 1 - edges[0].side;
+	DpRelationSide *s = &r->sides[side];
+	DpKey		key;
+	bool		valid = dp_key_of_value(s->table, &edges[0].to, &key);
+	bool		placed = false;
+	int			i;
+
+	for (;;)
+	{
+		struct varlena *changed;
+		DpLockResult locked;
+
+		if (!valid || !dp_writer_find(w, s->primary, key.values))
+		{
+			bool		comes = false;
+
+			for (i = 0; i < n; i++)
+				comes |= edges[i].sign == DP_EDGE_COMES;
+			if (build || (r->missing_error && !comes))
+				return;
+			if (r->missing_error)
+				ereport(ERROR,
+						(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+						 errmsg("a document of table %s names a document that does not exist", dp_relation_name(r->sides[1 - side].relid)),
+						 errdetail("%s is no key of table %s.", dp_ref_id_text(&edges[0].to), dp_relation_name(s->relid))));
+			if (placed || !valid)
+				return;
+
+			/*
+			 * It may be inserted by somebody who does not see what we have
+			 * written: that our row names it, or that it does so no more.
+			 */
+			{
+				uint64		place = (uint64) hash_bytes((unsigned char *) r->pair, strlen(r->pair)) << 32 |
+					dp_value_hash(&edges[0].to, 0) % ABSENT_PLACES;
+
+				dp_ref_absent_lock(&place, 1, RowExclusiveLock);
+			}
+			placed = true;
+			dp_writer_refresh(w);
+			continue;
+		}
+
+		/* a row that agrees already is not locked: whoever is changing these edges there has to come to our rows */
+		if (row_changed(r, side, dp_writer_document(w), edges, n) == NULL)
+			return;
+		locked = dp_writer_lock_found(w, LockTupleNoKeyExclusive, LockWaitBlock);
+		if (locked == DP_LOCK_CIRCLE)
+		{
+			leave_edges(r, edges, n);
+			return;
+		}
+		if (locked == DP_LOCK_GONE)
+		{
+			dp_writer_refresh(w);
+			continue;
+		}
+		changed = row_changed(r, side, dp_writer_document(w), edges, n);
+		if (changed == NULL || dp_writer_update(w, changed) != DP_WRITE_CHANGED)
+			return;
+		dp_writer_refresh(w);
+	}
+}
+
+/* The row that the edges lead to is left to the transaction that holds it. */
+static void
+leave_edges(DpRelation *r, const DpRelationEdge *edges, int n)
+{
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		DpBuilder	b;
+		DpValue		note;
+
+		dp_builder_init_value(&b, 0);
+		dp_builder_begin_array(&b);
+		dp_builder_append_int32(&b, NULL, 0, edges[i].side);
+		dp_builder_append_value(&b, NULL, 0, &edges[i].from);
+		dp_builder_append_value(&b, NULL, 0, &edges[i].to);
+		dp_builder_end(&b);
+		note = dp_value_of_varlena(dp_builder_finish_value(&b, DP_TYPE_ARRAY));
+		dp_note(r->decl, &note, r->sides[1 - edges[i].side].relid);
+	}
+}
+
+/*
+ * Settles such a note: what the row that names says now counts, so it is locked: who changes it
+ * may have found the other row in order before.  If the other row is
+ * gone meanwhile its own deletion did not know of the edge.
+ */
+void
+dp_relation_settle_note(DpDecl *decl, const DpValue *note)
+{
+	DpRelation *r = dp_relation(decl);
+	DpRelationEdge edge = {0};
+	DpRelationSide *s;
+	DpWriter   *w;
+	DpKey		key;
+	DpLockResult locked = DP_LOCK_GONE;
+	DpValue		side;
+	DpValue		array;
+	DpIter		iter;
+
+	dp_iter_init_value(&iter, note);
+	if (!dp_iter_next_value(&iter, &side) || side.type != DP_TYPE_INT32 ||
+		!dp_iter_next_value(&iter, &edge.from) || !dp_iter_next_value(&iter, &edge.to))
+		elog(ERROR, "a note of a relation is not as it was written");
+	edge.side = dp_get_int32(side.data) != 0;
+	if (!OidIsValid(r->sides[0].relid) || !OidIsValid(r->sides[1].relid))
+		return;
+	s = &r->sides[edge.side];
+	w = dp_writer_open(s->relid, s->table->doc_column, 0, NULL);
+	dp_writer_leave(w, true);
+	do
+		dp_writer_refresh(w);
+	while (dp_key_of_value(s->table, &edge.from, &key) && dp_writer_find(w, s->primary, key.values) &&
+		   (locked = dp_writer_lock_found(w, LockTupleShare, LockWaitBlock)) == DP_LOCK_GONE);
+	dp_writer_close(w);
+	if (locked == DP_LOCK_CIRCLE)
+	{
+		dp_note(decl, note, s->relid);
+		return;
+	}
+	if (r->missing_error && dp_relation_row(r, 1 - edge.side, &edge.to) == NULL)
+	{
+		DpValue		gone = edge.to;
+
+		edge.to = edge.from;
+		edge.from = gone;
+		edge.side = 1 - edge.side;
+		edge.sign = DP_EDGE_DELETED;
+	}
+	else if (dp_relation_array(&r->sides[edge.side], dp_relation_row(r, edge.side, &edge.from), &array) && array_has(&array, &edge.to))
+		edge.sign = DP_EDGE_COMES;
+	else
+		edge.sign = DP_EDGE_GOES;
+	dp_relation_apply(r, &edge, 1, false);
+}
+
+/*
+ * The document of a row with the edges that lead to it, in the current context;
+ * NULL if it agrees.  Raises what says why it cannot.
+ */
+static struct varlena *
+row_changed(DpRelation *r, int side, struct varlena *doc, const DpRelationEdge *edges, int n)
+{
+	DpRelationSide *s = &r->sides[side];
+	DpValue		array;
+	DpValue		element;
+	DpIter		iter;
+	DpBuilder	b;
+	bool		present;
+	bool		differs = false;
+	struct varlena *value;
+	DpValue		result;
+	int			i;
+
+	if (doc == NULL)
+		return NULL;
+	present = dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), s->field, &array) &&
+		array.type != DP_TYPE_NULL && array.type != DP_TYPE_UNDEFINED;
+	if (present && array.type != DP_TYPE_ARRAY)
+	{
+		StringInfoData field;
+
+		initStringInfo(&field);
+		dp_path_to_text(&field, s->field);
+		ereport(ERROR,
+				(errcode(ERRCODE_CHECK_VIOLATION),
+				 errmsg("field \"%s\" of a document of table %s is no array of ids", field.data, dp_relation_name(s->relid)),
+				 errdetail("It is a value of type %s in the document with the key %s.", dp_type_name(array.type), dp_ref_id_text(&edges[0].to))));
+	}
+	dp_builder_init_value(&b, present ? array.len + 32 : 64);
+	dp_builder_begin_array(&b);
+	if (present)
+	{
+		dp_iter_init_value(&iter, &array);
+		while (dp_iter_next_value(&iter, &element))
+		{
+			for (i = 0; i < n; i++)
+			{
+				if (edges[i].sign != DP_EDGE_COMES && dp_value_compare(&edges[i].from, &element) == 0)
+					break;
+			}
+			if (i == n)
+				dp_builder_append_value(&b, NULL, 0, &element);
+			else if (edges[i].sign == DP_EDGE_DELETED && r->restrict_delete)
+				ereport(ERROR,
+						(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+						 errmsg("a document of table %s cannot go: documents of table %s name it",
+								dp_relation_name(r->sides[1 - side].relid), dp_relation_name(s->relid)),
+						 errdetail("Its key is %s.", dp_ref_id_text(&edges[i].from))));
+			else
+				differs = true;
+		}
+	}
+	for (i = 0; i < n; i++)
+	{
+		if (edges[i].sign == DP_EDGE_COMES && !(present && array_has(&array, &edges[i].from)))
+		{
+			dp_builder_append_value(&b, NULL, 0, &edges[i].from);
+			differs = true;
+		}
+	}
+	if (!differs)
+	{
+		dp_builder_free(&b);
+		return NULL;
+	}
+	dp_builder_end(&b);
+	value = dp_builder_finish_value(&b, DP_TYPE_ARRAY);
+	result = dp_value_of_varlena(value);
+	return dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), s->field, &result);
+}
+
+/* ---------------------------------------------------------------- what is found by statements */
+
+/* Copies of what a statement has found: edges from the other side to a row, or from rows that are gone. */
+static void
+edges_of_result(uint64 rows, int side, DpRelationSign sign, const DpValue *to, DpRelationEdge **edges, int *n, int *cap, MemoryContext context)
+{
+	MemoryContext old = MemoryContextSwitchTo(context);
+	uint64		i;
+
+	for (i = 0; i < rows; i++)
+	{
+		DpRelationEdge edge;
+		bool		isnull;
+		DpValue		value;
+
+		edge.side = side;
+		edge.sign = sign;
+		value = dp_value_of_varlena((struct varlena *) DatumGetPointer(dp_result(i, 1, &isnull)));
+		edge.from = dp_value_of_varlena(dp_value_to_varlena(&value));
+		if (to != NULL)
+			edge.to = *to;
+		else
+		{
+			value = dp_value_of_varlena((struct varlena *) DatumGetPointer(dp_result(i, 2, &isnull)));
+			edge.to = dp_value_of_varlena(dp_value_to_varlena(&value));
+		}
+		dp_relation_edge(edges, n, cap, &edge);
+	}
+	SPI_freetuptable(SPI_tuptable);
+	MemoryContextSwitchTo(old);
+}
+
+/* The edges to a new row of that side from rows that have named it before it was there. */
+static void
+namers(DpRelation *r, int side, const DpValue *key, DpRelationEdge **edges, int *n, int *cap)
+{
+	DpRelationSide *other = &r->sides[1 - side];
+	SPIPlanPtr	plan = dp_plan(r->decl, &plan_namers[side]);
+	MemoryContext context = CurrentMemoryContext;
+	DpBuilder	b;
+	StringInfoData path;
+	Datum		filter;
+	int			i;
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			type = dp_types()->bson;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "SELECT ");
+		dp_sql_own_schema(&sql);
+		appendStringInfo(&sql, "to_bson(t.%s) FROM ", quote_identifier(other->table->keys[0].name));
+		dp_sql_table(&sql, other->relid);
+		appendStringInfo(&sql, " AS t WHERE t.%s", quote_identifier(other->table->doc_column));
+		dp_sql_own_operator(&sql, "@@");
+		appendStringInfoString(&sql, "$1");
+		plan = dp_plan_make(r->decl, &plan_namers[side], sql.data, 1, &type);
+	}
+	initStringInfo(&path);
+	for (i = 0; i < other->field->nsteps; i++)
+		appendStringInfo(&path, "%s%s", i > 0 ? "." : "", other->field->steps[i].name);
+	dp_builder_init(&b, 0);
+	dp_builder_begin_document(&b);
+	dp_builder_begin_document_field(&b, path.data, path.len);
+	dp_builder_append_value(&b, "$eq", 3, key);
+	dp_builder_end(&b);
+	dp_builder_end(&b);
+	filter = PointerGetDatum(dp_builder_finish_bson(&b));
+	edges_of_result(dp_run(r->decl, plan, &filter, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT), 1 - side, DP_EDGE_COMES, key,
+					edges, n, cap, context);
+}
+
+/* A table was truncated, or a partition of it: what names its rows lets go. */
+static void
+truncated(DpRelation *r, int side)
+{
+	DpRelationSide *s = &r->sides[side];
+	DpRelationSide *other = &r->sides[1 - side];
+	SPIPlanPtr	plan = dp_plan(r->decl, &plan_truncated[side]);
+	MemoryContext context = CurrentMemoryContext;
+	DpRelationEdge *edges = NULL;
+	int			n = 0;
+	int			cap = 0;
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "SELECT DISTINCT v.id, ");
+		dp_sql_own_schema(&sql);
+		appendStringInfo(&sql, "to_bson(t.%s) FROM ", quote_identifier(other->table->keys[0].name));
+		dp_sql_table(&sql, other->relid);
+		appendStringInfoString(&sql, " AS t CROSS JOIN LATERAL ");
+		dp_sql_own_schema(&sql);
+		appendStringInfo(&sql, "_relation_ids(t.%s, %s) AS v (id) WHERE NOT EXISTS (SELECT FROM ", quote_identifier(other->table->doc_column),
+						 quote_literal_cstr(dp_decl_text(r->decl, side == 0 ? "other_field" : "field")));
+		dp_sql_table(&sql, s->relid);
+		appendStringInfoString(&sql, " AS o WHERE ");
+		dp_sql_own_schema(&sql);
+		appendStringInfo(&sql, "to_bson(o.%s)", quote_identifier(s->table->keys[0].name));
+		dp_sql_own_operator(&sql, "=");
+		appendStringInfoString(&sql, "v.id)");
+		plan = dp_plan_make(r->decl, &plan_truncated[side], sql.data, 0, NULL);
+	}
+	edges_of_result(dp_run(r->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT), side, DP_EDGE_DELETED, NULL,
+					&edges, &n, &cap, context);
+	if (n > 0)
+		dp_relation_apply(r, edges, n, false);
+}

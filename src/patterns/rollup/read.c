@@ -1,0 +1,591 @@
+/*
+ * read.c
+ *		The roll-up pattern: groups computed anew from the source or from the
+ *		level below, and checked.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+#include "utils/tuplestore.h"
+
+#include "bson/catalog.h"
+#include "bson/compare.h"
+#include "bson/sqltime.h"
+#include "bson/text.h"
+#include "kit/derive/run.h"
+#include "kit/pattern.h"
+#include "kit/sql/run.h"
+#include "kit/sql/text.h"
+#include "patterns/rollup/rollup.h"
+
+/* What rows are given to */
+typedef struct Visit
+{
+	Rollup	   *r;
+	DpAccumulation *g;
+	DpDerive   *run;
+	bool		anew;
+	bool		whole;			/* each document of the lower level carried its state */
+	ReturnSetInfo *rsinfo;
+} Visit;
+
+static void read_rows(Rollup *r, DpAccumulation *g, const RollupKey *key);
+static bool read_lower(Rollup *r, DpDerive *run, DpAccumulation *g, const RollupKey *key);
+static void read_changed(Rollup *r, DpDerive *run, DpAccumulation *g, const RollupKey *key, const DpValue *groups);
+static bool visit_row(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
+static bool visit_stored(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
+static bool visit_all(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
+static bool visit_target(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
+static void violation(ReturnSetInfo *rsinfo, const DpValue *key, struct varlena *expected, struct varlena *found);
+static char *document_text(struct varlena *doc);
+
+/* The field's parameter as a date, for a column of whatever type. */
+static DpValue
+date_value(TimestampTz t, uint8 *buf)
+{
+	int64		ms = t / 1000 + DP_EPOCH_DAYS * DP_MS_PER_DAY;
+	DpValue		v = {buf, 8, DP_TYPE_DATE};
+
+	memcpy(buf, &ms, 8);
+	return v;
+}
+
+int64
+dp_rollup_each(Rollup *r, SPIPlanPtr plan, ParamListInfo params, bool latest, DpSourceVisit visit, void *arg)
+{
+	return dp_source_each(r->source, r->derivation->decl, plan, params, latest, false, visit, arg);
+}
+
+/* ---------------------------------------------------------------- computing anew */
+
+DpAccumulation *
+dp_rollup_evaluate(Rollup *r, DpGroup *group)
+{
+	DpAccumulation *result;
+
+	r->evaluation++;
+	PushActiveSnapshot(GetLatestSnapshot());
+	result = dp_rollup_whole(r, group);
+	PopActiveSnapshot();
+	return result;
+}
+
+bool
+dp_rollup_whole_begin(Rollup *r, DpGroup *group)
+{
+	RollupGroup *state = dp_rollup_group(group);
+
+	if (state->whole != NULL && state->evaluation == r->evaluation)
+		return false;
+	if (state->whole != NULL)
+		dp_accumulation_reset(state->whole);
+	else
+	{
+		MemoryContext old = MemoryContextSwitchTo(dp_derive_memory(group->run));
+
+		state->whole = dp_accumulation_make(r->acc);
+		MemoryContextSwitchTo(old);
+	}
+	state->evaluation = r->evaluation;
+	return true;
+}
+
+DpAccumulation *
+dp_rollup_whole(Rollup *r, DpGroup *group)
+{
+	RollupGroup *state = dp_rollup_group(group);
+	RollupKey	parts;
+
+	if (r->time == NULL)
+		return dp_rollup_node_whole(r, group);
+	if (!dp_rollup_whole_begin(r, group))
+		return state->whole;
+	dp_rollup_key(r, &group->key, &parts);
+	if (r->levels[parts.level].below < 0 || !read_lower(r, group->run, state->whole, &parts))
+	{
+		dp_accumulation_reset(state->whole);
+		read_rows(r, state->whole, &parts);
+	}
+	return state->whole;
+}
+
+/* Takes the rows of the source in. */
+static void
+read_rows(Rollup *r, DpAccumulation *g, const RollupKey *key)
+{
+	DpDecl	   *decl = r->derivation->decl;
+	SPIPlanPtr	plan = dp_plan(decl, &r->plan_rows);
+	StringInfoData sql;
+	Oid			types[DP_ROLLUP_MAX_GROUPS + 2];
+	ParamListInfo params = dp_source_params(r->ngroups + 2);
+	Visit		visit = {.r = r, .g = g};
+	uint8		buf[2][8];
+	DpValue		since = date_value(key->start, buf[0]);
+	DpValue		until = date_value(key->next, buf[1]);
+	DpIter		iter;
+	DpValue		value;
+	bool		nulls = false;
+	int			i;
+
+	/* the types are needed in any case */
+	initStringInfo(&sql);
+	dp_source_sql_select(&sql, r->source, r->need_key);
+	appendStringInfoString(&sql, " WHERE ");
+	types[0] = types[1] = dp_source_sql_require_field(&sql, r->source, r->time);
+	dp_sql_type_operator(&sql, types[0], BTGreaterEqualStrategyNumber);
+	appendStringInfoString(&sql, "$1 AND ");
+	(void) dp_source_sql_field(&sql, r->source, r->time);
+	dp_sql_type_operator(&sql, types[0], BTLessStrategyNumber);
+	appendStringInfoString(&sql, "$2");
+	dp_iter_init_value(&iter, &key->group);
+	for (i = 0; i < r->ngroups && dp_iter_next_value(&iter, &value); i++)
+	{
+		bool		is_null = value.type == DP_TYPE_NULL;
+
+		appendStringInfoString(&sql, is_null ? " AND (" : " AND ");
+		types[i + 2] = dp_source_sql_require_field(&sql, r->source, r->groups[i]);
+		if (is_null)
+		{
+			/* what is missing belongs here, too */
+			appendStringInfoString(&sql, " IS NULL OR ");
+			(void) dp_source_sql_field(&sql, r->source, r->groups[i]);
+			nulls = true;
+		}
+		dp_sql_type_operator(&sql, types[i + 2], BTEqualStrategyNumber);
+		appendStringInfo(&sql, "$%d%s", i + 3, is_null ? ")" : "");
+		dp_source_param(params, i + 2, types[i + 2], &value);
+	}
+	dp_source_param(params, 0, types[0], &since);
+	dp_source_param(params, 1, types[1], &until);
+	if (nulls)
+		plan = SPI_prepare(sql.data, r->ngroups + 2, types);	/* another statement, for rare groups */
+	else if (plan == NULL)
+		plan = dp_plan_make(decl, &r->plan_rows, sql.data, r->ngroups + 2, types);
+	(void) dp_source_each(r->source, decl, plan, params, false, r->need_key, visit_row, &visit);
+}
+
+/*
+ * Takes the level below in; false if one of its documents does not carry what
+ * is needed.  Documents of groups that the run changes are left out, because
+ * nothing says whether they have been written yet: those groups are computed.
+ */
+static bool
+read_lower(Rollup *r, DpDerive *run, DpAccumulation *g, const RollupKey *key)
+{
+	DpDecl	   *decl = r->derivation->decl;
+	SPIPlanPtr	plan = dp_plan(decl, &r->plan_lower);
+	ParamListInfo params = dp_source_params(2);
+	Visit		visit = {.r = r, .g = g, .run = run, .whole = true};
+	DpValue		groups[DP_ROLLUP_MAX_GROUPS];
+	DpIter		iter;
+	int			i;
+	Oid			types[2] = {dp_types()->bson_value, dp_types()->bson_value};
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "SELECT t.doc FROM ");
+		dp_sql_table(&sql, r->derivation->target);
+		appendStringInfoString(&sql, " AS t WHERE t._id ");
+		dp_sql_own_operator(&sql, ">=");
+		appendStringInfoString(&sql, " $1 AND t._id ");
+		dp_sql_own_operator(&sql, "<");
+		appendStringInfoString(&sql, " $2");
+		plan = dp_plan_make(decl, &r->plan_lower, sql.data, 2, types);
+	}
+	dp_iter_init_value(&iter, &key->group);
+	for (i = 0; i < r->ngroups; i++)
+		(void) dp_iter_next_value(&iter, &groups[i]);
+	for (i = 0; i < 2; i++)
+	{
+		DpBuilder	b;
+		DpValue		bound;
+
+		dp_builder_init_value(&b, 0);
+		dp_rollup_key_build(r, &b, r->levels[key->level].below, i == 0 ? key->start : key->next, groups);
+		bound = dp_builder_view(&b, DP_TYPE_DOCUMENT);
+		dp_source_param(params, i, types[i], &bound);
+		dp_builder_free(&b);
+	}
+	(void) dp_rollup_each(r, plan, params, false, visit_stored, &visit);
+	if (visit.whole)
+		read_changed(r, run, g, key, groups);
+	return visit.whole;
+}
+
+/* Adds the groups of the level below that the run changes. */
+static void
+read_changed(Rollup *r, DpDerive *run, DpAccumulation *g, const RollupKey *key, const DpValue *groups)
+{
+	int			below = r->levels[key->level].below;
+	TimestampTz t = key->start;
+
+	while (t < key->next)
+	{
+		DpBuilder	b;
+		DpValue		id;
+		DpGroup    *group;
+
+		CHECK_FOR_INTERRUPTS();
+		dp_builder_init_value(&b, 0);
+		dp_rollup_key_build(r, &b, below, t, groups);
+		id = dp_builder_view(&b, DP_TYPE_DOCUMENT);
+		group = dp_derive_find(run, r->derivation, &id);
+		if (group != NULL)
+			dp_accumulation_add(g, dp_rollup_whole(r, group));
+		dp_builder_free(&b);
+		(void) dp_span_start(&r->levels[below].span, t, &t);
+	}
+}
+
+/* A row of the source joins the totals. */
+static bool
+visit_row(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
+{
+	Visit	   *visit = arg;
+	DpValue		groups[DP_ROLLUP_MAX_GROUPS];
+	TimestampTz t;
+	DpValue		doc = dp_value_of_document(row->doc);
+
+	if (dp_rollup_row(visit->r, row, &t, groups))
+		dp_accumulation_row(visit->g, &doc, key, keylen, 1);
+	return true;
+}
+
+/* All that a document of the target stands for does. */
+static bool
+visit_stored(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
+{
+	Visit	   *visit = arg;
+	DpValue		doc = dp_value_of_document(row->doc);
+	DpValue		id;
+
+	if (dp_document_find(doc.data, doc.len, "_id", 3, &id) &&
+		dp_derive_find(visit->run, visit->r->derivation, &id) != NULL)
+		return true;
+	visit->whole = dp_accumulation_add_stored(visit->g, &doc);
+	return visit->whole;
+}
+
+/* The rows of a node of the tree. */
+void
+dp_rollup_read_node(Rollup *r, DpAccumulation *g, const DpValue *node)
+{
+	DpDecl	   *decl = r->derivation->decl;
+	SPIPlanPtr	plan = dp_plan(decl, &r->plan_node);
+	ParamListInfo params = dp_source_params(1);
+	Visit		visit = {.r = r, .g = g};
+	StringInfoData sql;
+	Oid			type;
+
+	initStringInfo(&sql);
+	dp_source_sql_select(&sql, r->source, r->need_key);
+	appendStringInfoString(&sql, " WHERE ");
+	type = dp_source_sql_require_field(&sql, r->source, r->groups[0]);
+	dp_sql_type_operator(&sql, type, BTEqualStrategyNumber);
+	appendStringInfoString(&sql, "$1");
+	if (plan == NULL)
+		plan = dp_plan_make(decl, &r->plan_node, sql.data, 1, &type);
+	dp_source_param(params, 0, type, node);
+	(void) dp_source_each(r->source, decl, plan, params, false, r->need_key, visit_row, &visit);
+}
+
+void
+dp_rollup_read_all(Rollup *r, DpDerive *run, bool latest, bool anew)
+{
+	DpDecl	   *decl = r->derivation->decl;
+	SPIPlanPtr	plan;
+	Visit		visit = {.r = r, .run = run, .anew = anew};
+
+	SPI_connect();
+	plan = dp_plan(decl, &r->plan_all);
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		dp_source_sql_select(&sql, r->source, r->need_key);
+		plan = dp_plan_make(decl, &r->plan_all, sql.data, 0, NULL);
+	}
+	(void) dp_source_each(r->source, decl, plan, NULL, latest, r->need_key, visit_all, &visit);
+	SPI_finish();
+}
+
+/* A row of the source joins the groups that it belongs to, or has them computed anew. */
+static bool
+visit_all(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
+{
+	Visit	   *visit = arg;
+	Rollup	   *r = visit->r;
+	DpValue		groups[DP_ROLLUP_MAX_GROUPS];
+	TimestampTz t;
+	int			i;
+
+	if (!visit->anew)
+	{
+		dp_rollup_methods.take(r->derivation, visit->run, row, 1);
+		return true;
+	}
+	if (!dp_rollup_row(r, row, &t, groups))
+		return true;
+	if (r->time == NULL)
+	{
+		DpGroup    *group = dp_derive_group(visit->run, r->derivation, &groups[0]);
+		RollupGroup *g;
+
+		group->recompute = true;
+		dp_rollup_place(r, visit->run, group);
+		g = group->state;
+		for (i = 0; i < g->nabove; i++)
+			g->above[i]->recompute = true;
+		return true;
+	}
+	for (i = 0; i < r->nlevels; i++)
+	{
+		DpBuilder	b;
+		DpValue		id;
+
+		dp_builder_init_value(&b, 0);
+		dp_rollup_key_build(r, &b, i, dp_span_start(&r->levels[i].span, t, NULL), groups);
+		id = dp_builder_view(&b, DP_TYPE_DOCUMENT);
+		dp_derive_group(visit->run, r->derivation, &id)->recompute = true;
+		dp_builder_free(&b);
+	}
+	return true;
+}
+
+/*
+ * Brings the groups of a row of the source in line, for pattern_build.
+ */
+static bool
+rollup_settle(DpDecl *decl, const DpKey *key)
+{
+	Rollup	   *r = dp_rollup(decl);
+	DpDerive   *run = dp_derive_begin();
+	Visit		visit = {.r = r, .run = run, .anew = true};
+	SPIPlanPtr	plan = dp_plan(decl, &r->plan_one);
+	Oid			types[INDEX_MAX_KEYS];
+	ParamListInfo params = dp_source_params(decl->nkeys);
+	int			i;
+
+	dp_sql_key_types(decl, types);
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		dp_source_sql_select(&sql, r->source, false);
+		appendStringInfoString(&sql, " WHERE ");
+		dp_sql_key_match(&sql, decl, 1);
+		plan = dp_plan_make(decl, &r->plan_one, sql.data, decl->nkeys, types);
+	}
+	for (i = 0; i < decl->nkeys; i++)
+	{
+		params->params[i].ptype = types[i];
+		params->params[i].value = key->values[i];
+		params->params[i].isnull = false;
+	}
+	(void) dp_rollup_each(r, plan, params, true, visit_all, &visit);
+	return dp_derive_end(run, true) > 0;
+}
+
+const DpPatternMethods dp_rollup_build = {
+	.pattern = "rollup",
+	.settle = rollup_settle
+};
+
+/* ---------------------------------------------------------------- calls */
+
+/* The derivation that the first two arguments, a table and a name, mean. */
+static DpDerivation *
+rollup_argument(FunctionCallInfo fcinfo)
+{
+	Oid			rel = PG_GETARG_OID(0);
+	DpDerivation *d;
+
+	dp_require_owner(rel);
+	d = dp_derivation(dp_decl_find(rel, "rollup", text_to_cstring(PG_GETARG_TEXT_PP(1))));
+	if (!OidIsValid(d->target))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the roll-up \"%s\" of table %s has no table of totals", d->decl->name, dp_relation_name(rel)),
+				 errdetail("It was dropped, or its triggers were.")));
+	return d;
+}
+
+/*
+ * _rollup_anew(rel, name) -> bigint: computes all documents anew; returns how
+ * many had to be written.
+ */
+DP_FUNCTION(dp_rollup_anew);
+Datum
+dp_rollup_anew(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(dp_derive_whole(list_make1(rollup_argument(fcinfo)), false, true));
+}
+
+/*
+ * _rollup_verify(rel, name): compiles the declaration.
+ */
+DP_FUNCTION(dp_rollup_verify);
+Datum
+dp_rollup_verify(PG_FUNCTION_ARGS)
+{
+	Rollup	   *r = rollup_argument(fcinfo)->state;
+	StringInfoData sql;
+	int			i;
+
+	initStringInfo(&sql);
+	if (r->time != NULL)
+		(void) dp_source_sql_require_field(&sql, r->source, r->time);
+	for (i = 0; i < r->ngroups; i++)
+		(void) dp_source_sql_require_field(&sql, r->source, r->groups[i]);
+	PG_RETURN_VOID();
+}
+
+/*
+ * _rollup_start(rel, name, doc) -> timestamptz
+ */
+DP_FUNCTION(dp_rollup_start);
+Datum
+dp_rollup_start(PG_FUNCTION_ARGS)
+{
+	Rollup	   *r = dp_rollup(dp_decl_find(PG_GETARG_OID(0), "rollup", text_to_cstring(PG_GETARG_TEXT_PP(1))));
+	DpSourceRow row = {NULL, PG_GETARG_VARLENA_PP(2)};
+	DpValue		groups[DP_ROLLUP_MAX_GROUPS];
+	TimestampTz t;
+
+	if (r->time == NULL || !dp_rollup_row(r, &row, &t, groups))
+		PG_RETURN_NULL();
+	PG_RETURN_TIMESTAMPTZ(dp_span_start(&r->levels[0].span, t, NULL));
+}
+
+/*
+ * _rollup_check_documents(rel, name) -> (key, what, expected, found)
+ *
+ * All documents against the source, with the snapshot of the calling query.
+ * Holds the totals of all groups in memory.
+ */
+DP_FUNCTION(dp_rollup_check_documents);
+Datum
+dp_rollup_check_documents(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	DpDerivation *d;
+	Rollup	   *r;
+	Visit		visit = {0};
+	DpGroup    *group;
+	StringInfoData sql;
+
+	InitMaterializedSRF(fcinfo, 0);
+	d = dp_derivation(dp_decl_find(PG_GETARG_OID(0), "rollup", text_to_cstring(PG_GETARG_TEXT_PP(1))));
+	r = d->state;
+	if (!OidIsValid(d->target) || (r->time == NULL && !OidIsValid(r->tree)))
+	{
+		Datum		values[4] = {0, CStringGetTextDatum(OidIsValid(d->target) ? "tree" : "table of totals"),
+		CStringGetTextDatum("present"), CStringGetTextDatum("missing")};
+		bool		nulls[4] = {true};
+
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+		return (Datum) 0;
+	}
+
+	visit.r = r;
+	visit.rsinfo = rsinfo;
+	visit.run = dp_derive_begin();
+	visit.run->check = true;
+	dp_rollup_read_all(r, visit.run, false, false);
+
+	SPI_connect();
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "SELECT t.doc FROM ");
+	dp_sql_table(&sql, d->target);
+	appendStringInfoString(&sql, " AS t");
+	(void) dp_rollup_each(r, SPI_prepare(sql.data, 0, NULL), NULL, false, visit_target, &visit);
+	SPI_finish();
+
+	for (group = visit.run->groups; group != NULL; group = group->next)
+	{
+		RollupGroup *state = group->state;
+
+		if (!group->found && state != NULL && state->totals != NULL && dp_accumulation_rows(state->totals) > 0)
+			violation(rsinfo, &group->key, dp_rollup_head(r, &group->key), NULL);
+	}
+	MemoryContextDelete(dp_derive_memory(visit.run));
+	return (Datum) 0;
+}
+
+/* A document of the target against its group. */
+static bool
+visit_target(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
+{
+	Visit	   *visit = arg;
+	Rollup	   *r = visit->r;
+	DpValue		id;
+	DpGroup    *group;
+	RollupGroup *state;
+	struct varlena *expected;
+	struct varlena *whole;
+	DpValue		head;
+
+	if (!dp_document_find(DP_DOC_DATA(row->doc), DP_DOC_SIZE(row->doc), "_id", 3, &id))
+		return true;
+	group = dp_derive_group(visit->run, r->derivation, &id);
+	state = group->state;
+	if (group->found || state == NULL || state->totals == NULL)
+	{
+		group->found = true;
+		violation(visit->rsinfo, &id, NULL, row->doc);
+		return true;
+	}
+	group->found = true;
+	expected = dp_rollup_head(r, &id);
+	head = dp_value_of_document(expected);
+	whole = dp_accumulation_write(state->totals, &head);
+	if (whole != NULL)
+		expected = whole;
+	if (DP_DOC_SIZE(expected) != DP_DOC_SIZE(row->doc) ||
+		memcmp(DP_DOC_DATA(expected), DP_DOC_DATA(row->doc), DP_DOC_SIZE(expected)) != 0)
+		violation(visit->rsinfo, &id, expected, row->doc);
+	return true;
+}
+
+/* Adds a row. */
+static void
+violation(ReturnSetInfo *rsinfo, const DpValue *key, struct varlena *expected, struct varlena *found)
+{
+	Datum		values[4];
+	bool		nulls[4] = {false};
+
+	values[0] = PointerGetDatum(dp_value_to_varlena(key));
+	values[1] = CStringGetTextDatum("document of totals");
+	values[2] = CStringGetTextDatum(expected == NULL ? "absent" : found == NULL ? "present" : document_text(expected));
+	values[3] = CStringGetTextDatum(found == NULL ? "missing" : document_text(found));
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/* A document as text, cut. */
+static char *
+document_text(struct varlena *doc)
+{
+	Oid			output;
+	bool		varlena;
+	char	   *text;
+
+	getTypeOutputInfo(dp_types()->bson, &output, &varlena);
+	text = OidOutputFunctionCall(output, PointerGetDatum(doc));
+	if (strlen(text) > 300)
+		strcpy(text + pg_mbcliplen(text, strlen(text), 297), "...");
+	return text;
+}

@@ -1,0 +1,452 @@
+/*
+ * tree.c
+ *		The roll-up pattern along a tree: which nodes are above which, the whole
+ *		of a node, and trees that change.
+ *
+ * Whoever writes to the source holds the lock of the tree in RowExclusiveLock
+ * mode until the transaction ends, and reads the tree afterwards.  Whoever
+ * changes the tree takes it in ExclusiveLock mode when that is done, and has
+ * all nodes computed anew that were or are above an edge that has changed.
+ *
+ * From REPEATABLE READ on, a transaction cannot add rows along edges that it
+ * does not see.  Most moves show in the documents of totals, which it cannot
+ * write over; but not those of nodes that had no rows below.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "bson/catalog.h"
+#include "bson/compare.h"
+#include "kit/derive/run.h"
+#include "kit/sql/run.h"
+#include "kit/sql/text.h"
+#include "patterns/rollup/rollup.h"
+
+/* More nodes above one than this: the tree has a cycle. */
+#define MAX_DEPTH	10000
+
+/* What a statement gives */
+typedef struct Reading
+{
+	const DpTree *tree;
+	MemoryContext context;
+	List	   *values;			/* copies, DpValue * */
+	bool		found;
+	bool		has_ancestors;
+	bool		latest;			/* with the latest snapshot, not the query's */
+	struct varlena *stored;
+} Reading;
+
+static List *chain_of(Rollup *r, const DpValue *node, bool by_ancestors, bool latest);
+static void require_seen(Rollup *r, const DpValue *node, List *chain);
+static bool visit_node(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
+static bool visit_child(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
+static bool visit_stored(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
+static void read_node(Rollup *r, const DpValue *node, Reading *reading);
+static List *read_children(Rollup *r, const DpValue *node);
+static struct varlena *read_stored(Rollup *r, const DpValue *node);
+static void node_add(Rollup *r, DpDerive *run, DpAccumulation *g, const DpValue *node);
+static DpValue *value_copy(const DpValue *value, MemoryContext context);
+static void tree_changed(Rollup *r, DpChanges *changes);
+static void anew_above(Rollup *r, DpDerive *run, const DpValue *node);
+
+static DpTree *
+rollup_tree(Rollup *r)
+{
+	if (!OidIsValid(r->tree))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the tree of the roll-up \"%s\" of table %s is missing", r->derivation->decl->name,
+						dp_relation_name(r->derivation->decl->target)),
+				 errhint("pattern_disable() ends the roll-up.")));
+	return dp_tree_find(r->tree, r->tree_name);
+}
+
+static DpValue *
+value_copy(const DpValue *value, MemoryContext context)
+{
+	DpValue    *copy = MemoryContextAlloc(context, sizeof(DpValue));
+	uint8	   *data = MemoryContextAlloc(context, Max(value->len, 1));
+
+	memcpy(data, value->data, value->len);
+	*copy = *value;
+	copy->data = data;
+	return copy;
+}
+
+/* ---------------------------------------------------------------- reading the tree */
+
+/* Reads a node: whether it exists, and the nodes above it, or only its parent. */
+static void
+read_node(Rollup *r, const DpValue *node, Reading *reading)
+{
+	DpDecl	   *decl = r->derivation->decl;
+	SPIPlanPtr	plan = dp_plan(decl, &r->plan_above);
+	ParamListInfo params = dp_source_params(1);
+	Oid			type = dp_types()->bson_value;
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfo(&sql, "SELECT t.%s FROM ", quote_identifier(reading->tree->decl->doc_column));
+		dp_sql_table(&sql, r->tree);
+		appendStringInfoString(&sql, " AS t WHERE ");
+		dp_tree_sql_id(&sql, reading->tree, "t");
+		appendStringInfoChar(&sql, ' ');
+		dp_sql_own_operator(&sql, "=");
+		appendStringInfoString(&sql, " $1");
+		plan = dp_plan_make(decl, &r->plan_above, sql.data, 1, &type);
+	}
+	dp_source_param(params, 0, type, node);
+	(void) dp_rollup_each(r, plan, params, reading->latest, visit_node, reading);
+}
+
+static bool
+visit_node(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
+{
+	Reading    *reading = arg;
+	DpValue		parent;
+
+	reading->found = true;
+	if (reading->has_ancestors)
+	{
+		int			n;
+		DpValue    *above = dp_tree_ancestors(reading->tree, row->doc, &n);
+
+		if (above != NULL)
+		{
+			MemoryContext old = MemoryContextSwitchTo(reading->context);
+
+			while (n-- > 0)
+				reading->values = lappend(reading->values, value_copy(&above[n], reading->context));
+			MemoryContextSwitchTo(old);
+			return false;
+		}
+		reading->has_ancestors = false;
+	}
+	if (dp_tree_parent(reading->tree, row->doc, &parent))
+	{
+		MemoryContext old = MemoryContextSwitchTo(reading->context);
+
+		reading->values = lappend(reading->values, value_copy(&parent, reading->context));
+		MemoryContextSwitchTo(old);
+	}
+	return false;
+}
+
+/*
+ * The nodes above a node, the nearest first (DpValue *), in the current
+ * context; as the query's snapshot or the latest one shows them.  A node that is not in the tree has none.  by_ancestors: as the
+ * node's document has them, if it does; else from parent to parent.
+ */
+static List *
+chain_of(Rollup *r, const DpValue *node, bool by_ancestors, bool latest)
+{
+	Reading		reading = {.tree = rollup_tree(r), .context = CurrentMemoryContext, .latest = latest};
+	int			depth = 0;
+
+	reading.has_ancestors = by_ancestors && reading.tree->ancestors != NULL;
+	SPI_connect();
+	for (;;)
+	{
+		int			known = list_length(reading.values);
+
+		read_node(r, known == 0 ? node : llast(reading.values), &reading);
+		if (reading.has_ancestors || list_length(reading.values) == known)
+			break;
+		if (++depth > MAX_DEPTH)
+			ereport(ERROR,
+					(errcode(ERRCODE_DATA_CORRUPTED),
+					 errmsg("tree %s has a cycle", dp_relation_name(r->tree)),
+					 errhint("pattern_check() finds it.")));
+	}
+	SPI_finish();
+	return reading.values;
+}
+
+/*
+ * Raises T_R_SERIALIZATION_FAILURE if the transaction's snapshot has other
+ * nodes above a node than there are now.
+ */
+static void
+require_seen(Rollup *r, const DpValue *node, List *chain)
+{
+	List	   *seen;
+	ListCell   *now;
+	ListCell   *then;
+	bool		same;
+
+	if (!IsolationUsesXactSnapshot())
+		return;
+	PushActiveSnapshot(GetTransactionSnapshot());
+	seen = chain_of(r, node, true, false);
+	PopActiveSnapshot();
+	same = list_length(seen) == list_length(chain);
+	forboth(now, chain, then, seen)
+		same = same && dp_value_compare(lfirst(now), lfirst(then)) == 0;
+	if (!same)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent update"),
+				 errdetail("A node of tree %s has been moved since this transaction began to read.", dp_relation_name(r->tree)),
+				 errhint("Repeat the transaction.")));
+}
+
+/* The nodes right below a node (DpValue *), in the current context; inside SPI_connect(). */
+static List *
+read_children(Rollup *r, const DpValue *node)
+{
+	DpDecl	   *decl = r->derivation->decl;
+	Reading		reading = {.tree = rollup_tree(r), .context = CurrentMemoryContext};
+	SPIPlanPtr	plan = dp_plan(decl, &r->plan_children);
+	ParamListInfo params = dp_source_params(1);
+	Oid			type = dp_types()->bson_value;
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfo(&sql, "SELECT t.%s FROM ", quote_identifier(reading.tree->decl->doc_column));
+		dp_sql_table(&sql, r->tree);
+		appendStringInfoString(&sql, " AS t WHERE ");
+		dp_tree_sql_parent(&sql, reading.tree, "t");
+		appendStringInfoChar(&sql, ' ');
+		dp_sql_own_operator(&sql, "=");
+		appendStringInfoString(&sql, " $1");
+		plan = dp_plan_make(decl, &r->plan_children, sql.data, 1, &type);
+	}
+	dp_source_param(params, 0, type, node);
+	(void) dp_rollup_each(r, plan, params, false, visit_child, &reading);
+	return reading.values;
+}
+
+static bool
+visit_child(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
+{
+	Reading    *reading = arg;
+	DpValue		id;
+
+	if (dp_tree_id(reading->tree, row->doc, &id))
+	{
+		MemoryContext old = MemoryContextSwitchTo(reading->context);
+
+		reading->values = lappend(reading->values, value_copy(&id, reading->context));
+		MemoryContextSwitchTo(old);
+	}
+	return true;
+}
+
+/* The document of totals that a node has, or NULL; inside SPI_connect(). */
+static struct varlena *
+read_stored(Rollup *r, const DpValue *node)
+{
+	DpDecl	   *decl = r->derivation->decl;
+	Reading		reading = {.context = CurrentMemoryContext};
+	SPIPlanPtr	plan = dp_plan(decl, &r->plan_stored);
+	ParamListInfo params = dp_source_params(1);
+	Oid			type = dp_types()->bson_value;
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "SELECT t.doc FROM ");
+		dp_sql_table(&sql, r->derivation->target);
+		appendStringInfoString(&sql, " AS t WHERE t._id ");
+		dp_sql_own_operator(&sql, "=");
+		appendStringInfoString(&sql, " $1");
+		plan = dp_plan_make(decl, &r->plan_stored, sql.data, 1, &type);
+	}
+	dp_source_param(params, 0, type, node);
+	(void) dp_rollup_each(r, plan, params, false, visit_stored, &reading);
+	return reading.stored;
+}
+
+static bool
+visit_stored(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
+{
+	Reading    *reading = arg;
+	MemoryContext old = MemoryContextSwitchTo(reading->context);
+
+	reading->stored = dp_document_to_varlena(DP_DOC_DATA(row->doc), DP_DOC_SIZE(row->doc));
+	MemoryContextSwitchTo(old);
+	return false;
+}
+
+/* ---------------------------------------------------------------- rows of the source */
+
+void
+dp_rollup_place(Rollup *r, DpDerive *run, DpGroup *group)
+{
+	RollupGroup *state = dp_rollup_group(group);
+	List	   *chain;
+	ListCell   *lc;
+
+	if (state->placed)
+		return;
+	if (!run->check)
+		dp_derive_lock_group(r->derivation, DP_ROLLUP_TREE_LOCK, RowExclusiveLock);
+	chain = chain_of(r, &group->key, true, !run->check);
+	if (!run->check)
+		require_seen(r, &group->key, chain);
+	state->above = MemoryContextAlloc(dp_derive_memory(run), sizeof(DpGroup *) * Max(list_length(chain), 1));
+	foreach(lc, chain)
+		state->above[state->nabove++] = dp_derive_group(run, r->derivation, lfirst(lc));
+	state->placed = true;
+}
+
+/* ---------------------------------------------------------------- the whole of a node */
+
+/*
+ * Adds the whole of a node: as it is stored; or, if the run changes it, from
+ * its own rows and its children, because nothing says here whether the run has
+ * written it yet.
+ */
+static void
+node_add(Rollup *r, DpDerive *run, DpAccumulation *g, const DpValue *node)
+{
+	DpGroup    *group = dp_derive_find(run, r->derivation, node);
+	struct varlena *stored;
+	DpValue		doc;
+
+	if (group != NULL && group->changed)
+	{
+		dp_accumulation_add(g, dp_rollup_node_whole(r, group));
+		return;
+	}
+	stored = read_stored(r, node);
+	if (stored == NULL)
+		return;
+	doc = dp_value_of_document(stored);
+	if (!dp_accumulation_add_stored(g, &doc))
+	{
+		List	   *children = read_children(r, node);
+		ListCell   *lc;
+
+		dp_rollup_read_node(r, g, node);
+		foreach(lc, children)
+			node_add(r, run, g, lfirst(lc));
+	}
+}
+
+DpAccumulation *
+dp_rollup_node_whole(Rollup *r, DpGroup *group)
+{
+	RollupGroup *state = dp_rollup_group(group);
+	List	   *children;
+	ListCell   *lc;
+
+	check_stack_depth();
+	if (!dp_rollup_whole_begin(r, group))
+		return state->whole;
+	dp_rollup_read_node(r, state->whole, &group->key);
+	children = read_children(r, &group->key);
+	foreach(lc, children)
+		node_add(r, group->run, state->whole, lfirst(lc));
+	return state->whole;
+}
+
+/* ---------------------------------------------------------------- trees that change */
+
+void
+dp_rollup_tree_changed(DpChanges *changes)
+{
+	ListCell   *lc;
+
+	foreach(lc, dp_feeds(dp_changes_table(changes)))
+	{
+		DpFeed	   *feed = lfirst(lc);
+		Rollup	   *r;
+
+		if (feed->is_main || strcmp(feed->decl->pattern, "rollup") != 0)
+			continue;
+		r = dp_rollup(feed->decl);
+		if (r->tree_pair != NULL && strcmp(r->tree_pair, feed->pair) == 0 &&
+			OidIsValid(r->derivation->target) && OidIsValid(r->tree) && dp_decl_maintained(feed->decl))
+			tree_changed(r, changes);
+	}
+}
+
+/* The nodes above a node, and the node itself, are computed anew. */
+static void
+anew_above(Rollup *r, DpDerive *run, const DpValue *node)
+{
+	ListCell   *lc;
+
+	dp_derive_group(run, r->derivation, node)->recompute = true;
+	foreach(lc, chain_of(r, node, false, true))
+		dp_derive_group(run, r->derivation, lfirst(lc))->recompute = true;
+}
+
+/* What a statement on the tree means to one roll-up. */
+static void
+tree_changed(Rollup *r, DpChanges *changes)
+{
+	DpTree	   *tree = rollup_tree(r);
+	DpDerive   *run = NULL;
+	DpChange	change;
+	MemoryContext row = AllocSetContextCreate(CurrentMemoryContext, "docpatterns tree row", ALLOCSET_DEFAULT_SIZES);
+
+	dp_changes_rewind(changes);
+	while (dp_changes_next(changes, &change))
+	{
+		MemoryContext old = MemoryContextSwitchTo(row);
+		TupleTableSlot *slots[2] = {change.before, change.after};
+		struct varlena *docs[2] = {NULL, NULL};
+		DpValue		id[2];
+		DpValue		parent[2];
+		bool		has_id[2] = {false, false};
+		bool		has_parent[2] = {false, false};
+		int			i;
+
+		for (i = 0; i < 2; i++)
+		{
+			if (slots[i] == NULL)
+				continue;
+			docs[i] = dp_source_document(slots[i], tree->decl->doc_column);
+			has_id[i] = dp_tree_id(tree, docs[i], &id[i]);
+			has_parent[i] = dp_tree_parent(tree, docs[i], &parent[i]);
+		}
+		if (!(has_id[0] && has_id[1] && has_parent[0] == has_parent[1] && dp_value_compare(&id[0], &id[1]) == 0 &&
+			  (!has_parent[0] || dp_value_compare(&parent[0], &parent[1]) == 0)))
+		{
+			for (i = 0; i < 2; i++)
+			{
+				if (!has_id[i])
+					continue;
+				if (run == NULL)
+				{
+					MemoryContextSwitchTo(old);
+					dp_derive_lock_group(r->derivation, DP_ROLLUP_TREE_LOCK, ExclusiveLock);
+					run = dp_derive_begin();
+					MemoryContextSwitchTo(row);
+				}
+				dp_derive_group(run, r->derivation, &id[i])->recompute = true;
+				if (has_parent[i])
+					anew_above(r, run, &parent[i]);
+			}
+		}
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(row);
+	}
+	MemoryContextDelete(row);
+	if (dp_changes_wholly(changes))
+	{
+		dp_derive_lock_group(r->derivation, DP_ROLLUP_TREE_LOCK, ExclusiveLock);
+		(void) dp_derive_whole(list_make1(r->derivation), false, true);
+	}
+	if (run != NULL)
+		(void) dp_derive_end(run, false);
+}

@@ -1,0 +1,692 @@
+/*
+ * pass.c
+ *		The single collection pattern: rows that are named, and rows that name.
+ *
+ * What is named is found by the btree index on the identity and locked FOR KEY
+ * SHARE, which lets it be changed but not go.  Those who name it are found by
+ * the GIN index on the relations, or as a range of the btree index where
+ * documents are keyed, and are written in the order of their primary keys.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+
+#include "bson/builder.h"
+#include "bson/catalog.h"
+#include "bson/compare.h"
+#include "bson/edit.h"
+#include "bson/text.h"
+#include "kit/sql/run.h"
+#include "kit/sql/text.h"
+#include "patterns/single_collection/single_collection.h"
+
+static const char plan_naming, plan_missing;
+
+/* Rows that name something */
+typedef struct Naming
+{
+	DpRowRef   *rows;
+	uint64		n;
+} Naming;
+
+/* What becomes of the relations of a row */
+typedef struct Change
+{
+	DpSingle   *s;
+	const DpSingleGone *gone;
+	int			n;
+	DpSingleDoc *read;
+} Change;
+
+static bool identity_find(DpSingle *s, DpWriter *w, const DpValue *identity, bool lock);
+static bool identity_shown(DpSingle *s, DpWriter *w, const DpValue *identity);
+static uint64 naming_run(DpSingle *s, const DpSingleGone *gone, int n, long most);
+static void naming_rows(DpSingle *s, const DpSingleGone *gone, int n, Naming *naming);
+static void row_change(DpSingle *s, DpWriter *w, const DpSingleGone *gone, int n, bool *again);
+static int	gone_compare(const void *a, const void *b);
+static const DpSingleGone *gone_search(const DpSingleGone *gone, int n, const DpValue *identity);
+static const DpSingleGone *gone_find(const DpSingle *s, const DpSingleGone *gone, int n, const DpValue *named);
+static bool follow(const DpValue *element, DpValue *replacement, void *arg);
+static DpValue key_moved(const DpSingle *s, const DpValue *identity, const DpSingleGone *gone);
+static void referenced(DpSingle *s, const DpValue *identity) pg_attribute_noreturn();
+
+/*
+ * Keeps what has that identity from going.
+ */
+void
+dp_single_require(DpSingle *s, DpWriter *w, const DpValue *identity)
+{
+	DpSingleGone gone = {*identity, false, {NULL, 0, 0}};
+	bool		found = identity_find(s, w, identity, s->on_delete != DP_SINGLE_KEEP);
+
+	if (found && identity_shown(s, w, identity))
+		return;
+	/* a row that was not stored after all (ON CONFLICT) names nobody */
+	if (!s->missing_error || naming_run(s, &gone, 1, 1) == 0)
+		return;
+	if (found)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent update"),
+				 errdetail("The document of table %s that is named was written after this transaction began to read.",
+						   dp_relation_name(s->decl->target)),
+				 errhint("Repeat the transaction.")));
+	ereport(ERROR,
+			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+			 s->key_field != NULL ?
+			 errmsg("a document of table %s belongs to a document that does not exist", dp_relation_name(s->decl->target)) :
+			 errmsg("a document of table %s is related to a document that does not exist", dp_relation_name(s->decl->target)),
+			 s->key_field != NULL ?
+			 errdetail("No document has the key %s.", dp_single_identity_text(s, identity)) :
+			 errdetail("No document has the id %s.", dp_single_identity_text(s, identity))));
+}
+
+/*
+ * Whether a row has the identity; it is locked so that it stays.
+ */
+static bool
+identity_find(DpSingle *s, DpWriter *w, const DpValue *identity, bool lock)
+{
+	Datum		value = PointerGetDatum(dp_value_to_varlena(identity));
+	bool		again;
+
+	do
+	{
+		bool		found;
+
+		again = false;
+		CHECK_FOR_INTERRUPTS();
+		for (found = dp_writer_find(w, s->by_identity, &value); found; found = dp_writer_next(w))
+		{
+			struct varlena *doc;
+			DpSingleDoc read;
+
+			if (!lock)
+				return true;
+			switch (dp_writer_lock(w, LockTupleKeyShare))
+			{
+				case DP_LOCK_OK:
+					return true;
+				case DP_LOCK_CHANGED:
+					doc = dp_writer_document(w);
+					if (doc != NULL)
+					{
+						dp_single_read(s, doc, &read);
+						if (read.has_identity && dp_value_compare(&read.identity, identity) == 0)
+							return true;
+					}
+					/* fall through */
+				default:
+					again = true;
+					break;
+			}
+		}
+		if (again)
+			dp_writer_refresh(w);
+	} while (again);
+	return false;
+}
+
+/* Whether the transaction sees that a row has the identity. */
+static bool
+identity_shown(DpSingle *s, DpWriter *w, const DpValue *identity)
+{
+	Datum		value = PointerGetDatum(dp_value_to_varlena(identity));
+
+	return dp_writer_shown(w, s->by_identity, &value);
+}
+
+/*
+ * Finds what names what is gone, in its latest state; SPI has tableoid and ctid,
+ * in the order of primary keys.  Returns how many; most: at most so many, 0 for all.
+ */
+static uint64
+naming_run(DpSingle *s, const DpSingleGone *gone, int n, long most)
+{
+	DpDecl	   *decl = s->decl;
+	SPIPlanPtr	plan = dp_plan(decl, &plan_naming);
+	Datum		values[2];
+	int			i;
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[2];
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "SELECT t.tableoid, t.ctid FROM ");
+		if (s->key_field != NULL)
+		{
+			appendStringInfoString(&sql, "ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS r (low, high) JOIN ");
+			dp_sql_table(&sql, decl->target);
+			appendStringInfoString(&sql, " AS t ON ");
+			dp_single_sql_identity(&sql, s, "t");
+			dp_sql_own_operator(&sql, ">=");
+			appendStringInfoString(&sql, "r.low AND ");
+			dp_single_sql_identity(&sql, s, "t");
+			dp_sql_own_operator(&sql, "<");
+			appendStringInfoString(&sql, "r.high");
+			types[0] = types[1] = dp_types()->bson_value_array;
+		}
+		else
+		{
+			dp_sql_table(&sql, decl->target);
+			appendStringInfo(&sql, " AS t WHERE t.%s", quote_identifier(decl->doc_column));
+			dp_sql_own_operator(&sql, "@@");
+			appendStringInfoString(&sql, "$1");
+			types[0] = dp_types()->bson;
+		}
+		appendStringInfoString(&sql, " ORDER BY ");
+		for (i = 0; i < decl->nkeys; i++)
+			appendStringInfo(&sql, "%st.%s", i > 0 ? ", " : "", quote_identifier(decl->keys[i].name));
+		plan = dp_plan_make(decl, &plan_naming, sql.data, s->key_field != NULL ? 2 : 1, types);
+		pfree(sql.data);
+	}
+
+	if (s->key_field != NULL)
+	{
+		Datum	   *low = palloc(sizeof(Datum) * n);
+		Datum	   *high = palloc(sizeof(Datum) * n);
+
+		for (i = 0; i < n; i++)
+		{
+			low[i] = PointerGetDatum(dp_single_bound(&gone[i].identity, 0));
+			high[i] = PointerGetDatum(dp_single_bound(&gone[i].identity, 1));
+		}
+		values[0] = PointerGetDatum(construct_array(low, n, dp_types()->bson_value, -1, false, TYPALIGN_INT));
+		values[1] = PointerGetDatum(construct_array(high, n, dp_types()->bson_value, -1, false, TYPALIGN_INT));
+	}
+	else
+	{
+		DpValue    *ids = palloc(sizeof(DpValue) * n);
+
+		for (i = 0; i < n; i++)
+			ids[i] = gone[i].identity;
+		values[0] = PointerGetDatum(dp_single_filter(s, ids, n, NULL));
+	}
+	return dp_run(decl, plan, values, NULL, DP_RUN_AS_OWNER, most, SPI_OK_SELECT);
+}
+
+/* The same as a list, in the current context. */
+static void
+naming_rows(DpSingle *s, const DpSingleGone *gone, int n, Naming *naming)
+{
+	uint64		i;
+	MemoryContext context = CurrentMemoryContext;
+
+	naming->n = naming_run(s, gone, n, 0);
+	MemoryContextSwitchTo(context);
+	naming->rows = MemoryContextAllocHuge(context, sizeof(DpRowRef) * Max(naming->n, 1));
+	memset(naming->rows, 0, sizeof(DpRowRef) * naming->n);
+	for (i = 0; i < naming->n; i++)
+	{
+		bool		isnull;
+
+		naming->rows[i].relid = DatumGetObjectId(dp_result(i, 1, &isnull));
+		naming->rows[i].tid = *(ItemPointer) DatumGetPointer(dp_result(i, 2, &isnull));
+	}
+	SPI_freetuptable(SPI_tuptable);
+}
+
+/*
+ * Identities that may be gone: those that are, and those that have become
+ * others, mean something to those who name them.  Returns how many were written.
+ */
+int64
+dp_single_gone(DpSingle *s, DpSingleGone *gone, int n)
+{
+	DpWriter   *w;
+	int64		written;
+	MemoryContext context;
+	MemoryContext row_context;
+	MemoryContext old;
+	Naming		naming;
+	bool		again;
+	int			kept = 0;
+	uint64		i;
+
+	if (s->on_delete == DP_SINGLE_KEEP || n == 0)
+		return 0;
+	check_stack_depth();
+	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns naming rows", ALLOCSET_DEFAULT_SIZES);
+	row_context = AllocSetContextCreate(context, "docpatterns naming row", ALLOCSET_DEFAULT_SIZES);
+	w = dp_writer_open(s->decl->target, s->decl->doc_column, 0, NULL);
+	dp_writer_refresh(w);
+	for (i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (gone[i].moved && !identity_find(s, w, &gone[i].becomes, false))
+			gone[i].moved = false;
+		if (gone[i].moved || !identity_find(s, w, &gone[i].identity, true))
+			gone[kept++] = gone[i];
+	}
+
+	qsort(gone, kept, sizeof(DpSingleGone), gone_compare);
+	old = MemoryContextSwitchTo(context);
+	again = kept > 0;
+	while (again)
+	{
+		again = false;
+		naming_rows(s, gone, kept, &naming);
+		for (i = 0; i < naming.n; i++)
+		{
+			CHECK_FOR_INTERRUPTS();
+			if (i > 0 && naming.rows[i].relid == naming.rows[i - 1].relid &&
+				ItemPointerEquals(&naming.rows[i].tid, &naming.rows[i - 1].tid))
+				continue;
+			if (!dp_writer_fetch(w, &naming.rows[i]))
+			{
+				again = true;
+				continue;
+			}
+			MemoryContextSwitchTo(row_context);
+			row_change(s, w, gone, kept, &again);
+			MemoryContextSwitchTo(context);
+			MemoryContextReset(row_context);
+		}
+		pfree(naming.rows);
+		if (again)
+			dp_writer_refresh(w);
+	}
+	MemoryContextSwitchTo(old);
+	written = dp_writer_close(w);
+	MemoryContextDelete(context);
+	return written;
+}
+
+/* Bring the current row in line; again is set if it has to be looked for again. */
+static void
+row_change(DpSingle *s, DpWriter *w, const DpSingleGone *gone, int n, bool *again)
+{
+	struct varlena *doc;
+	DpSingleDoc read;
+	DpWriteResult result = DP_WRITE_SAME;
+	bool		concerned = false;
+	bool		others = false;
+	int			i;
+
+	if (dp_writer_lock(w, s->on_delete == DP_SINGLE_CASCADE ? LockTupleExclusive : LockTupleNoKeyExclusive) == DP_LOCK_GONE)
+	{
+		*again = true;
+		return;
+	}
+	doc = dp_writer_document(w);
+	if (doc == NULL)
+		return;
+	dp_single_read(s, doc, &read);
+
+	if (s->key_field != NULL)
+	{
+		const DpSingleGone *g = read.has_identity ? gone_find(s, gone, n, &read.identity) : NULL;
+
+		if (g == NULL)
+			return;
+		if (g->moved)
+		{
+			DpValue		key = key_moved(s, &read.identity, g);
+
+			result = dp_writer_update(w, dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), s->key_field, &key));
+		}
+		else if (s->on_delete == DP_SINGLE_CASCADE)
+			result = dp_writer_delete(w);
+		else
+			referenced(s, &g->identity);
+	}
+	else
+	{
+		DpValue		value;
+		DpValue		array;
+		Change		change = {s, gone, n, &read};
+		bool		moved = false;
+
+		for (i = 0; i < read.nparents; i++)
+		{
+			const DpSingleGone *g = gone_find(s, gone, n, &read.parents[i]);
+
+			if (g == NULL || g->moved)
+				others = true;
+			if (g == NULL)
+				continue;
+			if (!g->moved && s->on_delete == DP_SINGLE_RESTRICT)
+				referenced(s, &g->identity);
+			concerned = true;
+			moved |= g->moved;
+		}
+		if (!concerned)
+			return;
+		if (s->on_delete == DP_SINGLE_CASCADE && !others && !moved && !read.names_itself)
+			result = dp_writer_delete(w);
+		else if (dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), s->related_field, &value))
+		{
+			array = dp_value_of_varlena(dp_single_rebuild(&value, NULL, follow, &change));
+			result = dp_writer_update(w, dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), s->related_field, &array));
+		}
+	}
+	if (result == DP_WRITE_CHANGED)
+		*again = true;
+}
+
+/* Orders what is gone by identity, that which is wholly gone first. */
+static int
+gone_compare(const void *a, const void *b)
+{
+	const DpSingleGone *left = a;
+	const DpSingleGone *right = b;
+	int			cmp = dp_value_compare(&left->identity, &right->identity);
+
+	if (cmp == 0)
+		cmp = left->moved - right->moved;
+	return cmp != 0 || !left->moved ? cmp : dp_value_compare(&left->becomes, &right->becomes);
+}
+
+/* The first that has an identity, of what is ordered. */
+static const DpSingleGone *
+gone_search(const DpSingleGone *gone, int n, const DpValue *identity)
+{
+	int			low = 0;
+	int			high = n;
+
+	while (low < high)
+	{
+		int			middle = low + (high - low) / 2;
+
+		if (dp_value_compare(&gone[middle].identity, identity) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < n && dp_value_compare(&gone[low].identity, identity) == 0 ? &gone[low] : NULL;
+}
+
+/* What is gone of what a document names; of a key that it lies below, the nearest. */
+static const DpSingleGone *
+gone_find(const DpSingle *s, const DpSingleGone *gone, int n, const DpValue *named)
+{
+	const DpSingleGone *found = NULL;
+	DpValue		above = *named;
+
+	if (s->key_field == NULL)
+		return gone_search(gone, n, named);
+	while (found == NULL && --above.len > 4)
+	{
+		if (above.data[above.len - 1] == 0)
+			found = gone_search(gone, n, &above);
+	}
+	return found;
+}
+
+/* An element of the relations as it is to be; false if it goes. */
+static bool
+follow(const DpValue *element, DpValue *replacement, void *arg)
+{
+	Change	   *change = arg;
+	const DpSingleGone *g = gone_find(change->s, change->gone, change->n, element);
+	int			i;
+
+	*replacement = *element;
+	if (g == NULL || (change->read->has_identity && dp_value_compare(element, &change->read->identity) == 0))
+		return true;
+	if (!g->moved)
+		return false;
+	*replacement = g->becomes;
+	/* it may be named already */
+	for (i = 0; i < change->read->nparents; i++)
+	{
+		if (dp_value_compare(&change->read->parents[i], &g->becomes) == 0)
+			return false;
+	}
+	return true;
+}
+
+/* The key of a document that lies below one that has moved, with its separators. */
+static DpValue
+key_moved(const DpSingle *s, const DpValue *identity, const DpSingleGone *gone)
+{
+	StringInfoData key;
+	const char *parts[2] = {DP_STRING_DATA(&gone->becomes), DP_STRING_DATA(identity) + DP_STRING_LEN(&gone->identity)};
+	uint32		lens[2] = {DP_STRING_LEN(&gone->becomes), DP_STRING_LEN(identity) - DP_STRING_LEN(&gone->identity)};
+	DpValue		result;
+	int			i;
+	int			j;
+
+	initStringInfo(&key);
+	appendStringInfoSpaces(&key, 4);
+	for (i = 0; i < 2; i++)
+	{
+		for (j = 0; j < lens[i]; j++)
+		{
+			if (parts[i][j] == 0)
+				appendBinaryStringInfo(&key, s->separator, s->separatorlen);
+			else
+				appendStringInfoChar(&key, parts[i][j]);
+		}
+	}
+	dp_put_int32((uint8 *) key.data, key.len - 4 + 1);
+	result.type = DP_TYPE_STRING;
+	result.data = (uint8 *) key.data;
+	result.len = key.len + 1;
+	return result;
+}
+
+/* Raises FOREIGN_KEY_VIOLATION. */
+static void
+referenced(DpSingle *s, const DpValue *identity)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+			 errmsg("a document of table %s cannot go: others belong to it", dp_relation_name(s->decl->target)),
+			 s->key_field != NULL ?
+			 errdetail("Its key is %s.", dp_single_identity_text(s, identity)) :
+			 errdetail("Its id is %s.", dp_single_identity_text(s, identity))));
+}
+
+/*
+ * Applies the delete rule to all that is named and is not there.  Inside
+ * SPI_connect().
+ */
+int64
+dp_single_forget_missing(DpSingle *s)
+{
+	DpDecl	   *decl = s->decl;
+	SPIPlanPtr	plan = dp_plan(decl, &plan_missing);
+	Datum		values[2];
+	DpSingleGone *gone;
+	MemoryContext context = CurrentMemoryContext;
+	uint64		n;
+	uint64		i;
+
+	if (s->on_delete == DP_SINGLE_KEEP)
+		return 0;
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[2] = {REGCLASSOID, TEXTOID};
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "SELECT DISTINCT p.id FROM ");
+		dp_sql_table(&sql, decl->target);
+		appendStringInfoString(&sql, " AS t CROSS JOIN LATERAL ");
+		dp_sql_own_schema(&sql);
+		appendStringInfo(&sql, "_single_collection_read(t.%s, $1, $2) AS r CROSS JOIN LATERAL pg_catalog.unnest(r.parents) AS p (id) "
+						 "WHERE NOT EXISTS (SELECT FROM ", quote_identifier(decl->doc_column));
+		dp_sql_table(&sql, decl->target);
+		appendStringInfoString(&sql, " AS o WHERE ");
+		dp_single_sql_identity(&sql, s, "o");
+		dp_sql_own_operator(&sql, "=");
+		appendStringInfoString(&sql, "p.id)");
+		plan = dp_plan_make(decl, &plan_missing, sql.data, 2, types);
+	}
+	values[0] = ObjectIdGetDatum(decl->target);
+	values[1] = CStringGetTextDatum(decl->name);
+	n = dp_run(decl, plan, values, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT);
+	MemoryContextSwitchTo(context);
+	gone = MemoryContextAllocHuge(context, sizeof(DpSingleGone) * Max(n, 1));
+	for (i = 0; i < n; i++)
+	{
+		bool		isnull;
+		struct varlena *value = (struct varlena *) DatumGetPointer(dp_result(i, 1, &isnull));
+		DpValue		id = dp_value_of_varlena(value);
+
+		gone[i].identity = dp_value_of_varlena(dp_value_to_varlena(&id));
+		gone[i].moved = false;
+	}
+	SPI_freetuptable(SPI_tuptable);
+	return dp_single_gone(s, gone, n);
+}
+
+/* ---------------------------------------------------------------- pieces of statements */
+
+void
+dp_single_sql_identity(StringInfo sql, DpSingle *s, const char *alias)
+{
+	StringInfoData ids;
+	DpValue		value;
+	char	   *first = dp_decl_text(s->decl, s->key_field != NULL ? "key_field" : "type_field");
+
+	initStringInfo(&ids);
+	if (s->key_field != NULL)
+		appendStringInfoString(&ids, s->separator);
+	else if (dp_document_find(DP_DOC_DATA(s->decl->options), DP_DOC_SIZE(s->decl->options), "id_fields", strlen("id_fields"), &value))
+		dp_value_to_text(&ids, &value, DP_TEXT_RELAXED, -1);
+	else
+		appendStringInfoString(&ids, "{}");
+	dp_sql_own_schema(sql);
+	appendStringInfo(sql, "%s(%s.%s, %s::pg_catalog.text, %s::pg_catalog.text)",
+					 s->key_field != NULL ? "single_collection_key" : "single_collection_id",
+					 alias, quote_identifier(s->decl->doc_column),
+					 quote_literal_cstr(first != NULL ? first : ""), quote_literal_cstr(ids.data));
+}
+
+struct varlena *
+dp_single_bound(const DpValue *identity, uint8 byte)
+{
+	uint32		n = DP_STRING_LEN(identity);
+	uint8	   *p = palloc(n + 6);
+	DpValue		bound;
+
+	dp_put_int32(p, n + 2);
+	memcpy(p + 4, DP_STRING_DATA(identity), n);
+	p[n + 4] = byte;
+	p[n + 5] = 0;
+	bound.type = DP_TYPE_STRING;
+	bound.data = p;
+	bound.len = n + 6;
+	return dp_value_to_varlena(&bound);
+}
+
+/* A path as a field of a filter has it: the names that it is made of, with dots between them. */
+static char *
+filter_path(const DpPath *path)
+{
+	StringInfoData text;
+	int			i;
+
+	initStringInfo(&text);
+	for (i = 0; i < path->nsteps; i++)
+		appendStringInfo(&text, "%s%s", i > 0 ? "." : "", path->steps[i].name);
+	return text.data;
+}
+
+struct varlena *
+dp_single_filter(const DpSingle *s, const DpValue *ids, int n, const DpValue *type)
+{
+	DpBuilder	b;
+	int			i;
+
+	dp_builder_init(&b, 0);
+	dp_builder_begin_document(&b);
+	if (n > 0)
+	{
+		char	   *path = filter_path(s->related_field);
+
+		dp_builder_begin_document_field(&b, path, strlen(path));
+		if (n == 1)
+			dp_builder_append_value(&b, "$eq", 3, &ids[0]);
+		else
+		{
+			dp_builder_begin_array_field(&b, "$in", 3);
+			for (i = 0; i < n; i++)
+				dp_builder_append_value(&b, NULL, 0, &ids[i]);
+			dp_builder_end(&b);
+		}
+		dp_builder_end(&b);
+	}
+	if (type != NULL)
+	{
+		char	   *path = filter_path(s->ids.type_field);
+
+		dp_builder_append_value(&b, path, strlen(path), type);
+	}
+	dp_builder_end(&b);
+	return dp_builder_finish_bson(&b);
+}
+
+char *
+dp_single_sql(DpSingle *s, bool with_type)
+{
+	StringInfoData sql;
+	char	   *doc = psprintf("t.%s", quote_identifier(s->decl->doc_column));
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT %s FROM ", doc);
+	dp_sql_table(&sql, s->decl->target);
+	appendStringInfoString(&sql, " AS t WHERE ");
+	if (s->key_field == NULL)
+	{
+		appendStringInfo(&sql, "%s", doc);
+		dp_sql_own_operator(&sql, "@@");
+		appendStringInfoString(&sql, "$1");
+		return sql.data;
+	}
+	dp_single_sql_identity(&sql, s, "t");
+	dp_sql_own_operator(&sql, ">=");
+	appendStringInfoString(&sql, "$1 AND ");
+	dp_single_sql_identity(&sql, s, "t");
+	dp_sql_own_operator(&sql, "<");
+	appendStringInfoString(&sql, "$2");
+	if (with_type)
+	{
+		appendStringInfo(&sql, " AND %s", doc);
+		dp_sql_own_operator(&sql, "@@");
+		appendStringInfoString(&sql, "$3");
+	}
+	appendStringInfoString(&sql, " ORDER BY ");
+	dp_single_sql_identity(&sql, s, "t");
+	return sql.data;
+}
+
+char *
+dp_single_identity_text(const DpSingle *s, const DpValue *identity)
+{
+	StringInfoData buf;
+	int			len;
+
+	initStringInfo(&buf);
+	if (s != NULL && s->key_field != NULL)
+	{
+		const char *key = DP_STRING_DATA(identity);
+		uint32		i;
+
+		appendStringInfoChar(&buf, '"');
+		for (i = 0; i < DP_STRING_LEN(identity); i++)
+		{
+			if (key[i] == 0)
+				appendStringInfoString(&buf, s->separator);
+			else
+				appendStringInfoChar(&buf, key[i]);
+		}
+		appendStringInfoChar(&buf, '"');
+	}
+	else
+		dp_value_to_text(&buf, identity, DP_TEXT_RELAXED, -1);
+	len = pg_mbcliplen(buf.data, buf.len, 100);
+	if (len < buf.len)
+		return psprintf("%.*s...", len, buf.data);
+	return buf.data;
+}

@@ -1,0 +1,566 @@
+/*
+ * calls.c
+ *		Single tables: single items put, got, updated and deleted, with
+ *		conditions, and what the verbs call.
+ *
+ * All is done with the rights of the caller, as if he had written the
+ * statements himself.  A condition is a filter of the item as it is when its row is
+ * locked, or of {} where there is none; what has expired is not there.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "bson/builder.h"
+#include "bson/cast.h"
+#include "bson/catalog.h"
+#include "bson/edit.h"
+#include "bson/text.h"
+#include "kit/rows/by_statement.h"
+#include "kit/sql/run.h"
+#include "kit/sql/text.h"
+#include "mql/filter.h"
+#include "mql/projection.h"
+#include "mql/update.h"
+#include "patterns/single_table/single_table.h"
+
+/* So often an item may come or go while it is being written */
+#define MAX_ATTEMPTS	100
+
+static DpSingleTable *table_argument(FunctionCallInfo fcinfo, int n);
+static char *key_argument(FunctionCallInfo fcinfo, int n, const char *name);
+static struct varlena *with_entity(DpSingleTable *s, struct varlena *doc, const char *entity);
+static bool item_lock(DpSingleTable *s, const char *pk, const char *sk, struct varlena **doc, bool *exists, char **entity);
+static void condition_check(const char *pk, const char *sk, struct varlena *condition, struct varlena *doc);
+static char *cut(char *text, int most);
+static bool item_insert(DpSingleTable *s, struct varlena *doc, bool replace, struct varlena **written);
+static bool item_update(DpSingleTable *s, const char *pk, const char *sk, struct varlena *doc, const char *entity, struct varlena **written);
+static bool run_write(DpSingleTable *s, SPIPlanPtr plan, Datum *values, const char *nulls, int expected, struct varlena **written);
+static struct varlena *result_document(void);
+static struct varlena *take_out(struct varlena *doc, MemoryContext context);
+static void attempts_check(DpSingleTable *s, int attempt);
+
+/* The single table that an argument is. */
+static DpSingleTable *
+table_argument(FunctionCallInfo fcinfo, int n)
+{
+	if (PG_ARGISNULL(n))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("the table must not be null")));
+	return dp_single_table_of(PG_GETARG_OID(n));
+}
+
+/* A key that an argument is. */
+static char *
+key_argument(FunctionCallInfo fcinfo, int n, const char *name)
+{
+	if (PG_ARGISNULL(n))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("%s must not be null", name)));
+	return text_to_cstring(PG_GETARG_TEXT_PP(n));
+}
+
+/* ---------------------------------------------------------------- calls */
+
+/*
+ * single_table_put(rel, entity, doc, condition) -> the item as it is stored
+ */
+DP_FUNCTION(dp_single_table_put);
+Datum
+dp_single_table_put(PG_FUNCTION_ARGS)
+{
+	DpSingleTable *s = table_argument(fcinfo, 0);
+	struct varlena *condition = PG_ARGISNULL(3) ? NULL : PG_GETARG_VARLENA_PP(3);
+	MemoryContext caller = CurrentMemoryContext;
+	struct varlena *result;
+	struct varlena *present;
+	bool		exists;
+	DpItem		item;
+	DpItemProblem problem;
+	int			attempt;
+
+	if (PG_ARGISNULL(2))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("the document must not be null")));
+	if (!dp_item_compute(s, with_entity(s, PG_GETARG_VARLENA_PP(2), PG_ARGISNULL(1) ? NULL : key_argument(fcinfo, 1, "entity")), NULL, &item, &problem))
+		dp_item_refuse(s, &problem);
+
+	SPI_connect();
+	for (attempt = 0;; attempt++)
+	{
+		attempts_check(s, attempt);
+		if (condition == NULL)
+		{
+			if (item_insert(s, item.doc, true, &result))
+				break;
+			continue;
+		}
+		(void) item_lock(s, item.pk, item.sk, &present, &exists, NULL);
+		condition_check(item.pk, item.sk, condition, present);
+		if (exists ? item_update(s, item.pk, item.sk, item.doc, item.entity, &result) : item_insert(s, item.doc, false, &result))
+			break;
+	}
+	result = take_out(result, caller);
+	SPI_finish();
+	if (result == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_POINTER(result);
+}
+
+/*
+ * single_table_update(rel, pk, sk, changes, condition, upsert, array_filters) -> the item as it is now, or NULL
+ */
+DP_FUNCTION(dp_single_table_update);
+Datum
+dp_single_table_update(PG_FUNCTION_ARGS)
+{
+	DpSingleTable *s = table_argument(fcinfo, 0);
+	char	   *pk = key_argument(fcinfo, 1, "pk");
+	char	   *sk = key_argument(fcinfo, 2, "sk");
+	struct varlena *condition = PG_ARGISNULL(4) ? NULL : PG_GETARG_VARLENA_PP(4);
+	bool		upsert = !PG_ARGISNULL(5) && PG_GETARG_BOOL(5);
+	MemoryContext caller = CurrentMemoryContext;
+	struct varlena *result = NULL;
+	DpUpdate   *update;
+	DpValue		changes;
+	DpValue		filters;
+	int			attempt;
+
+	if (PG_ARGISNULL(3))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("the update must not be null")));
+	changes = dp_value_of_document(PG_GETARG_VARLENA_PP(3));
+	if (!PG_ARGISNULL(6))
+		filters = dp_value_of_varlena(PG_GETARG_VARLENA_PP(6));
+	update = dp_update_compile(&changes, NULL, PG_ARGISNULL(6) ? NULL : &filters);
+
+	SPI_connect();
+	for (attempt = 0;; attempt++)
+	{
+		struct varlena *present;
+		struct varlena *empty = NULL;
+		struct varlena *doc;
+		bool		exists;
+		char	   *entity = NULL;
+
+		attempts_check(s, attempt);
+		(void) item_lock(s, pk, sk, &present, &exists, &entity);
+		if (condition != NULL)
+			condition_check(pk, sk, condition, present);
+		if (present == NULL)
+		{
+			DpBuilder	b;
+
+			if (!upsert)
+				break;
+			dp_builder_init(&b, 0);
+			dp_builder_begin_document(&b);
+			dp_builder_append_string(&b, s->pk_field, strlen(s->pk_field), pk, strlen(pk));
+			dp_builder_append_string(&b, s->sk_field, strlen(s->sk_field), sk, strlen(sk));
+			dp_builder_end(&b);
+			present = empty = dp_builder_finish_bson(&b);
+		}
+		doc = dp_update_apply(update, present, false);
+		if (doc == NULL && present != empty)
+		{
+			result = present;	/* nothing changes: the row stays as it is */
+			break;
+		}
+		if (doc == NULL)
+			doc = present;
+		if (exists ? item_update(s, pk, sk, doc, entity, &result) : item_insert(s, doc, false, &result))
+			break;
+	}
+	result = take_out(result, caller);
+	SPI_finish();
+	if (result == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_POINTER(result);
+}
+
+/*
+ * single_table_delete(rel, pk, sk, condition) -> the item that there was, or NULL
+ */
+DP_FUNCTION(dp_single_table_delete);
+Datum
+dp_single_table_delete(PG_FUNCTION_ARGS)
+{
+	DpSingleTable *s = table_argument(fcinfo, 0);
+	char	   *pk = key_argument(fcinfo, 1, "pk");
+	char	   *sk = key_argument(fcinfo, 2, "sk");
+	struct varlena *condition = PG_ARGISNULL(3) ? NULL : PG_GETARG_VARLENA_PP(3);
+	MemoryContext caller = CurrentMemoryContext;
+	struct varlena *present;
+	bool		exists;
+
+	SPI_connect();
+	(void) item_lock(s, pk, sk, &present, &exists, NULL);
+	if (condition != NULL)
+		condition_check(pk, sk, condition, present);
+	present = take_out(present, caller);
+	if (exists)
+	{
+		SPIPlanPtr	plan = dp_plan(s->decl, &s->plan_delete);
+		Datum		values[2] = {CStringGetTextDatum(pk), CStringGetTextDatum(sk)};
+
+		if (plan == NULL)
+		{
+			StringInfoData sql;
+			Oid			types[2] = {TEXTOID, TEXTOID};
+
+			initStringInfo(&sql);
+			appendStringInfoString(&sql, "DELETE FROM ");
+			dp_sql_table(&sql, s->decl->target);
+			appendStringInfoString(&sql, " AS t WHERE t.pk OPERATOR(pg_catalog.=) $1 AND t.sk OPERATOR(pg_catalog.=) $2");
+			plan = dp_plan_make(s->decl, &s->plan_delete, sql.data, 2, types);
+		}
+		(void) dp_run(s->decl, plan, values, NULL, DP_RUN_LOCK, 0, SPI_OK_DELETE);
+	}
+	SPI_finish();
+	if (present == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_POINTER(present);
+}
+
+/*
+ * single_table_get(rel, pk, sk, fields) -> the item, or NULL
+ */
+DP_FUNCTION(dp_single_table_get);
+Datum
+dp_single_table_get(PG_FUNCTION_ARGS)
+{
+	DpSingleTable *s = table_argument(fcinfo, 0);
+	Datum		values[3];
+	MemoryContext caller = CurrentMemoryContext;
+	SPIPlanPtr	plan;
+	struct varlena *result = NULL;
+
+	values[0] = CStringGetTextDatum(key_argument(fcinfo, 1, "pk"));
+	values[1] = CStringGetTextDatum(key_argument(fcinfo, 2, "sk"));
+	values[2] = TimestampTzGetDatum(GetCurrentTimestamp());
+	SPI_connect();
+	plan = dp_plan(s->decl, &s->plan_get);
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[3] = {TEXTOID, TEXTOID, TIMESTAMPTZOID};
+
+		initStringInfo(&sql);
+		appendStringInfo(&sql, "SELECT t.%s FROM ", quote_identifier(s->decl->doc_column));
+		dp_sql_table(&sql, s->decl->target);
+		appendStringInfoString(&sql, " AS t WHERE t.pk OPERATOR(pg_catalog.=) $1 AND t.sk OPERATOR(pg_catalog.=) $2");
+		if (s->ttl != NULL)
+			appendStringInfoString(&sql, " AND (t.expires_at IS NULL OR t.expires_at OPERATOR(pg_catalog.>) $3)");
+		plan = dp_plan_make(s->decl, &s->plan_get, sql.data, s->ttl != NULL ? 3 : 2, types);
+	}
+	if (dp_run(s->decl, plan, values, NULL, DP_RUN_SNAPSHOT, 1, SPI_OK_SELECT) > 0)
+		result = take_out(result_document(), caller);
+	SPI_finish();
+	if (result == NULL)
+		PG_RETURN_NULL();
+	if (!PG_ARGISNULL(3))
+	{
+		DpValue		spec = dp_value_of_document(PG_GETARG_VARLENA_PP(3));
+		DpValue		doc = dp_value_of_document(result);
+		struct varlena *projected = dp_projection_apply(dp_projection_compile(&spec, 0), &doc, NULL);
+
+		if (projected != NULL)
+			result = projected;
+	}
+	PG_RETURN_POINTER(result);
+}
+
+/*
+ * single_table_key(rel, entity, doc) -> the keys that the templates make of it
+ */
+DP_FUNCTION(dp_single_table_key);
+Datum
+dp_single_table_key(PG_FUNCTION_ARGS)
+{
+	DpSingleTable *s = table_argument(fcinfo, 0);
+	DpItem		item;
+	DpItemProblem problem;
+	DpBuilder	b;
+
+	if (!dp_item_compute(s, with_entity(s, PG_GETARG_VARLENA_PP(2), key_argument(fcinfo, 1, "entity")), NULL, &item, &problem))
+		dp_item_refuse(s, &problem);
+	dp_builder_init(&b, 0);
+	dp_builder_begin_document(&b);
+	dp_builder_append_string(&b, s->pk_field, strlen(s->pk_field), item.pk, strlen(item.pk));
+	dp_builder_append_string(&b, s->sk_field, strlen(s->sk_field), item.sk, strlen(item.sk));
+	dp_builder_end(&b);
+	PG_RETURN_POINTER(dp_builder_finish_bson(&b));
+}
+
+/*
+ * _single_table_image(rel, entity, doc) -> what the columns of an item's row have to be
+ *
+ * {error: ..} for a document that is no item.
+ */
+DP_FUNCTION(dp_single_table_image);
+Datum
+dp_single_table_image(PG_FUNCTION_ARGS)
+{
+	DpSingleTable *s = table_argument(fcinfo, 0);
+	DpItem		item;
+	DpItemProblem problem;
+	DpBuilder	b;
+	DpValue		doc;
+	int			i;
+
+	if (PG_ARGISNULL(2))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("the document must not be null")));
+	dp_builder_init(&b, 0);
+	dp_builder_begin_document(&b);
+	if (!dp_item_compute(s, PG_GETARG_VARLENA_PP(2), PG_ARGISNULL(1) ? NULL : key_argument(fcinfo, 1, "entity"), &item, &problem))
+		dp_builder_append_string(&b, "error", 5, problem.message, strlen(problem.message));
+	else
+	{
+		dp_builder_append_string(&b, "pk", 2, item.pk, strlen(item.pk));
+		dp_builder_append_string(&b, "sk", 2, item.sk, strlen(item.sk));
+		if (item.entity != NULL)
+			dp_builder_append_string(&b, "entity", 6, item.entity, strlen(item.entity));
+		for (i = 0; i < s->nindexes; i++)
+		{
+			if (item.gsi_pk[i] == NULL)
+				continue;
+			dp_builder_append_string(&b, psprintf("gsi%d_pk", i + 1), 7, item.gsi_pk[i], strlen(item.gsi_pk[i]));
+			dp_builder_append_string(&b, psprintf("gsi%d_sk", i + 1), 7, item.gsi_sk[i], strlen(item.gsi_sk[i]));
+		}
+		if (item.expires)
+			dp_builder_append_datum(&b, "expires_at", 10, TimestampTzGetDatum(item.expires_at), false, TIMESTAMPTZOID);
+		doc = dp_value_of_document(item.doc);
+		dp_builder_append_value(&b, "doc", 3, &doc);
+	}
+	dp_builder_end(&b);
+	PG_RETURN_POINTER(dp_builder_finish_bson(&b));
+}
+
+/*
+ * _single_table_template(text): an error for a template that is none
+ */
+DP_FUNCTION(dp_single_table_template);
+Datum
+dp_single_table_template(PG_FUNCTION_ARGS)
+{
+	(void) dp_template_parse(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	PG_RETURN_VOID();
+}
+
+/* ---------------------------------------------------------------- items */
+
+/* A document that says which entity it is of. */
+static struct varlena *
+with_entity(DpSingleTable *s, struct varlena *doc, const char *entity)
+{
+	DpBuilder	b;
+	DpValue		value;
+	DpPath	   *path;
+
+	if (entity == NULL)
+		return doc;
+	if (dp_single_table_entity(s, entity, strlen(entity)) == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("the single table %s has no entity \"%s\"", dp_relation_name(s->decl->target), entity),
+				 errhint("single_table_entity() declares one.")));
+	path = dp_path_of_name(s->entity_field, strlen(s->entity_field));
+	dp_builder_init(&b, 0);
+	dp_builder_begin_document(&b);
+	dp_builder_append_string(&b, "e", 1, entity, strlen(entity));
+	dp_builder_end(&b);
+	value = dp_builder_view(&b, DP_TYPE_DOCUMENT);
+	(void) dp_document_find(value.data, value.len, "e", 1, &value);
+	return dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &value);
+}
+
+/*
+ * Locks an item's row.  *exists: there is one; *doc is what it has, or NULL if
+ * it has expired; *entity, if wanted, is what its column says.  Returns whether it is there and has not.
+ */
+static bool
+item_lock(DpSingleTable *s, const char *pk, const char *sk, struct varlena **doc, bool *exists, char **entity)
+{
+	SPIPlanPtr	plan = dp_plan(s->decl, &s->plan_lock);
+	DpKey		key = {2, {CStringGetTextDatum(pk), CStringGetTextDatum(sk)}};
+	bool		isnull;
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[2] = {TEXTOID, TEXTOID};
+
+		initStringInfo(&sql);
+		appendStringInfo(&sql, "SELECT t.%s, t.entity%s FROM ", quote_identifier(s->decl->doc_column), s->ttl != NULL ? ", t.expires_at" : "");
+		dp_sql_table(&sql, s->decl->target);
+		appendStringInfoString(&sql, " AS t WHERE t.pk OPERATOR(pg_catalog.=) $1 AND t.sk OPERATOR(pg_catalog.=) $2 FOR UPDATE");
+		plan = dp_plan_make(s->decl, &s->plan_lock, sql.data, 2, types);
+	}
+	*doc = NULL;
+	while (!(*exists = dp_run(s->decl, plan, key.values, NULL, DP_RUN_LOCK, 1, SPI_OK_SELECT) > 0))
+	{
+		if (!dp_row_again(s->decl, &key, DP_RUN_LOCK))
+			return false;
+	}
+	if (entity != NULL)
+	{
+		Datum		value = dp_result(0, 2, &isnull);
+
+		*entity = isnull ? NULL : TextDatumGetCString(value);
+	}
+	if (s->ttl != NULL)
+	{
+		Datum		expires = dp_result(0, 3, &isnull);
+
+		if (!isnull && DatumGetTimestampTz(expires) <= GetCurrentTimestamp())
+			return false;
+	}
+	*doc = result_document();
+	return *doc != NULL;
+}
+
+/* Raises CHECK_VIOLATION unless the condition is met by the item, or by {} if there is none. */
+static void
+condition_check(const char *pk, const char *sk, struct varlena *condition, struct varlena *doc)
+{
+	static const uint8 nothing[] = {5, 0, 0, 0, 0};
+	DpValue		spec = dp_value_of_document(condition);
+	DpValue		value = {nothing, 5, DP_TYPE_DOCUMENT};
+	StringInfoData text;
+
+	if (doc != NULL)
+		value = dp_value_of_document(doc);
+	if (dp_filter_match(dp_filter_compile(&spec, DP_FILTER_DOCUMENT, NULL), &value))
+		return;
+	initStringInfo(&text);
+	dp_value_to_text(&text, &spec, DP_TEXT_RELAXED, -1);
+	ereport(ERROR,
+			(errcode(ERRCODE_CHECK_VIOLATION),
+			 errmsg("the condition on the item (%s, %s) is not met", cut(pstrdup(pk), 100), cut(pstrdup(sk), 100)),
+			 doc != NULL ? errdetail("It does not match %s.", cut(text.data, 100)) :
+			 errdetail("It is not there, and nothing does not match %s.", cut(text.data, 100))));
+}
+
+/* A text of at most so many bytes, the end of a longer one left out. */
+static char *
+cut(char *text, int most)
+{
+	int			len = strlen(text);
+
+	if (len > most)
+		strcpy(text + pg_mbcliplen(text, len, most - 3), "...");
+	return text;
+}
+
+/* Inserts an item, or replaces the one that is there.  False: there is one. */
+static bool
+item_insert(DpSingleTable *s, struct varlena *doc, bool replace, struct varlena **written)
+{
+	const void *id = replace ? &s->plan_put : &s->plan_insert;
+	SPIPlanPtr	plan = dp_plan(s->decl, id);
+	Datum		value = PointerGetDatum(doc);
+
+	if (plan == NULL)
+	{
+		const char *column = quote_identifier(s->decl->doc_column);
+		StringInfoData sql;
+		Oid			type = dp_types()->bson;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "INSERT INTO ");
+		dp_sql_table(&sql, s->decl->target);
+		appendStringInfo(&sql, " AS t (%s) VALUES ($1) ON CONFLICT (pk, sk) DO ", column);
+		if (replace)
+			appendStringInfo(&sql, "UPDATE SET %s = EXCLUDED.%s, entity = EXCLUDED.entity", column, column);
+		else
+			appendStringInfoString(&sql, "NOTHING");
+		appendStringInfo(&sql, " RETURNING t.%s", column);
+		plan = dp_plan_make(s->decl, id, sql.data, 1, &type);
+	}
+	return run_write(s, plan, &value, NULL, SPI_OK_INSERT_RETURNING, written);
+}
+
+/* Writes another document into an item's row, and which entity it is of.  False: it has gone. */
+static bool
+item_update(DpSingleTable *s, const char *pk, const char *sk, struct varlena *doc, const char *entity, struct varlena **written)
+{
+	SPIPlanPtr	plan = dp_plan(s->decl, &s->plan_update);
+	Datum		values[4] = {CStringGetTextDatum(pk), CStringGetTextDatum(sk), PointerGetDatum(doc),
+		entity != NULL ? CStringGetTextDatum(entity) : (Datum) 0};
+
+	if (plan == NULL)
+	{
+		const char *column = quote_identifier(s->decl->doc_column);
+		StringInfoData sql;
+		Oid			types[4] = {TEXTOID, TEXTOID, dp_types()->bson, TEXTOID};
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "UPDATE ");
+		dp_sql_table(&sql, s->decl->target);
+		appendStringInfo(&sql, " AS t SET %s = $3, entity = $4 WHERE t.pk OPERATOR(pg_catalog.=) $1 AND t.sk OPERATOR(pg_catalog.=) $2 RETURNING t.%s",
+						 column, column);
+		plan = dp_plan_make(s->decl, &s->plan_update, sql.data, 4, types);
+	}
+	return run_write(s, plan, values, entity != NULL ? "    " : "   n", SPI_OK_UPDATE_RETURNING, written);
+}
+
+/*
+ * Runs a statement that writes a row, and gives the document as it was written:
+ * NULL if a trigger of the user's has made it null.  False: no row was written.
+ */
+static bool
+run_write(DpSingleTable *s, SPIPlanPtr plan, Datum *values, const char *nulls, int expected, struct varlena **written)
+{
+	if (dp_run(s->decl, plan, values, nulls, DP_RUN_LOCK, 0, expected) == 0)
+		return false;
+	*written = result_document();
+	return true;
+}
+
+/* The document that a statement has returned first, or NULL. */
+static struct varlena *
+result_document(void)
+{
+	bool		isnull;
+	Datum		value = dp_result(0, 1, &isnull);
+
+	return isnull ? NULL : (struct varlena *) DatumGetPointer(value);
+}
+
+/* A copy in the caller's context; of NULL, NULL. */
+static struct varlena *
+take_out(struct varlena *doc, MemoryContext context)
+{
+	struct varlena *copy;
+
+	if (doc == NULL)
+		return NULL;
+	copy = MemoryContextAlloc(context, VARSIZE_ANY(doc));
+	memcpy(copy, doc, VARSIZE_ANY(doc));
+	return copy;
+}
+
+/* Somebody else puts and deletes the item all the time, or a trigger suppresses what is written. */
+static void
+attempts_check(DpSingleTable *s, int attempt)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (attempt >= MAX_ATTEMPTS)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("an item of %s could not be written", dp_relation_name(s->decl->target)),
+				 errdetail("It comes and goes all the time, or a BEFORE trigger returns null.")));
+}

@@ -1,0 +1,891 @@
+/*
+ * fields.c
+ *		Hot and cold fields: fields that are rarely read lie in a side table.
+ *
+ * The side table, <table>_<name>_cold, has a row for each document that has any
+ * of the fields: the document's key and {path: value, ...}.  The row's own lock
+ * is the lock of what lies aside: whoever changes that holds it.
+ *
+ * AFTER INSERT or UPDATE, for each row: cold fields that a document came with
+ * move to the side table and the row is written once more.  A field that it
+ * did not come with stays as it was, so that whoever reads rows of the table
+ * and saves them loses nothing; documents are replaced as a whole through the
+ * view <table>_whole.
+ *
+ * AFTER UPDATE, DELETE or TRUNCATE, for each statement: what lies aside follows
+ * the keys of its documents.  Keys that change may be exchanged by one
+ * statement, so that all are taken out before any is put back.
+ *
+ * BEFORE UPDATE, for each row: keeps what users' triggers do to the pattern's
+ * own writes apart from the fields, and takes notes of keys that change, because
+ * a row that goes to another partition is afterwards deleted and inserted.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "bson/builder.h"
+#include "bson/catalog.h"
+#include "bson/edit.h"
+#include "bson/reader.h"
+#include "kit/pattern.h"
+#include "kit/rows/by_statement.h"
+#include "kit/side/moves.h"
+#include "kit/sql/run.h"
+#include "kit/sql/text.h"
+#include "mql/collection_split.h"
+
+#define PATTERN "subset_fields"
+
+typedef struct Cold
+{
+	DpDecl	   *decl;
+	int			n;
+	DpPath	  **paths;
+	char	  **names;			/* the same as they are written */
+	char	   *pair;
+	Oid			side;			/* InvalidOid until it is found */
+} Cold;
+
+/* Flags of a move */
+#define MOVED_WHOLE		0x01	/* the document was written as a whole, so that what lay aside is void */
+#define MOVED_WRITTEN	0x02	/* it was written while what lay aside had not arrived */
+
+static const char plan_lock, plan_write, plan_read, plan_read_visible, plan_put, plan_take, plan_drop, plan_hold, plan_orphans;
+
+static Cold *cold_of(DpDecl *decl);
+static Oid	side_of(Cold *c);
+static HeapTuple cold_before(Cold *c, TriggerData *trigdata);
+static void cold_after(Cold *c, TriggerData *trigdata);
+static void cold_statement(Cold *c, TriggerData *trigdata);
+static void cold_moves(Cold *c, TriggerData *trigdata, bool whole);
+static bool cold_present(const Cold *c, struct varlena *doc);
+static struct varlena *cold_extract(const Cold *c, struct varlena *doc, struct varlena **rest);
+static struct varlena *cold_join(const Cold *c, struct varlena *doc, struct varlena *cold);
+static bool place_taken(const Cold *c, struct varlena *doc, const DpPath *path);
+static void cold_prune(Cold *c, struct varlena *doc, const DpKey *key);
+static bool cold_settle(Cold *c, const DpKey *key);
+static struct varlena *row_document(const Cold *c, HeapTuple tuple, TupleDesc desc);
+static bool same_bytes(struct varlena *a, struct varlena *b);
+static struct varlena *row_lock(Cold *c, const DpKey *key, bool *is_null);
+static void row_write(Cold *c, const DpKey *key, struct varlena *doc);
+static struct varlena *side_read(Cold *c, const DpKey *key, bool latest);
+static void side_put(Cold *c, const DpKey *key, struct varlena *cold);
+static struct varlena *side_take(Cold *c, const DpKey *key);
+static void side_drop(Cold *c, const DpKey *key);
+static void side_drop_lost(Cold *c, const DpKey *key);
+static Cold *cold_argument(FunctionCallInfo fcinfo);
+
+/*
+ * subset_fields_trigger(): the triggers of the pattern.
+ */
+DP_FUNCTION(dp_subset_fields_trigger);
+Datum
+dp_subset_fields_trigger(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	DpDecl	   *decl;
+
+	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL &&
+		TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && dp_partition_restoring(trigdata->tg_relation))
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
+							   trigdata->tg_newtuple : trigdata->tg_trigtuple);
+	decl = dp_decl_of_any_trigger(fcinfo, PATTERN);
+	if (decl == NULL)
+		return PointerGetDatum(NULL);
+
+	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) ||
+		(TRIGGER_FIRED_BEFORE(trigdata->tg_event) &&
+		 (!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) || !TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"subset_fields_trigger\" is called by triggers that subset_fields_enable() makes only")));
+	if (!dp_decl_maintained(decl))
+		return PointerGetDatum(TRIGGER_FIRED_BEFORE(trigdata->tg_event) ? trigdata->tg_newtuple : NULL);
+	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
+		return PointerGetDatum(cold_before(cold_of(decl), trigdata));
+	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
+		cold_after(cold_of(decl), trigdata);
+	else
+		cold_statement(cold_of(decl), trigdata);
+	return PointerGetDatum(NULL);
+}
+
+/*
+ * The pattern's view of a declaration, made once.
+ */
+static Cold *
+cold_of(DpDecl *decl)
+{
+	Cold	   *c = decl->state;
+	DpValue		paths;
+	DpValue		path;
+	DpIter		iter;
+	MemoryContext old;
+
+	if (likely(c != NULL))
+		return c;
+	old = MemoryContextSwitchTo(decl->context);
+	c = palloc0(sizeof(Cold));
+	c->decl = decl;
+	c->pair = dp_decl_text(decl, "pair");
+	if (c->pair == NULL ||
+		!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "cold", 4, &paths) ||
+		paths.type != DP_TYPE_ARRAY)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the declaration of the " PATTERN " pattern \"%s\" is incomplete", decl->name)));
+	c->n = dp_document_count(paths.data, paths.len);
+	c->paths = palloc0(sizeof(DpPath *) * Max(c->n, 1));
+	c->names = palloc0(sizeof(char *) * Max(c->n, 1));
+	c->n = 0;
+	dp_iter_init_value(&iter, &paths);
+	while (dp_iter_next_value(&iter, &path))
+	{
+		if (path.type != DP_TYPE_STRING)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("the declaration of the " PATTERN " pattern \"%s\" is incomplete", decl->name)));
+		c->names[c->n] = pnstrdup(DP_STRING_DATA(&path), DP_STRING_LEN(&path));
+		c->paths[c->n] = dp_path_parse(c->names[c->n], strlen(c->names[c->n]));
+		c->n++;
+	}
+	MemoryContextSwitchTo(old);
+	decl->state = c;
+	return c;
+}
+
+/*
+ * The side table.  Raises UNDEFINED_TABLE if it is missing and
+ * DATATYPE_MISMATCH if it is none: its triggers could have been made by hand.
+ */
+static Oid
+side_of(Cold *c)
+{
+	Oid			side;
+	int			i;
+
+	if (likely(OidIsValid(c->side)))
+		return c->side;
+	side = dp_pair_side(c->pair, c->decl->target);
+	if (!OidIsValid(side))
+		dp_require_own_sides(c->decl);
+	if (!OidIsValid(side))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("the cold fields of the " PATTERN " pattern \"%s\" on table %s are missing",
+						c->decl->name, dp_relation_name(c->decl->target)),
+				 errhint("If the table was restored alone, restore its cold fields, or call pattern_repair() with accept_loss => true to start with none. If it has got another owner, its cold fields need the same one.")));
+	for (i = -1; i < c->decl->nkeys; i++)
+	{
+		StringInfoData name;
+		AttrNumber	attnum;
+		Oid			type = i < 0 ? dp_types()->bson : c->decl->keys[i].type;
+
+		initStringInfo(&name);
+		if (i < 0)
+			appendStringInfoString(&name, "cold");
+		else
+			dp_sql_side_key_name(&name, c->decl, i);
+		attnum = get_attnum(side, name.data);
+		if (attnum == InvalidAttrNumber || get_atttype(side, attnum) != type)
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("table %s cannot hold cold fields: it has no column \"%s\" of type %s",
+							dp_relation_name(side), name.data, format_type_be(type))));
+	}
+	c->side = side;
+	return side;
+}
+
+/*
+ * BEFORE UPDATE of a row.
+ */
+static HeapTuple
+cold_before(Cold *c, TriggerData *trigdata)
+{
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	HeapTuple	tuple = trigdata->tg_newtuple;
+	DpMarkKind	marked = dp_marked(c->decl->target, c->decl->name);
+
+	if (marked == DP_MARK_INTERNAL)
+	{
+		struct varlena *wanted = dp_marked_document(c->decl->target, c->decl->name);
+		struct varlena *doc = row_document(c, tuple, desc);
+		struct varlena *rest;
+		int			attnum = c->decl->doc_attnum;
+		Datum		value;
+		bool		isnull = false;
+
+		/* the fields are in what is written when they are put back */
+		if (wanted == NULL || doc == NULL || cold_present(c, wanted) || cold_extract(c, doc, &rest) == NULL)
+			return tuple;
+		/* somebody's trigger has put cold fields into a document that we took them from */
+		value = PointerGetDatum(rest);
+		return heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
+	}
+	dp_moves_before(c->decl, trigdata);
+	return tuple;
+}
+
+/*
+ * AFTER INSERT, UPDATE or DELETE of a row.
+ */
+static void
+cold_after(Cold *c, TriggerData *trigdata)
+{
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	DpMarkKind	marked = dp_marked(c->decl->target, c->decl->name);
+	bool		is_whole = marked == DP_MARK_WHOLE || marked == DP_MARK_REPLACED;
+	struct varlena *doc;
+	HeapTuple	tuple;
+	DpKey		key;
+	DpMove	   *move;
+
+	if (marked == DP_MARK_INTERNAL)
+		return;
+	dp_key_of_tuple(c->decl, trigdata->tg_trigtuple, desc, &key);
+	if (TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
+	{
+		cold_moves(c, trigdata, is_whole);
+		return;
+	}
+	tuple = trigdata->tg_trigtuple;
+	if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
+	{
+		DpKey		to;
+
+		tuple = trigdata->tg_newtuple;
+		dp_key_of_tuple(c->decl, tuple, desc, &to);
+		if (!dp_key_identical(c->decl, &key, &to))
+		{
+			cold_moves(c, trigdata, is_whole);
+			return;
+		}
+	}
+	else if (trigdata->tg_relation->rd_rel->relispartition && dp_moves_arriving(c->decl, &key))
+		return;
+
+	move = dp_moves_stay(c->decl, &key);
+	if (move != NULL)
+	{
+		move->flags |= is_whole ? MOVED_WHOLE : MOVED_WRITTEN;
+		return;
+	}
+	doc = row_document(c, tuple, desc);
+	SPI_connect();
+	if (doc == NULL)
+	{
+		if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
+			side_drop(c, &key);
+	}
+	else if (is_whole)
+	{
+		/* what it has is all there is */
+		struct varlena *cold = cold_extract(c, doc, NULL);
+
+		if (cold == NULL)
+			side_drop(c, &key);
+		else
+		{
+			side_put(c, &key, cold);
+			(void) cold_settle(c, &key);
+		}
+	}
+	else
+	{
+		if (cold_present(c, doc))
+			(void) cold_settle(c, &key);
+		if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
+			cold_prune(c, doc, &key);
+	}
+	SPI_finish();
+}
+
+/*
+ * AFTER UPDATE, DELETE or TRUNCATE, for each statement: what lies aside follows
+ * its documents.
+ */
+static void
+cold_statement(Cold *c, TriggerData *trigdata)
+{
+	List	   *moves;
+	List	   *cold = NIL;
+	ListCell   *lc;
+	ListCell   *lc2;
+
+	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
+	{
+		SPIPlanPtr	plan;
+
+		SPI_connect();
+		plan = dp_plan(c->decl, &plan_orphans);
+		if (plan == NULL)
+		{
+			StringInfoData sql;
+			int			i;
+
+			initStringInfo(&sql);
+			appendStringInfoString(&sql, "DELETE FROM ");
+			dp_sql_table(&sql, side_of(c));
+			appendStringInfoString(&sql, " AS s WHERE NOT EXISTS (SELECT FROM ");
+			dp_sql_table(&sql, c->decl->target);
+			appendStringInfo(&sql, " AS b WHERE b.%s IS NOT NULL", quote_identifier(c->decl->doc_column));
+			for (i = 0; i < c->decl->nkeys; i++)
+			{
+				appendStringInfo(&sql, " AND b.%s", quote_identifier(c->decl->keys[i].name));
+				dp_sql_operator(&sql, c->decl->keys[i].eqop);
+				appendStringInfoString(&sql, "s.");
+				dp_sql_side_key_name(&sql, c->decl, i);
+			}
+			appendStringInfoChar(&sql, ')');
+			plan = dp_plan_make(c->decl, &plan_orphans, sql.data, 0, NULL);
+		}
+		dp_run_marked(c->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, side_of(c), NULL, DP_MARK_INTERNAL);
+		SPI_finish();
+		return;
+	}
+
+	moves = dp_moves_take(c->decl);
+	if (moves == NIL)
+		return;
+	SPI_connect();
+	foreach(lc, moves)
+	{
+		CHECK_FOR_INTERRUPTS();
+		cold = lappend(cold, side_take(c, &((DpMove *) lfirst(lc))->from));
+	}
+	forboth(lc, moves, lc2, cold)
+	{
+		DpMove	   *move = lfirst(lc);
+		struct varlena *taken = lfirst(lc2);
+
+		if (move->gone)
+			continue;
+		if (taken != NULL && !(move->flags & MOVED_WHOLE))
+			side_put(c, &move->to, taken);
+		(void) cold_settle(c, &move->to);
+		if (move->flags & MOVED_WRITTEN)
+		{
+			bool		is_null;
+			struct varlena *doc = row_lock(c, &move->to, &is_null);
+
+			if (doc != NULL && !is_null)
+				cold_prune(c, doc, &move->to);
+		}
+	}
+	SPI_finish();
+}
+
+/*
+ * A row has another key, or is gone: what lies aside follows at the end of the
+ * statement, or goes at once.  A trigger may have inserted a row of the same
+ * key again, which has what lies there.
+ */
+static void
+cold_moves(Cold *c, TriggerData *trigdata, bool whole)
+{
+	DpKey		from;
+	DpMove	   *move = dp_moves_after(c->decl, trigdata, &from);
+	bool		is_null;
+
+	if (move != NULL)
+	{
+		if (whole)
+			move->flags |= MOVED_WHOLE;
+		return;
+	}
+	SPI_connect();
+	if (dp_moves_arriving(c->decl, &from) || row_lock(c, &from, &is_null) == NULL || is_null)
+		side_drop(c, &from);
+	SPI_finish();
+}
+
+/* Whether the document has any of the fields. */
+static bool
+cold_present(const Cold *c, struct varlena *doc)
+{
+	DpValue		value;
+	int			i;
+
+	for (i = 0; i < c->n; i++)
+	{
+		if (dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), c->paths[i], &value))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The cold fields of a document as {path: value, ...}, or NULL if it has none;
+ * *rest, if wanted, becomes the document without them.
+ */
+static struct varlena *
+cold_extract(const Cold *c, struct varlena *doc, struct varlena **rest)
+{
+	DpBuilder	b;
+	DpValue		value;
+	int			i;
+
+	if (rest != NULL)
+		*rest = doc;
+	if (!cold_present(c, doc))
+		return NULL;
+	dp_builder_init(&b, 0);
+	dp_builder_begin_document(&b);
+	for (i = 0; i < c->n; i++)
+	{
+		if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), c->paths[i], &value))
+			continue;
+		dp_builder_append_value(&b, c->names[i], strlen(c->names[i]), &value);
+		if (rest != NULL)
+		{
+			struct varlena *without = dp_document_unset(DP_DOC_DATA(*rest), DP_DOC_SIZE(*rest), c->paths[i]);
+
+			if (without != NULL)
+				*rest = without;
+		}
+	}
+	dp_builder_end(&b);
+	return dp_builder_finish_bson(&b);
+}
+
+/* The document with the cold fields that it does not have itself, at its end. */
+static struct varlena *
+cold_join(const Cold *c, struct varlena *doc, struct varlena *cold)
+{
+	DpValue		value;
+	int			i;
+
+	for (i = 0; i < c->n; i++)
+	{
+		DpValue		own;
+
+		if (dp_document_find(DP_DOC_DATA(cold), DP_DOC_SIZE(cold), c->names[i], strlen(c->names[i]), &value) &&
+			!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), c->paths[i], &own) &&
+			!place_taken(c, doc, c->paths[i]))
+			doc = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), c->paths[i], &value);
+	}
+	return doc;
+}
+
+/* Whether something stands on the way of a path that is no document: then it leads nowhere any more. */
+static bool
+place_taken(const Cold *c, struct varlena *doc, const DpPath *path)
+{
+	DpValue		at = dp_value_of_document(doc);
+	int			i;
+
+	for (i = 0; i < path->nsteps - 1; i++)
+	{
+		DpValue		next;
+
+		if (!dp_document_find(at.data, at.len, path->steps[i].name, path->steps[i].namelen, &next))
+			return false;
+		if (next.type != DP_TYPE_DOCUMENT)
+			return true;
+		at = next;
+	}
+	return false;
+}
+
+/*
+ * A write has put something in the place of the document that a cold field is
+ * inside: the field is gone with it.
+ */
+static void
+cold_prune(Cold *c, struct varlena *doc, const DpKey *key)
+{
+	struct varlena *cold = NULL;
+	struct varlena *left = NULL;
+	int			i;
+
+	for (i = 0; i < c->n; i++)
+	{
+		struct varlena *without;
+
+		if (c->paths[i]->nsteps < 2 || !place_taken(c, doc, c->paths[i]))
+			continue;
+		if (cold == NULL)
+			cold = side_read(c, key, true);
+		if (cold == NULL)
+			return;
+		if (left == NULL)
+			left = cold;
+		without = dp_document_unset(DP_DOC_DATA(left), DP_DOC_SIZE(left),
+									dp_path_of_name(c->names[i], strlen(c->names[i])));
+		if (without != NULL)
+			left = without;
+	}
+	if (left == cold)
+		return;
+	if (DP_DOC_SIZE(left) == DP_DOCUMENT_MIN_SIZE)
+		side_drop(c, key);
+	else
+		side_put(c, key, left);
+}
+
+/*
+ * Moves the cold fields that the row has aside.  Returns whether it had any.
+ * The caller is inside SPI_connect().
+ */
+static bool
+cold_settle(Cold *c, const DpKey *key)
+{
+	bool		is_null;
+	struct varlena *doc = row_lock(c, key, &is_null);
+	struct varlena *rest;
+	struct varlena *cold;
+	struct varlena *before;
+
+	if (doc == NULL)
+	{
+		side_drop_lost(c, key);
+		return false;
+	}
+	if (is_null)
+	{
+		side_drop(c, key);
+		return false;
+	}
+	cold = cold_extract(c, doc, &rest);
+	if (cold == NULL)
+		return false;
+	before = side_read(c, key, true);
+	if (before != NULL)
+		cold = dp_document_merge(DP_DOC_DATA(before), DP_DOC_SIZE(before), DP_DOC_DATA(cold), DP_DOC_SIZE(cold));
+	if (before == NULL || !same_bytes(before, cold))
+		side_put(c, key, cold);
+	row_write(c, key, rest);
+	return true;
+}
+
+/* The document of a row, or NULL. */
+static struct varlena *
+row_document(const Cold *c, HeapTuple tuple, TupleDesc desc)
+{
+	bool		isnull;
+	Datum		value = heap_getattr(tuple, c->decl->doc_attnum, desc, &isnull);
+
+	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
+}
+
+/* Whether two documents have the same bytes. */
+static bool
+same_bytes(struct varlena *a, struct varlena *b)
+{
+	return DP_DOC_SIZE(a) == DP_DOC_SIZE(b) && memcmp(DP_DOC_DATA(a), DP_DOC_DATA(b), DP_DOC_SIZE(a)) == 0;
+}
+
+/*
+ * The latest document of the row, locked; NULL if there is no such row.  A null
+ * document sets *is_null.
+ */
+static struct varlena *
+row_lock(Cold *c, const DpKey *key, bool *is_null)
+{
+	struct varlena *doc;
+
+	if (!dp_row_read(c->decl, &plan_lock, key, " FOR NO KEY UPDATE", DP_RUN_AS_OWNER, &doc))
+		return NULL;
+	*is_null = doc == NULL;
+	return doc != NULL ? doc : dp_document_to_varlena(dp_empty_document, sizeof(dp_empty_document));
+}
+
+/* Write the document of a row, without the cold fields. */
+static void
+row_write(Cold *c, const DpKey *key, struct varlena *doc)
+{
+	Datum		values[INDEX_MAX_KEYS + 1];
+	SPIPlanPtr	plan = dp_row_plan_write(c->decl, &plan_write, key, doc, values);
+
+	dp_run_writing(c->decl, plan, values, DP_RUN_AS_OWNER, doc);
+}
+
+/* A statement on the side table about a key. */
+static SPIPlanPtr
+side_plan(Cold *c, const void *id, const char *before, const char *after)
+{
+	SPIPlanPtr	plan = dp_plan(c->decl, id);
+	Oid			types[INDEX_MAX_KEYS];
+	StringInfoData sql;
+
+	(void) side_of(c);
+	if (plan != NULL)
+		return plan;
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "%s ", before);
+	dp_sql_table(&sql, side_of(c));
+	appendStringInfoString(&sql, " WHERE ");
+	dp_sql_side_key_match(&sql, c->decl, 1);
+	appendStringInfoString(&sql, after);
+	dp_sql_key_types(c->decl, types);
+	return dp_plan_make(c->decl, id, sql.data, c->decl->nkeys, types);
+}
+
+/* What lies aside of a key, or NULL. */
+static struct varlena *
+side_read(Cold *c, const DpKey *key, bool latest)
+{
+	SPIPlanPtr	plan = side_plan(c, latest ? &plan_read : &plan_read_visible, "SELECT cold FROM", "");
+	bool		isnull;
+	Datum		value;
+
+	if (dp_run(c->decl, plan, (Datum *) key->values, NULL,
+			   DP_RUN_AS_OWNER | (latest ? 0 : DP_RUN_SNAPSHOT), 1, SPI_OK_SELECT) == 0)
+		return NULL;
+	value = dp_result(0, 1, &isnull);
+	return isnull ? NULL : (struct varlena *) DatumGetPointer(value);
+}
+
+/* Puts it there in place of what is there. */
+static void
+side_put(Cold *c, const DpKey *key, struct varlena *cold)
+{
+	SPIPlanPtr	plan = dp_plan(c->decl, &plan_put);
+	Datum		values[INDEX_MAX_KEYS + 1];
+	Oid			side = side_of(c);
+
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+		Oid			types[INDEX_MAX_KEYS + 1];
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "INSERT INTO ");
+		dp_sql_table(&sql, side);
+		appendStringInfoString(&sql, " (");
+		dp_sql_side_key_list(&sql, c->decl);
+		appendStringInfoString(&sql, ", cold) VALUES (");
+		dp_sql_parameters(&sql, 1, c->decl->nkeys + 1);
+		appendStringInfoString(&sql, ") ON CONFLICT (");
+		dp_sql_side_key_list(&sql, c->decl);
+		appendStringInfoString(&sql, ") DO UPDATE SET cold = EXCLUDED.cold");
+		dp_sql_key_types(c->decl, types);
+		types[c->decl->nkeys] = dp_types()->bson;
+		plan = dp_plan_make(c->decl, &plan_put, sql.data, c->decl->nkeys + 1, types);
+	}
+	memcpy(values, key->values, sizeof(Datum) * c->decl->nkeys);
+	values[c->decl->nkeys] = PointerGetDatum(cold);
+	dp_run_marked(c->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_INSERT, side, NULL, DP_MARK_INTERNAL);
+}
+
+/* Takes it away, and returns it or NULL. */
+static struct varlena *
+side_take(Cold *c, const DpKey *key)
+{
+	SPIPlanPtr	plan = side_plan(c, &plan_take, "DELETE FROM", " RETURNING cold");
+	bool		isnull;
+
+	if (dp_run_marked(c->decl, plan, (Datum *) key->values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE_RETURNING,
+					  side_of(c), NULL, DP_MARK_INTERNAL) == 0)
+		return NULL;
+	return (struct varlena *) DatumGetPointer(dp_result(0, 1, &isnull));
+}
+
+/* Forgets it. */
+static void
+side_drop(Cold *c, const DpKey *key)
+{
+	SPIPlanPtr	plan = side_plan(c, &plan_drop, "DELETE FROM", "");
+
+	dp_run_marked(c->decl, plan, (Datum *) key->values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE,
+				  side_of(c), NULL, DP_MARK_INTERNAL);
+}
+
+/*
+ * The same where the document was not there: somebody may insert it, who puts something into the row or waits for it.
+ */
+static void
+side_drop_lost(Cold *c, const DpKey *key)
+{
+	SPIPlanPtr	plan = side_plan(c, &plan_hold, "SELECT cold FROM", " FOR UPDATE");
+	bool		is_null;
+
+	if (dp_run(c->decl, plan, (Datum *) key->values, NULL, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) > 0 &&
+		row_lock(c, key, &is_null) == NULL)
+		side_drop(c, key);
+}
+
+/*
+ * What the views <table>_whole and pattern_build need.
+ */
+static bool
+methods_is_split(DpDecl *decl, struct varlena *stored)
+{
+	Cold	   *c = cold_of(decl);
+	DpValue		value;
+	int			i;
+
+	for (i = 0; i < c->n; i++)
+	{
+		if (!dp_path_find(DP_DOC_DATA(stored), DP_DOC_SIZE(stored), c->paths[i], &value))
+			return true;
+	}
+	return false;
+}
+
+static struct varlena *
+methods_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest)
+{
+	Cold	   *c = cold_of(decl);
+	struct varlena *cold = side_read(c, key, latest);
+
+	return cold == NULL ? stored : cold_join(c, stored, cold);
+}
+
+static struct varlena *
+methods_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole)
+{
+	Cold	   *c = cold_of(decl);
+	struct varlena *result = new_whole;
+	int			i;
+
+	for (i = 0; i < c->n; i++)
+	{
+		DpValue		was;
+		DpValue		is;
+		bool		had = dp_path_find(DP_DOC_DATA(old_whole), DP_DOC_SIZE(old_whole), c->paths[i], &was);
+		bool		has = dp_path_find(DP_DOC_DATA(new_whole), DP_DOC_SIZE(new_whole), c->paths[i], &is);
+
+		if (had != has || (has && !dp_value_identical(&was, &is)))
+			return NULL;
+		/* a field without its document would be in another place than it was */
+		if (!has && place_taken(c, new_whole, c->paths[i]))
+			return NULL;
+		if (has && !dp_path_find(DP_DOC_DATA(stored), DP_DOC_SIZE(stored), c->paths[i], &was))
+			result = dp_document_unset(DP_DOC_DATA(result), DP_DOC_SIZE(result), c->paths[i]);
+	}
+	return result;
+}
+
+static bool
+methods_settle(DpDecl *decl, const DpKey *key)
+{
+	return cold_settle(cold_of(decl), key);
+}
+
+static List *
+methods_split(DpDecl *decl)
+{
+	Cold	   *c = cold_of(decl);
+	List	   *fields = NIL;
+
+	for (int i = 0; i < c->n; i++)
+		fields = lappend(fields, dp_split_field(c->paths[i], NULL));
+	return fields;
+}
+
+const DpPatternMethods dp_subset_fields_methods = {
+	PATTERN,
+	methods_is_split,
+	methods_whole,
+	methods_keep,
+	methods_settle,
+	methods_split
+};
+
+/* The declaration that a function is called for, its table locked as by a writer. */
+static Cold *
+cold_argument(FunctionCallInfo fcinfo)
+{
+	Oid			rel = PG_GETARG_OID(0);
+
+	dp_require_owner(rel);
+	LockRelationOid(rel, RowExclusiveLock);
+	return cold_of(dp_decl_find(rel, PATTERN, text_to_cstring(PG_GETARG_TEXT_PP(1))));
+}
+
+/*
+ * _subset_fields_rejoin(rel, name, key, paths text[]): puts cold fields, all or
+ * those that are named, back into the document of a key.  Returns the size that
+ * it has or would have; writes only if that is allowed.  Forgets what lies
+ * aside where there is no document.
+ */
+DP_FUNCTION(dp_subset_fields_rejoin);
+Datum
+dp_subset_fields_rejoin(PG_FUNCTION_ARGS)
+{
+	Cold	   *c;
+	Cold		some;
+	DpKey		key;
+	bool		is_null;
+	struct varlena *doc;
+	struct varlena *cold;
+	struct varlena *whole;
+	int64		size = 0;
+	int			i;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
+		PG_RETURN_NULL();
+	c = cold_argument(fcinfo);
+	some = *c;
+	if (!PG_ARGISNULL(3))
+	{
+		Datum	   *paths;
+		bool	   *nulls;
+		int			n;
+
+		deconstruct_array(PG_GETARG_ARRAYTYPE_P(3), TEXTOID, -1, false, TYPALIGN_INT, &paths, &nulls, &n);
+		some.n = 0;
+		some.paths = palloc(sizeof(DpPath *) * Max(n, 1));
+		some.names = palloc(sizeof(char *) * Max(n, 1));
+		for (i = 0; i < n; i++)
+		{
+			if (nulls[i])
+				continue;
+			some.names[some.n] = TextDatumGetCString(paths[i]);
+			some.paths[some.n] = dp_path_parse(some.names[some.n], strlen(some.names[some.n]));
+			some.n++;
+		}
+	}
+	dp_key_of_argument(c->decl, fcinfo, 2, &key);
+	SPI_connect();
+	doc = row_lock(c, &key, &is_null);
+	cold = side_read(c, &key, true);
+	if (cold == NULL)
+	{
+		SPI_finish();
+		PG_RETURN_INT64(0);
+	}
+	if (doc == NULL)
+		side_drop_lost(c, &key);
+	else if (is_null)
+		side_drop(c, &key);
+	if (doc == NULL || is_null)
+	{
+		SPI_finish();
+		PG_RETURN_INT64(0);
+	}
+	whole = cold_join(&some, doc, cold);
+	size = DP_DOC_SIZE(whole);
+	if (size <= dp_max_document_size)
+	{
+		for (i = 0; i < some.n; i++)
+		{
+			struct varlena *without = dp_document_unset(DP_DOC_DATA(cold), DP_DOC_SIZE(cold),
+														dp_path_of_name(some.names[i], strlen(some.names[i])));
+
+			if (without != NULL)
+				cold = without;
+		}
+		if (DP_DOC_SIZE(cold) == DP_DOCUMENT_MIN_SIZE)
+			side_drop(c, &key);
+		else
+			side_put(c, &key, cold);
+		if (!same_bytes(whole, doc))
+			row_write(c, &key, whole);
+	}
+	SPI_finish();
+	PG_RETURN_INT64(size);
+}

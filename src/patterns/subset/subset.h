@@ -1,0 +1,121 @@
+/*
+ * subset.h
+ *		The subset pattern: a document shows the first few rows of its group.
+ *
+ * The rows of the source (reviews) that name a target document (a product) are
+ * in one total order: by the order keys of their documents (bson_sort_key()),
+ * then by the source's primary key.  The field of the target is an array of
+ * members, the projections of the first keep of them.
+ *
+ * The pattern makes an index on the source, ((document -> link), sort key,
+ * primary key columns), so that the beginning of a group is the beginning of a
+ * range of the index.
+ *
+ * subset.c follows changes, source.c reads the source by that index,
+ * kit/derive/member.c makes members.
+ *
+ * An array that is saved may be an old copy.  So that old elements are told from
+ * new ones, what members are known by (their identity) is put into a list
+ * (a queue, <target>_<name>_gone) when rows leave what is shown.
+ */
+#ifndef DP_PATTERNS_SUBSET_SUBSET_H
+#define DP_PATTERNS_SUBSET_SUBSET_H
+
+#include "bson/builder.h"
+#include "kit/derive/derive.h"
+#include "mql/filter.h"
+#include "mql/sort_key.h"
+
+#define DP_SUBSET_MAX_KEEP	10000
+
+typedef struct DpMember DpMember;
+
+/* Compiles the option fields (NULL: whole documents are members); the result points into it. */
+extern DpMember *dp_member_compile(const DpValue *fields);
+
+/* The member that a document of the source is, in the current context. */
+extern struct varlena *dp_member_make(DpMember *member, struct varlena *doc);
+
+/* The name under which members show what is at that path in the source's documents, or NULL. */
+extern char *dp_member_shows(const DpMember *member, const char *path, uint32 len);
+
+/* A column of the source's primary key. */
+typedef struct SubsetKey
+{
+	char	   *name;
+	AttrNumber	attnum;			/* in the table that was declared to be the source */
+	bool		byval;
+	int16		len;
+	Oid			collation;
+	FmgrInfo	cmp;
+} SubsetKey;
+
+/* A table, or a partition, with rows of the source; and its index. */
+typedef struct SubsetLeaf
+{
+	Oid			relid;
+	Oid			index;
+	AttrNumber	doc_attnum;
+} SubsetLeaf;
+
+typedef struct Subset
+{
+	DpDerivation *derivation;
+	DpPath	   *field;
+	DpPath	   *count;			/* or NULL */
+	bool		count_deferred;
+	int			keep;
+	char	   *on_field;
+	DpPath	   *link;
+	struct varlena *order_by;
+	DpSortSpec *sort;
+	struct varlena *filter_spec;	/* or NULL */
+	DpFilter   *filter;
+	DpMember   *member;
+	int			nidentity;		/* paths in members by which they are known; 0: by their bytes */
+	DpPath	  **identity;
+	bool		by_id;			/* the only one is the source's _id */
+	bool		remembers;		/* there is a list of members that have gone */
+
+	/* The source, looked at again after changes of the schema: */
+	uint64		generation;
+	char	   *doc_column;
+	int			nkeys;
+	SubsetKey  *keys;
+	List	   *leaves;			/* of SubsetLeaf */
+	Oid			equal;			/* the function that compares links */
+	MemoryContext source_context;
+} Subset;
+
+/* A place in the order. */
+typedef struct SubsetPlace
+{
+	const char *key;			/* the sort key's bytes */
+	uint32		len;
+	Datum		row[INDEX_MAX_KEYS];	/* the row's primary key */
+} SubsetPlace;
+
+/* source.c */
+
+/* Finds out what the source looks like, unless that is known.  Raises UNDEFINED_TABLE and others. */
+extern void dp_subset_source(Subset *s);
+
+/* Whether the source, each partition of it, has the index. */
+extern bool dp_subset_is_indexed(Subset *s);
+
+/* Compares two places: negative if the first comes before. */
+extern int	dp_subset_compare(const Subset *s, const SubsetPlace *a, const SubsetPlace *b);
+
+/*
+ * Whether a place is among the first keep of a group: fewer rows than that come before
+ * it.  Reads the latest committed rows, and those of the transaction.
+ */
+extern bool dp_subset_reaches(Subset *s, const DpValue *link, const SubsetPlace *place);
+
+/* Appends the members of a group to the array that is open in the builder, in their order. */
+extern void dp_subset_members(Subset *s, const DpValue *link, DpBuilder *b);
+
+/* The number of rows of a group. */
+extern int64 dp_subset_count(Subset *s, const DpValue *link);
+
+#endif							/* DP_PATTERNS_SUBSET_SUBSET_H */

@@ -1,0 +1,605 @@
+/*
+ * attach.c
+ *		Documents of other tables that hang on nodes of a tree: their triggers,
+ *		and how they follow when nodes move, get other ids or go away.
+ *
+ * The declaration is on the documents' table, whose trigger function is that
+ * of the pattern tree_attach.  On the tree's table there is a trigger with the
+ * arguments 'side', pair, name, by which the tree knows of them; it fires at
+ * TRUNCATE only, everything else is done where the tree changes
+ * (change.c), once the row of a node is locked.
+ *
+ * A document hangs on a node, its parent; the chain of its forms is root to
+ * parent.  Who writes one locks the parent's row (FOR SHARE) and looks at it
+ * then, so that a node that moves at the same time is waited for or finds the
+ * document.
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "bson/catalog.h"
+#include "bson/compare.h"
+#include "kit/note.h"
+#include "kit/sql/run.h"
+#include "kit/sql/text.h"
+#include "patterns/tree/change.h"
+
+/* A table whose documents hang on the nodes of a tree, while they follow a statement */
+struct DpTreeFollow
+{
+	DpTree	   *attached;
+	DpWriter   *w;
+	struct DpTreeFollow *next;
+};
+
+/* Where a BEFORE trigger reads nodes from */
+typedef struct Probing
+{
+	DpTree	   *tree;
+	Relation	rel;
+} Probing;
+
+static HeapTuple attach_before(DpTree *attached, TriggerData *trigdata);
+static void attach_after_row(DpTree *attached, TriggerData *trigdata);
+static void attach_settle(DpTree *attached, DpTreeStatement *s);
+static void attach_truncate(TriggerData *trigdata);
+static DpTree *attached_of_pair(const char *pair, Oid relid);
+static List *attached_to(DpTree *tree);
+static void open_all(DpTree *tree, DpTreeFollow **follow);
+static void follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool other);
+static struct varlena *probe_fetch(void *arg, const DpValue *id);
+static int	compare_came(const void *a, const void *b);
+
+DP_FUNCTION(dp_tree_attach_trigger);
+Datum
+dp_tree_attach_trigger(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	DpTree	   *attached;
+	bool		is_row;
+
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"tree_attach_trigger\" is called by triggers of the tree_attach pattern only")));
+	is_row = TRIGGER_FIRED_FOR_ROW(trigdata->tg_event);
+	if (trigdata->tg_trigger->tgnargs == 3)
+	{
+		if (!is_row && TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
+			attach_truncate(trigdata);
+		return PointerGetDatum(NULL);
+	}
+	if (is_row && fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple);
+	if (is_row)
+		attached = dp_tree(dp_decl_of_trigger(fcinfo, "tree_attach"));
+	else
+	{
+		/* such a trigger stays behind when a partition is detached */
+		DpDecl	   *decl = dp_decl_of_trigger_if(fcinfo, "tree_attach");
+
+		if (decl == NULL)
+			return PointerGetDatum(NULL);
+		attached = dp_tree(decl);
+	}
+
+	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) || attached->pair == NULL || attached->parent == NULL ||
+		TRIGGER_FIRED_BY_DELETE(trigdata->tg_event) || (TRIGGER_FIRED_BEFORE(trigdata->tg_event) && !is_row))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"tree_attach_trigger\" is called by triggers that tree_attach() makes only")));
+	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
+		return PointerGetDatum(attach_before(attached, trigdata));
+	if (!dp_decl_maintained(attached->decl) || dp_marked(attached->decl->target, attached->mark) == DP_MARK_INTERNAL)
+		return PointerGetDatum(NULL);
+	if (is_row)
+		attach_after_row(attached, trigdata);
+	else
+	{
+		DpTreeStatement *statement = dp_tree_statement_take(attached);
+
+		if (statement != NULL)
+		{
+			attach_settle(attached, statement);
+			dp_tree_statement_free(statement);
+		}
+	}
+	return PointerGetDatum(NULL);
+}
+
+/*
+ * BEFORE INSERT OR UPDATE of a document: its forms, by the parent as it is now.
+ */
+static HeapTuple
+attach_before(DpTree *attached, TriggerData *trigdata)
+{
+	bool		is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
+	HeapTuple	tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	struct varlena *given;
+	struct varlena *written;
+	struct varlena *doc;
+	struct varlena *old = NULL;
+	DpValue		parent;
+	bool		has;
+
+	if (!dp_decl_maintained(attached->decl))
+		return tuple;
+	given = dp_tree_document(attached, tuple, desc);
+	if (given == NULL)
+		return tuple;
+	if (dp_marked(attached->decl->target, attached->mark) == DP_MARK_INTERNAL)
+	{
+		struct varlena *wanted = dp_marked_document(attached->decl->target, attached->mark);
+
+		if (wanted == NULL)
+			return tuple;
+		doc = dp_tree_put_back(attached, wanted, given, false);
+		has = dp_tree_parent(attached, wanted, &parent);
+		doc = dp_tree_set_parent(attached, doc, has ? &parent : NULL);
+		return doc == given ? tuple : dp_tree_with_document(attached, tuple, desc, doc);
+	}
+	if (is_update)
+		old = dp_tree_document(attached, trigdata->tg_trigtuple, desc);
+	written = dp_tree_written(attached, NULL, old, given);
+	has = dp_tree_parent(attached, written, &parent);
+	if (old != NULL)
+	{
+		DpValue		before;
+		bool		had = dp_tree_parent(attached, old, &before);
+
+		if (had == has && (!has || dp_value_identical(&before, &parent)))
+		{
+			doc = dp_tree_put_back(attached, old, written, false);
+			return doc == given ? tuple : dp_tree_with_document(attached, tuple, desc, doc);
+		}
+	}
+
+	if (!has || !attached->chained)
+		doc = has ? written : dp_tree_strip(attached, written);
+	else
+	{
+		DpTree	   *tree = dp_tree_of_attached(attached);
+		Relation	rel = table_open(tree->decl->target, AccessShareLock);
+		Probing		probing = {tree, rel};
+		struct varlena *node = dp_tree_probe(tree, rel, &parent);
+		DpValue    *chain;
+		int			n;
+
+		chain = node != NULL ? dp_tree_chain(tree, node, true, probe_fetch, &probing, &n) : NULL;
+		doc = chain != NULL ? dp_tree_arrange(attached, written, chain, n, NULL) : dp_tree_strip(attached, written);
+		table_close(rel, NoLock);
+	}
+	if (old != NULL)
+		doc = dp_tree_guarded(attached, given, doc, NULL, 0);
+	return doc == given ? tuple : dp_tree_with_document(attached, tuple, desc, doc);
+}
+
+/* DpTreeFetch without locks. */
+static struct varlena *
+probe_fetch(void *arg, const DpValue *id)
+{
+	Probing    *probing = arg;
+
+	return dp_tree_probe(probing->tree, probing->rel, id);
+}
+
+/* AFTER INSERT or UPDATE of a document whose parent is new. */
+static void
+attach_after_row(DpTree *attached, TriggerData *trigdata)
+{
+	HeapTuple	tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	struct varlena *doc = dp_tree_document(attached, tuple, RelationGetDescr(trigdata->tg_relation));
+	DpValue		parent;
+	DpTreeStatement *s;
+	DpTreeCame *came;
+
+	if (doc == NULL || !dp_tree_parent(attached, doc, &parent))
+		return;
+	s = dp_tree_statement(attached);
+	came = dp_tree_came(s);
+	came->parent = dp_tree_copy_value(s->context, &parent);
+	came->has_parent = true;
+	came->ref.relid = RelationGetRelid(trigdata->tg_relation);
+	came->ref.tid = tuple->t_self;
+}
+
+/*
+ * After a statement: locks the nodes that the documents hang on, in order of
+ * their ids, and writes what their places ask for.
+ */
+static void
+attach_settle(DpTree *attached, DpTreeStatement *s)
+{
+	DpTree	   *tree = dp_tree_of_attached(attached);
+	DpWriter   *nodes = dp_tree_writer(tree);
+	DpWriter   *w = dp_tree_writer(attached);
+	DpTreeReading reading = {tree, nodes};
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns attached", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	DpValue    *chain = NULL;
+	int			n = 0;
+	bool		left = false;	/* the node is held by a transaction that waits for us */
+	int			i;
+
+	qsort(s->came, s->ncame, sizeof(DpTreeCame), compare_came);
+	for (i = 0; i < s->ncame; i++)
+	{
+		DpTreeCame *came = &s->came[i];
+		struct varlena *doc;
+		DpValue		parent;
+
+		CHECK_FOR_INTERRUPTS();
+		if (i == 0 || dp_value_compare(&came->parent, &s->came[i - 1].parent) != 0)
+		{
+			struct varlena *copy;
+
+			MemoryContextReset(context);
+			dp_writer_leave(nodes, true);
+			left = false;
+			if (!dp_tree_lock_id(tree, nodes, &came->parent, LockTupleShare, &left))
+				ereport(ERROR,
+						(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+						 errmsg("node %s does not exist in table %s", dp_tree_id_text(&came->parent), dp_relation_name(tree->decl->target)),
+						 errdetail("Documents of table %s hang on nodes of it.", dp_relation_name(attached->decl->target))));
+			if (left)
+				dp_note(attached->decl, &came->parent, tree->decl->target);
+			if (!attached->chained || left)
+				continue;
+			doc = dp_writer_document(nodes);
+			copy = palloc(VARSIZE_ANY(doc));
+			memcpy(copy, doc, VARSIZE_ANY(doc));
+			dp_writer_refresh(nodes);
+			chain = dp_tree_chain(tree, copy, true, dp_tree_fetch, &reading, &n);
+			if (chain == NULL)
+				ereport(ERROR,
+						(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+						 errmsg("node %s of table %s does not hang on a root", dp_tree_id_text(&came->parent), dp_relation_name(tree->decl->target)),
+						 errhint("CALL pattern_build() brings a tree in line that was there before it was declared.")));
+		}
+		if (!attached->chained || left)
+			continue;
+
+		/* a trigger of a user's may have changed it meanwhile, and that was taken care of then */
+		if (!dp_writer_fetch_own(w, &came->ref) || (doc = dp_writer_document(w)) == NULL ||
+			!dp_tree_parent(attached, doc, &parent) || dp_value_compare(&parent, &came->parent) != 0)
+			continue;
+		(void) dp_writer_update(w, dp_tree_guarded(attached, doc, dp_tree_arrange(attached, doc, chain, n, NULL), NULL, 0));
+	}
+	dp_writer_close(w);
+	dp_writer_close(nodes);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+}
+
+/*
+ * TRUNCATE of the tree: as if all nodes were deleted that documents hang on.
+ */
+static void
+attach_truncate(TriggerData *trigdata)
+{
+	static const char plan_parents;
+	DpTree	   *attached = attached_of_pair(trigdata->tg_trigger->tgargs[1], RelationGetRelid(trigdata->tg_relation));
+	DpTree	   *tree;
+	DpTreeFollow *follow = NULL;
+	SPIPlanPtr	plan;
+	uint64		rows;
+	uint64		i;
+	SPITupleTable *table;
+
+	if (attached == NULL || !dp_decl_maintained(attached->decl))
+		return;
+	tree = dp_tree_of_attached(attached);
+	SPI_connect();
+	plan = dp_plan(attached->decl, &plan_parents);
+	if (plan == NULL)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "SELECT DISTINCT ");
+		dp_tree_sql_parent(&sql, attached, "b");
+		appendStringInfoString(&sql, " FROM ");
+		dp_sql_table(&sql, attached->decl->target);
+		appendStringInfoString(&sql, " AS b");
+		plan = dp_plan_make(attached->decl, &plan_parents, sql.data, 0, NULL);
+	}
+	rows = dp_run(attached->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT);
+	table = SPI_tuptable;
+	for (i = 0; i < rows; i++)
+	{
+		bool		isnull;
+		Datum		d = SPI_getbinval(table->vals[i], table->tupdesc, 1, &isnull);
+		DpValue		id;
+
+		if (isnull)
+			continue;
+		id = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(d));
+		if (id.type != DP_TYPE_NULL && id.type != DP_TYPE_UNDEFINED)
+			dp_tree_follow_gone(tree, &follow, &id, tree->on_delete, NULL, 0);
+	}
+	dp_tree_follow_end(&follow);
+	SPI_finish();
+}
+
+/* The tree that documents hang on.  Raises UNDEFINED_OBJECT if it is no more. */
+DpTree *
+dp_tree_of_attached(DpTree *attached)
+{
+	Oid			relid = dp_pair_side(attached->pair, attached->decl->target);
+
+	if (!OidIsValid(relid))
+		dp_pair_require_owner(attached->pair, false, attached->decl->target);
+	if (!OidIsValid(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("the tree that documents of table %s hang on does not exist", dp_relation_name(attached->decl->target)),
+				 errhint("End the pattern with pattern_disable().")));
+	return dp_tree_find(relid, dp_decl_text(attached->decl, "tree_name"));
+}
+
+/* The declaration that a trigger on the tree's table names, or NULL. */
+static DpTree *
+attached_of_pair(const char *pair, Oid relid)
+{
+	Oid			main = dp_pair_main(pair, relid);
+	ListCell   *lc;
+
+	if (!OidIsValid(main))
+	{
+		dp_pair_require_owner(pair, true, relid);
+		return NULL;
+	}
+	foreach(lc, dp_decls(main))
+	{
+		DpDecl	   *decl = lfirst(lc);
+
+		if (strcmp(decl->pattern, "tree_attach") == 0)
+		{
+			DpTree	   *attached = dp_tree(decl);
+
+			if (attached->pair != NULL && strcmp(attached->pair, pair) == 0)
+				return attached;
+		}
+	}
+	return NULL;
+}
+
+/* The pairs (texts) of tables whose documents hang on the tree, kept with its declaration. */
+static List *
+attached_to(DpTree *tree)
+{
+	Relation	rel;
+	TriggerDesc *triggers;
+	int			i;
+
+	if (tree->attached_known)
+		return tree->attached;
+	rel = table_open(tree->decl->target, AccessShareLock);
+	triggers = dp_triggers(rel);
+	for (i = 0; i < triggers->numtriggers; i++)
+	{
+		const Trigger *trigger = &triggers->triggers[i];
+		char	   *function;
+		MemoryContext old;
+
+		if (trigger->tgnargs != 3 || strcmp(trigger->tgargs[0], "side") != 0 ||
+			get_func_namespace(trigger->tgfoid) != dp_types()->schema)
+			continue;
+		function = get_func_name(trigger->tgfoid);
+		if (function == NULL || strcmp(function, "tree_attach_trigger") != 0)
+			continue;
+		old = MemoryContextSwitchTo(tree->decl->context);
+		tree->attached = lappend(tree->attached, pstrdup(trigger->tgargs[1]));
+		MemoryContextSwitchTo(old);
+	}
+	table_close(rel, NoLock);
+	tree->attached_known = true;
+	return tree->attached;
+}
+
+bool
+dp_tree_has_attached(DpTree *tree)
+{
+	return attached_to(tree) != NIL;
+}
+
+/* Opens the tables whose documents hang on the tree. */
+static void
+open_all(DpTree *tree, DpTreeFollow **follow)
+{
+	ListCell   *lc;
+
+	if (*follow != NULL)
+		return;
+	foreach(lc, attached_to(tree))
+	{
+		DpTree	   *attached = attached_of_pair(lfirst(lc), tree->decl->target);
+		DpTreeFollow *f;
+		const char *name;
+
+		if (attached == NULL)
+			continue;
+		name = dp_decl_text(attached->decl, "tree_name");
+		if (name == NULL || strcmp(name, tree->decl->name) != 0)
+			continue;			/* hangs on another tree of the same table */
+		f = palloc(sizeof(DpTreeFollow));
+		f->attached = attached;
+		f->w = dp_tree_writer(attached);
+		f->next = *follow;
+		*follow = f;
+	}
+}
+
+void
+dp_tree_follow(DpTree *tree, DpTreeFollow **follow, const DpValue *chain, int n, bool refresh)
+{
+	DpTreeFollow *f;
+
+	open_all(tree, follow);
+	for (f = *follow; f != NULL; f = f->next)
+	{
+		if (refresh)
+			dp_writer_refresh(f->w);
+		if (f->attached->chained)
+			follow_one(f, &chain[n - 1], chain, n, false);
+	}
+}
+
+/* The documents that hang on a node; other: they hang on the last one of the chain now. */
+static void
+follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool other)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns attached", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	bool		found;
+	bool		left = false;	/* a note */
+	List	   *refs = NIL;
+	ListCell   *lc;
+
+	for (found = dp_tree_find_children(f->attached, f->w, on); found; found = dp_writer_next(f->w))
+	{
+		DpRowRef   *ref = palloc(sizeof(DpRowRef));
+
+		dp_writer_ref(f->w, ref);
+		refs = lappend(refs, ref);
+	}
+	foreach(lc, refs)
+	{
+		struct varlena *doc;
+		struct varlena *was;
+		DpLockResult locked;
+		DpValue		parent;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!dp_writer_fetch(f->w, lfirst(lc)))
+			continue;
+		/* where a document only follows, its holder may see to that */
+		dp_writer_leave(f->w, !other);
+		locked = dp_writer_lock(f->w, LockTupleNoKeyExclusive);
+		if (locked == DP_LOCK_CIRCLE && !left)
+			dp_note(f->attached->decl, on, f->attached->decl->target);
+		left |= locked == DP_LOCK_CIRCLE;
+		if (locked == DP_LOCK_CIRCLE || locked == DP_LOCK_GONE)
+			continue;
+		was = doc = dp_writer_document(f->w);
+		if (doc == NULL || !dp_tree_parent(f->attached, doc, &parent) || dp_value_compare(&parent, on) != 0)
+			continue;			/* it hangs elsewhere now */
+		if (other)
+			doc = dp_tree_set_parent(f->attached, doc, n > 0 ? &chain[n - 1] : NULL);
+		if (n > 0)
+			doc = dp_tree_arrange(f->attached, doc, chain, n, NULL);
+		else
+			doc = dp_tree_strip(f->attached, doc);
+		(void) dp_writer_update(f->w, dp_tree_guarded(f->attached, was, doc, NULL, 0));
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+}
+
+/*
+ * The documents that hang on a node, because of a note of it.  As long as another transaction holds
+ * the node the note stays: what that one writes is not known.
+ */
+void
+dp_tree_attach_settle_note(DpDecl *decl, const DpValue *id)
+{
+	DpTree	   *attached = dp_tree(decl);
+	DpTree	   *tree = dp_tree_of_attached(attached);
+	DpWriter   *nodes = dp_tree_writer(tree);
+	DpTreeReading reading = {tree, nodes};
+	DpTreeFollow follow = {attached, dp_tree_writer(attached), NULL};
+	struct varlena *node;
+	DpValue    *chain;
+	bool		left = false;
+	int			n;
+
+	dp_writer_refresh(nodes);
+	dp_writer_refresh(follow.w);
+	dp_writer_leave(nodes, true);
+	(void) dp_tree_lock_id(tree, nodes, id, LockTupleShare, &left);
+	if (left)
+		dp_note(decl, id, tree->decl->target);
+	dp_writer_refresh(nodes);
+	node = dp_tree_fetch(&reading, id);
+	chain = node != NULL ? dp_tree_chain(tree, node, true, dp_tree_fetch, &reading, &n) : NULL;
+	if (chain != NULL && attached->chained)
+		follow_one(&follow, id, chain, n, false);
+	else if (chain == NULL && dp_tree_find_children(attached, follow.w, id))
+		ereport(ERROR,
+				(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+				 errmsg("node %s does not exist in table %s", dp_tree_id_text(id), dp_relation_name(tree->decl->target)),
+				 errdetail("Documents of table %s hang on nodes of it.", dp_relation_name(decl->target))));
+	dp_writer_close(follow.w);
+	dp_writer_close(nodes);
+}
+
+void
+dp_tree_follow_gone(DpTree *tree, DpTreeFollow **follow, const DpValue *id,
+					DpTreeDelete rule, const DpValue *chain, int n)
+{
+	DpTreeFollow *f;
+
+	open_all(tree, follow);
+	for (f = *follow; f != NULL; f = f->next)
+	{
+		bool		found;
+
+		dp_writer_refresh(f->w);
+		switch (rule)
+		{
+			case DP_TREE_RESTRICT:
+				if (dp_tree_find_children(f->attached, f->w, id))
+					ereport(ERROR,
+							(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+							 errmsg("documents of table %s hang on node %s of table %s",
+									dp_relation_name(f->attached->decl->target), dp_tree_id_text(id),
+									dp_relation_name(tree->decl->target)),
+							 errdetail("The declaration of the tree says: on_delete => 'restrict'.")));
+				break;
+			case DP_TREE_CASCADE:
+				for (found = dp_tree_find_children(f->attached, f->w, id); found;)
+				{
+					struct varlena *doc;
+					DpValue		parent;
+
+					if (dp_writer_lock(f->w, LockTupleExclusive) != DP_LOCK_GONE &&
+						(doc = dp_writer_document(f->w)) != NULL &&
+						dp_tree_parent(f->attached, doc, &parent) && dp_value_compare(&parent, id) == 0)
+						(void) dp_writer_delete(f->w);
+					found = dp_writer_next(f->w);
+				}
+				break;
+			case DP_TREE_REPARENT:
+				follow_one(f, id, chain, n, true);
+				break;
+		}
+	}
+}
+
+void
+dp_tree_follow_end(DpTreeFollow **follow)
+{
+	while (*follow != NULL)
+	{
+		DpTreeFollow *f = *follow;
+
+		*follow = f->next;
+		dp_writer_close(f->w);
+		pfree(f);
+	}
+}
+
+/* By the nodes that they hang on. */
+static int
+compare_came(const void *a, const void *b)
+{
+	return dp_value_compare(&((const DpTreeCame *) a)->parent, &((const DpTreeCame *) b)->parent);
+}

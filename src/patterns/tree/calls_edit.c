@@ -1,0 +1,437 @@
+/*
+ * calls_edit.c
+ *		The calls for trees that move, copy and delete subtrees.
+ *
+ * They write what a user would write by hand, in one statement and as the
+ * caller: the form that is the truth.  The triggers of the pattern do the rest
+ * and refuse what cannot be.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/snapmgr.h"
+#include "utils/tuplestore.h"
+
+#include "bson/builder.h"
+#include "bson/cast.h"
+#include "bson/catalog.h"
+#include "bson/compare.h"
+#include "bson/edit.h"
+#include "bson/objectid.h"
+#include "kit/sql/run.h"
+#include "kit/sql/text.h"
+#include "patterns/tree/calls.h"
+#include "patterns/tree/calls_edit.h"
+#include "patterns/tree/change.h"
+
+/* So often a node is looked for that others replace at the same time */
+#define MAX_ATTEMPTS	10
+
+static bool node_move(DpTree *tree, DpTreeItem *node, struct varlena *argument);
+static void read_latest(void);
+static void read_end(void);
+static bool write_doc(DpTree *tree, const DpValue *id, const char *expression, struct varlena *value);
+static bool write_children(DpTree *tree, const DpValue *from, const DpValue *to, const DpValue *child);
+static uint64 execute(DpTree *tree, const char *sql, int n, Oid *types, Datum *values, int expected);
+static struct varlena *new_id(const DpValue *id, text *suffix);
+static struct varlena *string_value(const char *s, int len);
+
+/*
+ * tree_move(rel regclass, key "any", parent "any", name text): parent NULL makes a root
+ */
+DP_FUNCTION(dp_tree_move_call);
+Datum
+dp_tree_move_call(PG_FUNCTION_ARGS)
+{
+	DpTree	   *tree = dp_tree_begin(fcinfo, 3);
+	struct varlena *argument = dp_tree_argument(fcinfo, 2);
+	struct varlena *key = dp_tree_argument(fcinfo, 1);
+	DpTreeItem *node = dp_tree_read_node(tree, key);
+	int			attempt;
+
+	/* again if the row of the node, or of a parent, is another one by the time that it is written */
+	for (attempt = 1; !node_move(tree, node, argument); attempt++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (attempt == MAX_ATTEMPTS)
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("node %s of table %s could not be moved", dp_tree_id_text(&node->id), dp_relation_name(tree->decl->target)),
+					 errdetail("It, or a parent, comes and goes all the time, or a trigger or a policy keeps a row from being written.")));
+		read_latest();
+		node = dp_tree_read_node(tree, key);
+		read_end();
+	}
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+/* Hangs a node on another one, NULL: makes it a root.  False if a row was not there to be written. */
+static bool
+node_move(DpTree *tree, DpTreeItem *node, struct varlena *argument)
+{
+	DpValue		parent;
+	DpValue		old;
+	struct varlena *value;
+	const char *path;
+	bool		had_parent;
+
+	/* as the tree spells it: 5 and 5.0 are one node */
+	if (argument != NULL)
+	{
+		read_latest();
+		parent = dp_tree_read_node(tree, argument)->id;
+		read_end();
+	}
+	value = dp_tree_place_value(tree, argument == NULL ? NULL : &parent, &node->id, &path);
+	if (tree->truth != DP_TREE_CHILDREN)
+		return write_doc(tree, &node->id, path, value);
+	had_parent = dp_tree_parent(tree, node->doc, &old);
+	return (argument != NULL && had_parent && dp_value_compare(&old, &parent) == 0) ||
+		write_children(tree, had_parent ? &old : NULL, argument != NULL ? &parent : NULL, &node->id);
+}
+
+/*
+ * What is read from here on is the latest state, until read_end(), unless the
+ * transaction has one snapshot for all its statements.
+ */
+static void
+read_latest(void)
+{
+	if (IsolationUsesXactSnapshot())
+		return;
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetLatestSnapshot());
+}
+
+static void
+read_end(void)
+{
+	if (!IsolationUsesXactSnapshot())
+		PopActiveSnapshot();
+}
+
+/*
+ * tree_copy(rel regclass, key "any", parent "any", suffix text, name text) ->
+ * (source bson_value, node bson_value)
+ */
+DP_FUNCTION(dp_tree_copy_call);
+Datum
+dp_tree_copy_call(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	text	   *suffix = PG_ARGISNULL(3) ? NULL : PG_GETARG_TEXT_PP(3);
+	DpTree	   *tree;
+	DpTreeItem *node;
+	DpTreeRead *read;
+	struct varlena *argument;
+	DpValue		parent;
+	Datum	   *docs;
+	DpValue    *ids;
+	int			n = 0;
+	Oid			type = dp_types()->bson_array;
+	Datum		array;
+	StringInfoData sql;
+	bool		own_id;
+
+	InitMaterializedSRF(fcinfo, 0);
+	tree = dp_tree_begin(fcinfo, 4);
+	node = dp_tree_read_node(tree, dp_tree_argument(fcinfo, 1));
+	argument = dp_tree_argument(fcinfo, 2);
+	if (argument != NULL)
+		parent = dp_tree_read_node(tree, argument)->id;
+	read = dp_tree_read_below(tree, node, -1, true, NULL, NULL);
+	docs = palloc(sizeof(Datum) * (read->nitems + 1));
+	ids = palloc(sizeof(DpValue) * (read->nitems + 1));
+	own_id = tree->id->nsteps == 1 && strcmp(tree->id->steps[0].name, "_id") == 0;
+
+	/* new ids first: parents have them before their children need them */
+	node->number = read->nitems;
+	for (DpTreeItem *item = node; item != NULL; item = dp_tree_item_after(read, item))
+		ids[item->number] = dp_value_of_varlena(new_id(&item->id, suffix));
+	for (DpTreeItem *item = node; item != NULL; item = dp_tree_item_after(read, item))
+	{
+		struct varlena *doc = dp_document_set(DP_DOC_DATA(item->doc), DP_DOC_SIZE(item->doc), tree->id, &ids[item->number]);
+		const DpValue *above = item != node ? &ids[item->parent->number] : argument != NULL ? &parent : NULL;
+		Datum		row[2];
+		bool		nulls[2] = {false};
+
+		doc = dp_tree_place(tree, doc, above);
+		if (tree->truth == DP_TREE_CHILDREN)
+		{
+			DpBuilder	b;
+			DpValue		children;
+
+			dp_builder_init_value(&b, 0);
+			dp_builder_begin_array(&b);
+			for (DpTreeItem *child = item->first; child != NULL; child = child->next)
+				dp_builder_append_value(&b, NULL, 0, &ids[child->number]);
+			dp_builder_end(&b);
+			children = dp_value_of_varlena(dp_builder_finish_value(&b, DP_TYPE_ARRAY));
+			doc = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->children, &children);
+		}
+		/* the key of a document that is another field is made anew */
+		if (!own_id)
+		{
+			struct varlena *without = dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), dp_path_parse("_id", 3));
+
+			doc = without != NULL ? without : doc;
+		}
+		docs[n++] = PointerGetDatum(doc);
+		row[0] = PointerGetDatum(dp_value_to_varlena(&item->id));
+		row[1] = PointerGetDatum(dp_value_to_varlena(&ids[item->number]));
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row, nulls);
+	}
+
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "INSERT INTO ");
+	dp_sql_table(&sql, tree->decl->target);
+	appendStringInfo(&sql, " (%s) SELECT d FROM pg_catalog.unnest($1) AS d", quote_identifier(tree->decl->doc_column));
+	array = PointerGetDatum(construct_array(docs, n, dp_types()->bson, -1, false, TYPALIGN_INT));
+	execute(tree, sql.data, 1, &type, &array, SPI_OK_INSERT);
+	if (tree->truth == DP_TREE_CHILDREN && argument != NULL && !write_children(tree, NULL, &parent, &ids[node->number]))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("node %s of table %s could not be written", dp_tree_id_text(&parent), dp_relation_name(tree->decl->target)),
+				 errdetail("It has been deleted meanwhile, or a trigger or a policy keeps its row from being written.")));
+	SPI_finish();
+	return (Datum) 0;
+}
+
+/*
+ * tree_delete(rel regclass, key "any", name text) -> bigint: nodes that were deleted
+ */
+DP_FUNCTION(dp_tree_delete_call);
+Datum
+dp_tree_delete_call(PG_FUNCTION_ARGS)
+{
+	DpTree	   *tree = dp_tree_begin(fcinfo, 2);
+	DpTreeItem *node;
+	DpTreeRead *read;
+	Datum	   *ids;
+	Oid			type = dp_types()->bson_value_array;
+	Datum		array;
+	StringInfoData sql;
+	int			n = 0;
+	uint64		deleted;
+
+	/* who is moving a node is waited for: it may be out of the subtree then */
+	dp_tree_lock_moves(tree);
+	read_latest();
+	node = dp_tree_read_node(tree, dp_tree_argument(fcinfo, 1));
+	read = dp_tree_read_below(tree, node, -1, false, NULL, NULL);
+	read_end();
+	ids = palloc(sizeof(Datum) * (read->nitems + 1));
+	for (DpTreeItem *item = node; item != NULL; item = dp_tree_item_after(read, item))
+		ids[n++] = PointerGetDatum(dp_value_to_varlena(&item->id));
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "DELETE FROM ");
+	dp_sql_table(&sql, tree->decl->target);
+	appendStringInfoString(&sql, " AS t WHERE ");
+	dp_tree_sql_id(&sql, tree, "t");
+	dp_sql_own_operator(&sql, "=");
+	appendStringInfoString(&sql, "ANY ($1)");
+	array = PointerGetDatum(construct_array(ids, n, dp_types()->bson_value, -1, false, TYPALIGN_INT));
+	deleted = execute(tree, sql.data, 1, &type, &array, SPI_OK_DELETE);
+	SPI_finish();
+	PG_RETURN_INT64((int64) deleted);
+}
+
+/* ---------------------------------------------------------------- places of nodes */
+
+struct varlena *
+dp_tree_place_value(DpTree *tree, const DpValue *parent, const DpValue *id, const char **path)
+{
+	StringInfoData text;
+	DpBuilder	b;
+
+	switch (tree->truth)
+	{
+		case DP_TREE_ANCESTORS:
+			*path = tree->ancestors_text;
+			dp_builder_init_value(&b, 0);
+			dp_builder_begin_array(&b);
+			if (parent != NULL)
+				dp_builder_append_value(&b, NULL, 0, parent);
+			dp_builder_end(&b);
+			return dp_builder_finish_value(&b, DP_TYPE_ARRAY);
+		case DP_TREE_PATH:
+			*path = tree->path_text;
+			initStringInfo(&text);
+			if (parent != NULL && parent->type == DP_TYPE_STRING)
+			{
+				if (tree->path_lead)
+					appendStringInfoString(&text, tree->separator);
+				appendBinaryStringInfo(&text, DP_STRING_DATA(parent), DP_STRING_LEN(parent));
+			}
+			if (tree->path_self && id->type == DP_TYPE_STRING)
+			{
+				if (tree->path_lead || parent != NULL)
+					appendStringInfoString(&text, tree->separator);
+				appendBinaryStringInfo(&text, DP_STRING_DATA(id), DP_STRING_LEN(id));
+			}
+			return string_value(text.data, text.len);
+		default:
+			*path = tree->parent_text;
+			return parent == NULL ? NULL : dp_value_to_varlena(parent);
+	}
+}
+
+struct varlena *
+dp_tree_place(DpTree *tree, struct varlena *doc, const DpValue *parent)
+{
+	DpValue		id = {0};
+	const char *text;
+	DpPath	   *path;
+	struct varlena *value;
+	struct varlena *result;
+
+	(void) dp_tree_id(tree, doc, &id);
+	value = dp_tree_place_value(tree, parent, &id, &text);
+	path = dp_path_parse(text, strlen(text));
+	if (value != NULL)
+	{
+		DpValue		v = dp_value_of_varlena(value);
+
+		return dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &v);
+	}
+	result = dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path);
+	return result != NULL ? result : doc;
+}
+
+/* A bson_value that is a string. */
+static struct varlena *
+string_value(const char *s, int len)
+{
+	DpBuilder	b;
+	uint8		type;
+
+	dp_builder_init_value(&b, len + 16);
+	dp_builder_append_string(&b, "", 0, s, len);
+	type = dp_builder_strip_element(&b);
+	return dp_builder_finish_value(&b, type);
+}
+
+/* The id of a copy: a string with the suffix, or a new ObjectId.  Raises INVALID_PARAMETER_VALUE. */
+static struct varlena *
+new_id(const DpValue *id, text *suffix)
+{
+	uint8		bytes[DP_OBJECTID_SIZE];
+	DpValue		value = {bytes, sizeof(bytes), DP_TYPE_OBJECTID};
+	StringInfoData text;
+
+	if (suffix == NULL)
+	{
+		dp_objectid_generate(bytes);
+		return dp_value_to_varlena(&value);
+	}
+	if (id->type != DP_TYPE_STRING)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("an id of type \"%s\" cannot have a suffix", dp_type_name(id->type)),
+				 errhint("Without a suffix the copies get new ObjectIds.")));
+	initStringInfo(&text);
+	appendBinaryStringInfo(&text, DP_STRING_DATA(id), DP_STRING_LEN(id));
+	appendBinaryStringInfo(&text, VARDATA_ANY(suffix), VARSIZE_ANY_EXHDR(suffix));
+	return string_value(text.data, text.len);
+}
+
+/* ---------------------------------------------------------------- statements */
+
+/* Sets a field of a node, or takes it away if the value is NULL.  False if there is no such row. */
+static bool
+write_doc(DpTree *tree, const DpValue *id, const char *path, struct varlena *value)
+{
+	StringInfoData sql;
+	Oid			types[2] = {dp_types()->bson_value, dp_types()->bson_value};
+	Datum		values[2] = {PointerGetDatum(dp_value_to_varlena(id)), PointerGetDatum(value)};
+	const char *doc = quote_identifier(tree->decl->doc_column);
+
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "UPDATE ");
+	dp_sql_table(&sql, tree->decl->target);
+	appendStringInfo(&sql, " AS t SET %s = ", doc);
+	dp_sql_own_schema(&sql);
+	appendStringInfo(&sql, "%s(t.%s, %s::pg_catalog.text%s) WHERE ", value == NULL ? "bson_unset" : "bson_set", doc,
+					 quote_literal_cstr(path), value == NULL ? "" : ", $2");
+	dp_tree_sql_id(&sql, tree, "t");
+	dp_sql_own_operator(&sql, "=");
+	appendStringInfoString(&sql, "$1");
+	return execute(tree, sql.data, value == NULL ? 1 : 2, types, values, SPI_OK_UPDATE) > 0;
+}
+
+/*
+ * Takes a child out of the array of a node and puts it into that of another,
+ * in one statement; either may be NULL.  False if one was not there.
+ */
+static bool
+write_children(DpTree *tree, const DpValue *from, const DpValue *to, const DpValue *child)
+{
+	StringInfoData sql;
+	StringInfoData field;
+	Oid			value = dp_types()->bson_value;
+	Oid			types[4] = {value, value, value, value};
+	const DpValue *parents[2] = {from, to};
+	const char *operators[2] = {"$pull", "$addToSet"};
+	Datum		values[4];
+	const char *doc = quote_identifier(tree->decl->doc_column);
+	int			n = 0;
+
+	/* updates spell paths with dots and nothing else */
+	initStringInfo(&field);
+	for (int i = 0; i < tree->children->nsteps; i++)
+		appendStringInfo(&field, "%s%s", i > 0 ? "." : "", tree->children->steps[i].name);
+	for (int i = 0; i < 2; i++)
+	{
+		DpBuilder	b;
+
+		if (parents[i] == NULL)
+			continue;
+		dp_builder_init_value(&b, 0);
+		dp_builder_begin_document(&b);
+		dp_builder_begin_document_field(&b, operators[i], strlen(operators[i]));
+		dp_builder_append_value(&b, field.data, field.len, child);
+		dp_builder_end(&b);
+		dp_builder_end(&b);
+		values[n++] = PointerGetDatum(dp_value_to_varlena(parents[i]));
+		values[n++] = PointerGetDatum(dp_builder_finish_value(&b, DP_TYPE_DOCUMENT));
+	}
+	if (n == 0)
+		return true;
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "UPDATE ");
+	dp_sql_table(&sql, tree->decl->target);
+	appendStringInfo(&sql, " AS t SET %s = ", doc);
+	dp_sql_own_schema(&sql);
+	appendStringInfo(&sql, "bson_update(t.%s, ", doc);
+	if (n == 4)
+	{
+		appendStringInfoString(&sql, "CASE WHEN ");
+		dp_tree_sql_id(&sql, tree, "t");
+		dp_sql_own_operator(&sql, "=");
+		appendStringInfoString(&sql, "$1 THEN $2 ELSE $4 END");
+	}
+	else
+		appendStringInfoString(&sql, "$2");
+	appendStringInfoString(&sql, ") WHERE ");
+	dp_tree_sql_id(&sql, tree, "t");
+	dp_sql_own_operator(&sql, "=");
+	appendStringInfoString(&sql, n == 4 ? "ANY (ARRAY[$1, $3])" : "$1");
+	return execute(tree, sql.data, n, types, values, SPI_OK_UPDATE) == n / 2;
+}
+
+/* Runs a statement that writes, as the caller; returns the number of rows. */
+static uint64
+execute(DpTree *tree, const char *sql, int n, Oid *types, Datum *values, int expected)
+{
+	int			result = SPI_execute_with_args(sql, n, types, values, NULL, false, 0);
+
+	if (result != expected)
+		elog(ERROR, "could not write to the table of a tree: %s", SPI_result_code_string(result));
+	return SPI_processed;
+}

@@ -1,0 +1,303 @@
+/*
+ * settle.c
+ *		Bringing single nodes in line: for tables that were full when the tree
+ *		was declared, and for repairs; and telling what is wrong with them.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "funcapi.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+
+#include "bson/compare.h"
+#include "kit/pattern.h"
+#include "patterns/tree/change.h"
+
+static bool settle_node(DpDecl *decl, const DpKey *key);
+static bool settle_attached(DpDecl *decl, const DpKey *key);
+static bool settle_listed(DpTree *tree, DpWriter *w, struct varlena *doc, const DpValue *id);
+static bool is_split(DpDecl *decl, struct varlena *stored);
+static struct varlena *whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
+static struct varlena *keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole);
+static struct varlena *lock_row(DpTree *tree, DpWriter *w, const DpKey *key);
+
+const DpPatternMethods dp_tree_methods = {"tree", is_split, whole, keep, settle_node};
+const DpPatternMethods dp_tree_attach_methods = {"tree_attach", is_split, whole, keep, settle_attached, .settle_note = dp_tree_attach_settle_note};
+
+/* Documents of trees are whole. */
+static bool
+is_split(DpDecl *decl, struct varlena *stored)
+{
+	return false;
+}
+
+static struct varlena *
+whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest)
+{
+	return stored;
+}
+
+static struct varlena *
+keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole)
+{
+	return new_whole;
+}
+
+/*
+ * A node: its ancestors are followed by the truth, whatever documents say
+ * otherwise.  Raises FOREIGN_KEY_VIOLATION for a way up that leads to no root.
+ */
+static bool
+settle_node(DpDecl *decl, const DpKey *key)
+{
+	DpTree	   *tree = dp_tree(decl);
+	DpWriter   *w;
+	DpTreeReading reading;
+	struct varlena *doc;
+	DpValue    *chain;
+	DpValue    *children = NULL;
+	DpValue		id;
+	int			n;
+	bool		written = false;
+
+	dp_tree_lock_moves(tree);
+	w = dp_tree_writer(tree);
+	reading.tree = tree;
+	reading.w = w;
+	for (;;)
+	{
+		doc = lock_row(tree, w, key);
+		if (doc == NULL)
+			break;
+		dp_tree_check_id(tree, doc, &id);
+		dp_writer_refresh(w);
+		if (tree->truth == DP_TREE_CHILDREN && settle_listed(tree, w, doc, &id))
+			written = true;
+		chain = dp_tree_chain(tree, doc, false, dp_tree_fetch, &reading, &n);
+		if (chain == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+					 errmsg("the way up from node %s of table %s leads to no root",
+							dp_tree_id_text(&id), dp_relation_name(decl->target)),
+					 errdetail("A parent does not exist, or nodes hang below each other."),
+					 errhint("pattern_check() shows where.")));
+		n--;					/* the node itself */
+		if (tree->children != NULL && tree->truth != DP_TREE_CHILDREN)
+			children = dp_tree_children(tree, w, &id);
+		dp_tree_check_path(tree, &id, chain, n);
+		doc = lock_row(tree, w, key);
+		if (doc == NULL)
+			break;
+		switch (dp_writer_update(w, dp_tree_arrange(tree, doc, chain, n, children)))
+		{
+			case DP_WRITE_DONE:
+				written = true;
+				break;
+			case DP_WRITE_SAME:
+				break;
+			case DP_WRITE_CHANGED:
+				continue;
+			case DP_WRITE_CIRCLE:
+				break;			/* nothing is left to others */
+		}
+		break;
+	}
+	dp_writer_close(w);
+	return written;
+}
+
+/* Truth children: the nodes that are listed get their parent field.  Returns whether any was written. */
+static bool
+settle_listed(DpTree *tree, DpWriter *w, struct varlena *doc, const DpValue *id)
+{
+	DpValue		array;
+	DpValue		child;
+	DpIter		iter;
+	bool		written = false;
+
+	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->children, &array) || array.type != DP_TYPE_ARRAY)
+		return false;
+	dp_iter_init(&iter, array.data, array.len);
+	while (dp_iter_next_value(&iter, &child))
+	{
+		DpValue		parent;
+
+		if (!dp_tree_lock_id(tree, w, &child, LockTupleNoKeyExclusive, NULL))
+			continue;
+		doc = dp_writer_document(w);
+		if (doc == NULL || (dp_tree_parent(tree, doc, &parent) && dp_value_compare(&parent, id) == 0))
+			continue;
+		if (dp_writer_update(w, dp_tree_set_parent(tree, doc, id)) == DP_WRITE_DONE)
+			written = true;
+	}
+	if (written)
+		dp_writer_refresh(w);
+	return written;
+}
+
+/* A document that hangs on a node. */
+static bool
+settle_attached(DpDecl *decl, const DpKey *key)
+{
+	DpTree	   *attached = dp_tree(decl);
+	DpTree	   *tree = dp_tree_of_attached(attached);
+	DpWriter   *nodes;
+	DpWriter   *w;
+	DpTreeReading reading;
+	struct varlena *doc;
+	DpValue		parent;
+	bool		written = false;
+
+	dp_tree_lock_moves(tree);
+	nodes = dp_tree_writer(tree);
+	w = dp_tree_writer(attached);
+	reading.tree = tree;
+	reading.w = nodes;
+	doc = lock_row(attached, w, key);
+	if (doc != NULL && !dp_tree_parent(attached, doc, &parent))
+		written = dp_writer_update(w, dp_tree_strip(attached, doc)) == DP_WRITE_DONE;
+	else if (doc != NULL)
+	{
+		struct varlena *node = dp_tree_fetch(&reading, &parent);
+		int			n;
+		DpValue    *chain = node != NULL ? dp_tree_chain(tree, node, false, dp_tree_fetch, &reading, &n) : NULL;
+
+		if (chain == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+					 errmsg("node %s does not exist in table %s", dp_tree_id_text(&parent), dp_relation_name(tree->decl->target)),
+					 errdetail("A document of table %s hangs on it.", dp_relation_name(decl->target))));
+		written = dp_writer_update(w, dp_tree_arrange(attached, doc, chain, n, NULL)) == DP_WRITE_DONE;
+	}
+	dp_writer_close(w);
+	dp_writer_close(nodes);
+	return written;
+}
+
+/* The document of the row, locked and current; a copy.  NULL if there is none. */
+static struct varlena *
+lock_row(DpTree *tree, DpWriter *w, const DpKey *key)
+{
+	struct varlena *doc;
+	struct varlena *copy;
+
+	if (tree->by_key == NULL)
+		tree->by_key = dp_lookup_primary(tree->decl->target, tree->decl->context);
+	if (!dp_writer_find(w, tree->by_key, key->values) || dp_writer_lock(w, LockTupleNoKeyExclusive) == DP_LOCK_GONE)
+		return NULL;
+	doc = dp_writer_document(w);
+	if (doc == NULL)
+		return NULL;
+	copy = palloc(VARSIZE_ANY(doc));
+	memcpy(copy, doc, VARSIZE_ANY(doc));
+	return copy;
+}
+
+/*
+ * _tree_node(rel, pattern, name, doc) -> (id, parent)
+ *
+ * What a document says about its place, by the truth.
+ */
+DP_FUNCTION(dp_tree_node);
+Datum
+dp_tree_node(PG_FUNCTION_ARGS)
+{
+	DpTree	   *tree = dp_tree_named(fcinfo);
+	struct varlena *doc = PG_GETARG_VARLENA_PP(3);
+	TupleDesc	desc;
+	Datum		values[2] = {0};
+	bool		nulls[2] = {true, true};
+	DpValue		value;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	if (dp_tree_id(tree, doc, &value))
+	{
+		values[0] = PointerGetDatum(dp_value_to_varlena(&value));
+		nulls[0] = false;
+	}
+	if (dp_tree_parent(tree, doc, &value))
+	{
+		values[1] = PointerGetDatum(dp_value_to_varlena(&value));
+		nulls[1] = false;
+	}
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+}
+
+/*
+ * _tree_faults(rel, pattern, name, doc, chain, children) -> (what, expected, found)
+ *
+ * The forms of a document that are not as they follow from the ids above it
+ * (an array, root first; NULL: it hangs on nothing) and those of its children.
+ */
+DP_FUNCTION(dp_tree_faults);
+Datum
+dp_tree_faults(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	DpTree	   *tree;
+	struct varlena *doc;
+	struct varlena *right;
+	DpValue		children = {0};
+	const DpPath *paths[5];
+	const char *texts[5];
+	int			i;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2) || PG_ARGISNULL(3))
+		return (Datum) 0;
+	tree = dp_tree_named(fcinfo);
+	doc = PG_GETARG_VARLENA_PP(3);
+	if (!PG_ARGISNULL(5))
+		children = dp_value_of_varlena(PG_GETARG_VARLENA_PP(5));
+	if (PG_ARGISNULL(4))
+		right = dp_tree_strip(tree, doc);
+	else
+	{
+		DpValue		array = dp_value_of_varlena(PG_GETARG_VARLENA_PP(4));
+		uint32		n = dp_array_count(array.data, array.len);
+		DpValue    *chain = palloc(sizeof(DpValue) * (n + 1));
+		DpIter		iter;
+		uint32		k = 0;
+
+		dp_iter_init(&iter, array.data, array.len);
+		while (k < n && dp_iter_next_value(&iter, &chain[k]))
+			k++;
+		right = dp_tree_arrange(tree, doc, chain, k, PG_ARGISNULL(5) ? NULL : &children);
+	}
+	if (right == doc)
+		return (Datum) 0;
+
+	paths[0] = tree->parent;
+	texts[0] = tree->parent_text;
+	paths[1] = tree->ancestors;
+	texts[1] = tree->ancestors_text;
+	paths[2] = tree->path;
+	texts[2] = tree->path_text;
+	paths[3] = tree->children;
+	texts[3] = tree->children_text;
+	paths[4] = tree->depth;
+	texts[4] = tree->depth_text;
+	for (i = 0; i < 5; i++)
+	{
+		DpValue		was;
+		DpValue		is;
+		bool		had;
+		bool		has;
+		Datum		values[3];
+		bool		nulls[3] = {false};
+
+		if (paths[i] == NULL)
+			continue;
+		had = dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), paths[i], &was);
+		has = dp_path_find(DP_DOC_DATA(right), DP_DOC_SIZE(right), paths[i], &is);
+		if (had == has && (!had || dp_value_identical(&was, &is)))
+			continue;
+		values[0] = CStringGetTextDatum(texts[i]);
+		values[1] = CStringGetTextDatum(has ? dp_tree_id_text(&is) : "absent");
+		values[2] = CStringGetTextDatum(had ? dp_tree_id_text(&was) : "absent");
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}

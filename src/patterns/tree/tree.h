@@ -1,0 +1,156 @@
+/*
+ * tree.h
+ *		The tree pattern: what a declaration is, and how the nodes of a tree are
+ *		read.
+ *
+ * A tree is a table whose documents are nodes.  A node has an id, a field that
+ * is unique in the table, and hangs below its parent, whose id one form in the
+ * document tells: the truth.  The other forms that the declaration names are
+ * derived from it and kept in the documents:
+ *
+ *		parent		the id of the parent; absent or null: a root
+ *		ancestors	an array of the ids above it, the root's or the parent's first;
+ *					empty in a root
+ *		path		the same as text, joined by a separator
+ *		children	an array of the ids right below it, in the order of siblings
+ *		depth		the number of ids above it
+ *
+ * If ancestors are the truth the nearest of them is the parent and the others
+ * follow from it; if the path is, all ids are strings.  Children and path as the
+ * truth need a parent field beside them, which is derived but has an index.
+ *
+ * What serves a question (the declaration makes these indexes):
+ *
+ *		a node by its id				unique btree on the id (or the primary key)
+ *		children of a node				btree on the parent
+ *		a subtree, depth first			with ancestors: btree on the treepath of
+ *										the ancestors and the id; without: level
+ *										by level by the index on the parent
+ *		ancestors of a node				with ancestors: its own document; without:
+ *										upwards by the id
+ *
+ * The expressions of these indexes are dp_tree_sql_id(), dp_tree_sql_parent()
+ * and dp_tree_sql_treepath(); a statement that uses them finds the indexes.
+ *
+ * tree.c knows declarations and documents, forms.c how a document should
+ * be, trigger.c the triggers, change.c what a statement does to the
+ * tree, rows.c how rows are found and written, attach.c documents of
+ * other tables that hang on nodes.
+ */
+#ifndef DP_PATTERNS_TREE_TREE_H
+#define DP_PATTERNS_TREE_TREE_H
+
+#include "bson/builder.h"
+#include "bson/path.h"
+#include "bson/reader.h"
+#include "kit/declaration.h"
+#include "kit/key.h"
+
+/* The bytes that a treepath may have to be indexed */
+#define DP_TREE_MAX_PATH	2600
+
+typedef enum DpTreeTruth
+{
+	DP_TREE_PARENT,
+	DP_TREE_ANCESTORS,
+	DP_TREE_PATH,
+	DP_TREE_CHILDREN
+} DpTreeTruth;
+
+/* What happens to the children of a node that is deleted */
+typedef enum DpTreeDelete
+{
+	DP_TREE_RESTRICT,			/* the deletion is refused */
+	DP_TREE_CASCADE,			/* they are deleted, too */
+	DP_TREE_REPARENT			/* they hang below the parent of the deleted node */
+} DpTreeDelete;
+
+/*
+ * A declaration: of the pattern "tree", or "tree_attach", whose documents hang
+ * on nodes of another table and are no nodes (id is NULL, there are no
+ * children).  Paths are NULL for forms that are not kept.
+ */
+typedef struct DpTree
+{
+	DpDecl	   *decl;
+	DpPath	   *id;
+	DpPath	   *parent;
+	DpPath	   *ancestors;
+	DpPath	   *path;
+	DpPath	   *children;
+	DpPath	   *depth;
+	DpPath	   *order_by;		/* of siblings; NULL: by their ids */
+	char	   *id_text;		/* the same as they were written */
+	char	   *parent_text;
+	char	   *ancestors_text;
+	char	   *path_text;
+	char	   *children_text;
+	char	   *depth_text;
+	char	   *order_text;
+	bool		nearest_first;	/* order of the array of ancestors */
+	char	   *separator;
+	bool		path_self;		/* the path ends with the node itself */
+	bool		path_lead;		/* the path begins with a separator */
+	DpTreeTruth truth;
+	DpTreeDelete on_delete;
+	bool		id_is_key;		/* the table's primary key is the id: a column _id that follows the document's */
+	char	   *key_column;		/* its name, if so */
+	bool		chained;		/* a form is kept that changes in a whole subtree */
+	char	   *parent_field;	/* the path that the index on parents is on */
+	char	   *mark;			/* what our own writes are marked with */
+	Oid			id_index;		/* rows.c: InvalidOid until it is looked for */
+	struct DpLookup *by_id;
+	struct DpLookup *by_parent;
+	struct DpLookup *by_key;
+	List	   *attached;		/* attach.c */
+	bool		attached_known;
+	char	   *pair;			/* tree_attach: leads to the tree */
+	bool		remembers;		/* there is a list of children that have gone: a queue, by their parents */
+} DpTree;
+
+/* The pattern's view of a declaration of "tree" or "tree_attach"; lives as long as the declaration. */
+extern DpTree *dp_tree(DpDecl *decl);
+
+/* The tree of a table: the one of that name, or the only one if name is NULL.  Raises errors as dp_decl_find(). */
+extern DpTree *dp_tree_find(Oid relid, const char *name);
+
+/* The declaration that the first three arguments of a function name: table, pattern and name. */
+extern DpTree *dp_tree_named(FunctionCallInfo fcinfo);
+
+/*
+ * A node's document.  Values point into the document.
+ */
+
+/* Its id; false if it has none (then it is no node). */
+extern bool dp_tree_id(const DpTree *tree, struct varlena *doc, DpValue *id);
+
+/*
+ * The id of its parent; false for a root.  With truth path it is palloc'd.
+ * The truth tells; where children are the truth, the parent field.
+ */
+extern bool dp_tree_parent(const DpTree *tree, struct varlena *doc, DpValue *parent);
+
+/*
+ * The ids above it, root first, if ancestors are kept: palloc'd, *n of them,
+ * pointing into the document.  NULL if they are not kept, or if the document
+ * has none (it was there before the pattern was declared, and not built yet).
+ */
+extern DpValue *dp_tree_ancestors(const DpTree *tree, struct varlena *doc, int *n);
+
+/* The treepath of ancestors and id, as the index has it; NULL where dp_tree_ancestors() is NULL. */
+extern struct varlena *dp_tree_treepath(const DpTree *tree, struct varlena *doc);
+
+/*
+ * Pieces of SQL: the expressions of the indexes, of a row that is known as
+ * alias (NULL: none).  id and parent are of type bson_value, compared with the
+ * extension's operator =; a root's parent is NULL or a BSON null.  treepath is
+ * of type treepath and NULL in documents that were not built; only if
+ * tree->ancestors.  order is what siblings are sorted by (a list with the id
+ * behind it).
+ */
+extern void dp_tree_sql_id(StringInfo sql, const DpTree *tree, const char *alias);
+extern void dp_tree_sql_parent(StringInfo sql, const DpTree *tree, const char *alias);
+extern void dp_tree_sql_treepath(StringInfo sql, const DpTree *tree, const char *alias);
+extern void dp_tree_sql_order(StringInfo sql, const DpTree *tree, const char *alias);
+
+#endif							/* DP_PATTERNS_TREE_TREE_H */

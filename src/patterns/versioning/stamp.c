@@ -1,0 +1,253 @@
+/*
+ * stamp.c
+ *		The document versioning pattern: the one time from which on what a
+ *		transaction wrote is valid.
+ *
+ * A transaction gets a number, its change, when it writes the first revision,
+ * and its stamp when it commits, after everything that it does, deferred
+ * triggers and notes included (and so SET CONSTRAINTS cannot make it earlier).  All tables
+ * get the same stamp.  Whoever writes a document has waited for those who wrote
+ * it before, so stamps of one document are taken in the order of its revisions.
+ *
+ * A clock may be set back, and may stand still.  Where the stamp would not be
+ * later than the latest one that is committed, it is made so, as long as that is
+ * no further off than the clocks of a machine run apart; if it is, then
+ * documents are looked at one by one, as they are changed, so that a few stamps
+ * that lie far in the future move no others.
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_class.h"
+#include "commands/sequence.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#include "kit/sql/run.h"
+#include "patterns/versioning/versioning.h"
+
+/* Stamps that are so much later than the clock are left to themselves. */
+#define CLOCK_TOLERANCE	USECS_PER_SEC
+
+/* A change of this transaction that is to be stamped */
+typedef struct Change
+{
+	Oid			target;
+	char	   *name;			/* of the declaration */
+	Oid			changes;		/* its table */
+	Oid			who;
+	int64		number;
+	int			nestlevel;
+	bool		behind;			/* the clock is: floor is kept */
+	TimestampTz floor;			/* the stamp has to be later */
+} Change;
+
+/* In the context of the transaction */
+static List *pending = NIL;
+
+static Change *change_of(Versioning *v, Oid who);
+static Versioning *versioning_of(Change *c);
+static void stamp_all(void);
+static void stamps_xact(XactEvent event, void *arg);
+static void stamps_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+
+/*
+ * Callbacks run in the reverse order of their registration.  Called when the
+ * library is loaded, so that whatever else writes before a commit, as notes
+ * do that are settled then, comes before the stamps.
+ */
+void
+dp_versioning_init(void)
+{
+	RegisterXactCallback(stamps_xact, NULL);
+	RegisterSubXactCallback(stamps_subxact, NULL);
+}
+
+int64
+dp_versioning_change(Versioning *v)
+{
+	return change_of(v, dp_acting_user())->number;
+}
+
+bool
+dp_versioning_clock_behind(Versioning *v)
+{
+	return change_of(v, dp_acting_user())->behind;
+}
+
+void
+dp_versioning_later_than(Versioning *v, TimestampTz since)
+{
+	Change	   *c = change_of(v, dp_acting_user());
+
+	c->floor = Max(c->floor, since);
+}
+
+bool
+dp_versioning_pending(Versioning *v, int64 change, Oid *who)
+{
+	ListCell   *lc;
+
+	foreach(lc, pending)
+	{
+		Change	   *c = lfirst(lc);
+
+		if (c->changes == v->changes && c->number == change)
+		{
+			*who = c->who;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The change of a table and a user in this transaction, made when missing. */
+static Change *
+change_of(Versioning *v, Oid who)
+{
+	ListCell   *lc;
+	Change	   *c;
+	MemoryContext old;
+	Relation	rel;
+	TimestampTz latest;
+
+	foreach(lc, pending)
+	{
+		c = lfirst(lc);
+		if (c->changes == v->changes && c->who == who)
+			return c;
+	}
+	old = MemoryContextSwitchTo(TopTransactionContext);
+	c = palloc0(sizeof(Change));
+	c->changes = v->changes;
+	c->target = v->decl->target;
+	c->name = pstrdup(v->decl->name);
+	c->who = who;
+	c->nestlevel = GetCurrentTransactionNestLevel();
+	rel = table_open(v->changes, RowExclusiveLock);
+	c->number = nextval_internal(dp_identity_sequence(rel, v->change_columns[0]), false);
+	table_close(rel, NoLock);
+	c->floor = DT_NOBEGIN;
+	c->behind = dp_revisions_latest(v, &latest) &&
+		latest > GetCurrentTimestamp() + CLOCK_TOLERANCE;
+	pending = lappend(pending, c);
+	MemoryContextSwitchTo(old);
+	return c;
+}
+
+/*
+ * The declaration of a change, as it is now; NULL if it was ended, or its table
+ * dropped.  (Who commits may be anybody, and nothing is checked here.)
+ */
+static Versioning *
+versioning_of(Change *c)
+{
+	ListCell   *lc;
+
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(c->target)) ||
+		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(c->changes)))
+		return NULL;
+	foreach(lc, dp_decls(c->target))
+	{
+		DpDecl	   *decl = lfirst(lc);
+
+		if (strcmp(decl->pattern, "versioning") == 0 && strcmp(decl->name, c->name) == 0)
+		{
+			Versioning *v = dp_versioning(decl);
+
+			dp_versioning_require(v);
+			return v->changes == c->changes ? v : NULL;
+		}
+	}
+	return NULL;
+}
+
+/*
+ * Writes the rows of all changes, with one stamp.
+ */
+static void
+stamp_all(void)
+{
+	TimestampTz stamp = GetCurrentTimestamp();
+	FullTransactionId transaction = GetTopFullTransactionId();
+	ListCell   *lc;
+
+	foreach(lc, pending)
+	{
+		Change	   *c = lfirst(lc);
+		Versioning *v = versioning_of(c);
+		TimestampTz latest;
+
+		if (v == NULL)
+			continue;
+		if (c->behind)
+			stamp = c->floor >= stamp ? c->floor + 1 : stamp;
+		else if (dp_revisions_latest(v, &latest) && latest >= stamp)
+			stamp = latest + 1;
+	}
+	foreach(lc, pending)
+	{
+		Change	   *c = lfirst(lc);
+		Versioning *v = versioning_of(c);
+
+		if (v != NULL)
+		{
+			DpActor		self;
+
+			/* an index on the table may call functions of its owner, and this session may be anybody's */
+			dp_owner_begin(v->decl->owner, &self);
+			dp_revisions_add_change(v, c->number, stamp, GetUserNameFromId(c->who, true), transaction);
+			dp_owner_end(&self);
+		}
+	}
+}
+
+static void
+stamps_xact(XactEvent event, void *arg)
+{
+	switch (event)
+	{
+		case XACT_EVENT_PRE_COMMIT:
+		case XACT_EVENT_PRE_PREPARE:
+			if (pending != NIL)
+				stamp_all();
+			pending = NIL;
+			break;
+		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_ABORT:
+		case XACT_EVENT_PREPARE:
+			pending = NIL;		/* its memory goes with the transaction */
+			break;
+		default:
+			break;
+	}
+}
+
+static void
+stamps_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
+{
+	int			level = GetCurrentTransactionNestLevel();
+	ListCell   *lc;
+
+	if (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
+		return;
+	foreach(lc, pending)
+	{
+		Change	   *c = lfirst(lc);
+
+		if (c->nestlevel < level)
+			continue;
+		if (event == SUBXACT_EVENT_COMMIT_SUB)
+			c->nestlevel = level - 1;
+		else
+			pending = foreach_delete_current(pending, lc);
+	}
+}

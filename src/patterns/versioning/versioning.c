@@ -1,0 +1,1255 @@
+/*
+ * versioning.c
+ *		The document versioning pattern: its options and its triggers.
+ *
+ * BEFORE UPDATE, for each row: a document that carries an old revision is
+ * refused, one that is otherwise the same is left as it was, and any other gets
+ * the next number.  On INSERT the document is stored as it comes, so that
+ * EXCLUDED of an upsert is what the user wrote; a document without a number is
+ * at revision 1, so a save without one was made of the document as it was
+ * inserted.
+ *
+ * AFTER INSERT, UPDATE or DELETE, for each row: the revision is recorded, with
+ * what leads back to the document before.  Triggers of one row may be called in
+ * another order than the row was written in (a trigger that comes earlier may
+ * write it again), therefore the numbers come from the documents.  A new
+ * document with a number that it cannot have, or without one where the key had
+ * revisions before, is written once more.
+ *
+ * BEFORE INSERT, for each statement: noted, because what it updates instead it
+ * has not read.
+ *
+ * BEFORE TRUNCATE, for each table that holds rows: all of them are recorded as
+ * deleted.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "catalog/partition.h"
+#include "catalog/pg_class.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "port/pg_crc32c.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "bson/catalog.h"
+#include "bson/diff.h"
+#include "bson/edit.h"
+#include "bson/number.h"
+#include "kit/rows/write.h"
+#include "kit/sql/run.h"
+#include "kit/sql/text.h"
+#include "patterns/versioning/versioning.h"
+
+/* Whole documents are kept at every so many revisions: more for large ones */
+#define LEAST_DISTANCE		4
+#define BYTES_PER_REVISION	64
+
+/* A document whose number is being put right */
+typedef struct Correction
+{
+	Oid			table;
+	const DpKey *key;
+	int64		revision;
+	char		operation;
+	struct varlena *before;
+	bool		recorded;
+	struct Correction *outer;
+} Correction;
+
+static Correction *correcting = NULL;
+
+/* A statement that inserts into a table, and may update its rows as well */
+typedef struct Inserting
+{
+	Oid			table;
+	DpStatement statement;
+} Inserting;
+
+static List *inserting = NIL;	/* of this transaction; in TopTransactionContext */
+static const char plan_trim, plan_forget, plan_left_out;
+
+static void read_tables(Versioning *v, Oid revisions, Oid changes);
+static int	compare_texts(const ListCell *a, const ListCell *b);
+static void bad_option(DpDecl *decl, const char *option) pg_attribute_noreturn();
+static void note_insert(Versioning *v);
+static void forget_inserts(void *arg);
+static bool has_read_nothing(Versioning *v);
+static bool is_own_write(Versioning *v);
+static void require_current(Versioning *v, const DpKey *key, int64 number, struct varlena *after);
+static bool identical(struct varlena *a, struct varlena *b);
+static bool only_kept_differs(Versioning *v, struct varlena *a, struct varlena *b);
+static bool leaves_out_kept(Versioning *v, const DpKey *key, int64 revision);
+static bool is_part_of_write(Versioning *v, const DpKey *key, int64 revision);
+static HeapTuple before_update(Versioning *v, TriggerData *trigdata);
+static void after_insert(Versioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key);
+static void after_update(Versioning *v, TriggerData *trigdata);
+static void after_delete(Versioning *v, struct varlena *doc, const DpKey *key);
+static int64 insert_number(Versioning *v, const DpKey *key, bool *exists);
+static int64 stored_number(Versioning *v, const DpKey *key, struct varlena *doc, bool *missing);
+static bool is_superseded(HeapTuple tuple);
+static struct varlena *current_document(Versioning *v, const DpKey *key);
+static void correct_number(Versioning *v, const DpKey *key, int64 revision, char operation, struct varlena *before);
+static Correction *correction_of(Versioning *v, const DpKey *key);
+static void all_deleted(Versioning *v, Relation rel);
+static void trim(Versioning *v, const DpKey *key, int64 revision);
+static void check_number(int64 revision);
+static void check_place(Versioning *v, struct varlena *doc);
+
+/*
+ * versioning_trigger(): the triggers of the pattern on its table.
+ */
+DP_FUNCTION(dp_versioning_trigger);
+Datum
+dp_versioning_trigger(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	bool		for_row = CALLED_AS_TRIGGER(fcinfo) && TRIGGER_FIRED_FOR_ROW(trigdata->tg_event);
+	DpDecl	   *decl;
+	Versioning *v;
+	TupleDesc	desc;
+	DpKey		key;
+
+	if (for_row && fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
+							   trigdata->tg_newtuple : trigdata->tg_trigtuple);
+	decl = dp_decl_of_any_trigger(fcinfo, "versioning");
+	if (decl == NULL)
+		return PointerGetDatum(NULL);
+	v = dp_versioning(decl);
+	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) ||
+		(TRIGGER_FIRED_BEFORE(trigdata->tg_event) ?
+		 (for_row ? !TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) :
+		  !TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event) && !TRIGGER_FIRED_BY_INSERT(trigdata->tg_event)) : !for_row))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"versioning_trigger\" is called by triggers that versioning_enable() makes only")));
+	if (!dp_decl_maintained(decl))
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
+							   trigdata->tg_newtuple : trigdata->tg_trigtuple);
+	if (!for_row)
+	{
+		if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+			note_insert(v);
+		else if (trigdata->tg_relation->rd_rel->relkind == RELKIND_RELATION)
+			all_deleted(v, trigdata->tg_relation);
+		return PointerGetDatum(NULL);
+	}
+	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
+		return PointerGetDatum(before_update(v, trigdata));
+
+	dp_versioning_require(v);
+	desc = RelationGetDescr(trigdata->tg_relation);
+	if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
+		after_update(v, trigdata);
+	else
+	{
+		dp_key_of_tuple(decl, trigdata->tg_trigtuple, desc, &key);
+		if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+			after_insert(v, trigdata->tg_trigtuple, desc, &key);
+		else
+			after_delete(v, dp_versioning_row_document(v, trigdata->tg_trigtuple, desc), &key);
+	}
+	return PointerGetDatum(NULL);
+}
+
+/* ---------------------------------------------------------------- options */
+
+/*
+ * The options of a declaration, read once.  Raises INVALID_PARAMETER_VALUE:
+ * anybody can make a trigger with any argument on his own table.
+ */
+Versioning *
+dp_versioning(DpDecl *decl)
+{
+	Versioning *v = decl->state;
+	const char *storage;
+
+	if (likely(v != NULL))
+		return v;
+	v = MemoryContextAllocZero(decl->context, sizeof(Versioning));
+	v->decl = decl;
+	if (dp_decl_text(decl, "revision_field") == NULL)
+		bad_option(decl, "revision_field");
+	v->field = dp_decl_path(decl, "revision_field");
+	storage = dp_decl_text(decl, "storage");
+	if (storage == NULL || (strcmp(storage, "full") != 0 && strcmp(storage, "delta") != 0))
+		bad_option(decl, "storage");
+	v->full = strcmp(storage, "full") == 0;
+	v->keep = dp_decl_int(decl, "keep", 0);
+	if (v->keep < 0)
+		bad_option(decl, "keep");
+	v->optimistic = dp_decl_bool(decl, "optimistic", false);
+	v->pair = dp_decl_text(decl, "pair");
+	v->second_pair = dp_decl_text(decl, "second_pair");
+	if (v->pair == NULL || v->second_pair == NULL)
+		bad_option(decl, "pair");
+	decl->state = v;
+	return v;
+}
+
+/* Raises INVALID_PARAMETER_VALUE. */
+static void
+bad_option(DpDecl *decl, const char *option)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("the declaration of pattern \"%s\" of table %s is not valid",
+					decl->name, dp_relation_name(decl->target)),
+			 errdetail("Option \"%s\" is missing or wrong.", option)));
+}
+
+/*
+ * The fields that other declarations of the table derive, of the same column.
+ * They are looked for when a document changes, and again after declarations do.
+ */
+List *
+dp_versioning_left_out(Versioning *v)
+{
+	DpDecl	   *decl = v->decl;
+	List	   *decls;
+	ListCell   *lc;
+	Datum	   *patterns;
+	Datum	   *options;
+	Datum		values[2];
+	int			n = 0;
+	List	   *texts = NIL;
+	const char *last = "";
+	StringInfoData list;
+	MemoryContext old;
+
+	if (likely(v->left_out_known))
+		return v->left_out;
+	decls = dp_decl_bool(decl, "kept", false) ? NIL : dp_decls(decl->target);
+	patterns = palloc(list_length(decls) * sizeof(Datum));
+	options = palloc(list_length(decls) * sizeof(Datum));
+	foreach(lc, decls)
+	{
+		DpDecl	   *d = lfirst(lc);
+
+		if (strcmp(d->pattern, "versioning") == 0 || d->doc_column == NULL || strcmp(d->doc_column, decl->doc_column) != 0)
+			continue;
+		patterns[n] = CStringGetTextDatum(d->pattern);
+		options[n++] = PointerGetDatum(d->options);
+	}
+	if (n > 0)
+	{
+		Oid			bson = dp_types()->bson;
+		SPIPlanPtr	plan = dp_plan(decl, &plan_left_out);
+		int16		len;
+		bool		byval;
+		char		align;
+
+		values[0] = PointerGetDatum(construct_array(patterns, n, TEXTOID, -1, false, TYPALIGN_INT));
+		get_typlenbyvalalign(bson, &len, &byval, &align);
+		values[1] = PointerGetDatum(construct_array(options, n, bson, len, byval, align));
+		SPI_connect();
+		if (plan == NULL)
+		{
+			StringInfoData sql;
+			Oid			types[2] = {TEXTARRAYOID, get_array_type(bson)};
+
+			initStringInfo(&sql);
+			appendStringInfoString(&sql, "SELECT p FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS d (pattern, options) CROSS JOIN LATERAL ");
+			dp_sql_own_schema(&sql);
+			appendStringInfoString(&sql, "_derive_derived_paths(d.pattern, d.options) AS p");
+			plan = dp_plan_make(decl, &plan_left_out, sql.data, 2, types);
+		}
+		(void) dp_run(decl, plan, values, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT);
+		for (uint64 i = 0; i < SPI_processed; i++)
+		{
+			bool		isnull;
+			text	   *path = DatumGetTextPP(dp_result(i, 1, &isnull));
+
+			initStringInfo(&list);
+			dp_path_to_text(&list, dp_path_parse(VARDATA_ANY(path), VARSIZE_ANY_EXHDR(path)));
+			texts = lappend(texts, list.data);
+		}
+		list_sort(texts, compare_texts);
+		initStringInfo(&list);
+		foreach(lc, texts)
+		{
+			if (strcmp(lfirst(lc), last) != 0)
+				appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "", (char *) lfirst(lc));
+			last = lfirst(lc);
+		}
+		old = MemoryContextSwitchTo(decl->context);
+		if (list.len > 0)
+		{
+			v->left_out = dp_path_parse_list(list.data, list.len);
+			v->left_out_list = cstring_to_text_with_len(list.data, list.len);
+		}
+		MemoryContextSwitchTo(old);
+		SPI_finish();
+	}
+	v->left_out_known = true;
+	return v->left_out;
+}
+
+static int
+compare_texts(const ListCell *a, const ListCell *b)
+{
+	return strcmp(lfirst(a), lfirst(b));
+}
+
+struct varlena *
+dp_versioning_bare(List *paths, struct varlena *doc)
+{
+	struct varlena *bare = paths == NIL ? NULL : dp_document_without(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), paths);
+
+	return bare != NULL ? bare : doc;
+}
+
+int32
+dp_versioning_checksum(struct varlena *doc)
+{
+	pg_crc32c	crc;
+
+	INIT_CRC32C(crc);
+	COMP_CRC32C(crc, DP_DOC_DATA(doc), DP_DOC_SIZE(doc));
+	FIN_CRC32C(crc);
+	return (int32) crc;
+}
+
+void
+dp_versioning_require(Versioning *v)
+{
+	Oid			revisions;
+	Oid			changes;
+
+	if (likely(OidIsValid(v->revisions) && OidIsValid(v->changes)))
+		return;
+	revisions = dp_pair_side(v->pair, v->decl->target);
+	changes = dp_pair_side(v->second_pair, v->decl->target);
+	if (!OidIsValid(revisions) || !OidIsValid(changes))
+		dp_require_own_sides(v->decl);
+	if (!OidIsValid(revisions) || !OidIsValid(changes))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the history of table %s is missing", dp_relation_name(v->decl->target)),
+				 errhint("If the table was restored alone, restore its history too; pattern_repair() with accept_loss => true begins another one.")));
+	read_tables(v, revisions, changes);
+
+	/* an error in between has left it as if nobody had asked */
+	v->revisions = revisions;
+	v->changes = changes;
+}
+
+/*
+ * Where the columns are.  Anybody may call a table what he likes, so their
+ * types are looked at.
+ */
+static void
+read_tables(Versioning *v, Oid revisions, Oid changes)
+{
+	static const struct
+	{
+		const char *name;
+		Oid			type;		/* InvalidOid: bson */
+	}			columns[DP_VERSION_COLUMNS] = {
+		{"revision", INT8OID}, {"change", INT8OID}, {"operation", CHAROID}, {"delta", BYTEAOID}, {"previous", InvalidOid},
+		{"checksum", INT4OID}, {"kept", TEXTOID}
+	},
+				change_columns[4] = {{"change", INT8OID}, {"since", TIMESTAMPTZOID}, {"who", TEXTOID}, {"transaction", XID8OID}};
+	bool		right = true;
+	int			i;
+
+	for (i = 0; i < DP_VERSION_COLUMNS; i++)
+	{
+		Oid			type = OidIsValid(columns[i].type) ? columns[i].type : dp_types()->bson;
+
+		v->columns[i] = get_attnum(revisions, columns[i].name);
+		right = right && v->columns[i] > 0 && get_atttype(revisions, v->columns[i]) == type;
+	}
+	for (i = 0; i < 4; i++)
+	{
+		v->change_columns[i] = get_attnum(changes, change_columns[i].name);
+		right = right && v->change_columns[i] > 0 && get_atttype(changes, v->change_columns[i]) == change_columns[i].type;
+	}
+	for (i = 0; i < v->decl->nkeys; i++)
+	{
+		v->key_columns[i] = get_attnum(revisions, v->decl->nkeys == 1 ? "key" : psprintf("key%d", i + 1));
+		right = right && v->key_columns[i] > 0 && get_atttype(revisions, v->key_columns[i]) == v->decl->keys[i].type;
+	}
+	if (!right)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table %s does not have the columns of a history of table %s",
+						dp_relation_name(revisions), dp_relation_name(v->decl->target))));
+	dp_decl_depends(v->decl, revisions);
+	dp_decl_depends(v->decl, changes);
+}
+
+/* ---------------------------------------------------------------- numbers */
+
+bool
+dp_versioning_number(Versioning *v, struct varlena *doc, int64 *revision)
+{
+	DpValue		value;
+	DpNumber	number;
+	uint8		digits[DP_EXACT_MAX_DIGITS];
+
+	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), v->field, &value) || value.type == DP_TYPE_NULL)
+		return false;
+	if (likely(value.type == DP_TYPE_INT32))
+		*revision = dp_get_int32(value.data);
+	else if (value.type == DP_TYPE_INT64)
+		*revision = dp_get_int64(value.data);
+	else
+	{
+		*revision = 0;
+		if (dp_type_is_number(value.type))
+		{
+			dp_number_from_value(&number, &value, digits);
+			if (number.kind == DP_NUMBER_INTEGER)
+				*revision = number.i;
+		}
+	}
+	if (*revision < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_CHECK_VIOLATION),
+				 errmsg("the revision of a document of table %s is not valid", dp_relation_name(v->decl->target)),
+				 errdetail("Field \"%s\" holds a value of BSON type \"%s\" that is no whole number from 1.",
+						   dp_decl_text(v->decl, "revision_field"), dp_type_name(value.type))));
+	return true;
+}
+
+/* Raises CHECK_VIOLATION if a document has something in the way of the number. */
+static void
+check_place(Versioning *v, struct varlena *doc)
+{
+	int			step;
+	uint8		type;
+
+	if (v->field->nsteps > 1 && dp_path_blocked(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), v->field, &step, &type))
+		ereport(ERROR,
+				(errcode(ERRCODE_CHECK_VIOLATION),
+				 errmsg("a document of table %s has no place for its revision", dp_relation_name(v->decl->target)),
+				 errdetail("Part %d of the path \"%s\", \"%s\", meets a value of type %s.", step + 1,
+						   dp_decl_text(v->decl, "revision_field"), v->field->steps[step].name, dp_type_name(type))));
+}
+
+struct varlena *
+dp_versioning_with_number(Versioning *v, struct varlena *doc, int64 revision, struct varlena *like)
+{
+	DpValue		value;
+	uint8		bytes[8];
+
+	check_place(v, doc);
+	if (like == NULL || !dp_path_find(DP_DOC_DATA(like), DP_DOC_SIZE(like), v->field, &value))
+		value.type = DP_TYPE_INT32;
+	if (value.type == DP_TYPE_DOUBLE && revision < (INT64CONST(1) << 53))
+	{
+		dp_put_double(bytes, (double) revision);
+		value.len = 8;
+	}
+	else if (value.type == DP_TYPE_INT64 || revision > PG_INT32_MAX)
+	{
+		value.type = DP_TYPE_INT64;
+		dp_put_int64(bytes, revision);
+		value.len = 8;
+	}
+	else
+	{
+		value.type = DP_TYPE_INT32;
+		dp_put_int32(bytes, (int32) revision);
+		value.len = 4;
+	}
+	value.data = bytes;
+	return dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), v->field, &value);
+}
+
+struct varlena *
+dp_versioning_row_document(Versioning *v, HeapTuple tuple, TupleDesc desc)
+{
+	bool		isnull;
+	Datum		doc = heap_getattr(tuple, v->decl->doc_attnum, desc, &isnull);
+
+	return isnull ? NULL : (struct varlena *) PG_DETOAST_DATUM_PACKED(doc);
+}
+
+static void
+check_number(int64 revision)
+{
+	if (unlikely(revision == PG_INT64_MAX))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("there are no more revisions")));
+}
+
+/*
+ * The number that a document has which is about to be inserted, or was.
+ * *exists: the key has revisions.  If the newest is no deletion, the deletion
+ * of the former document is still to be recorded.
+ */
+static int64
+insert_number(Versioning *v, const DpKey *key, bool *exists)
+{
+	DpRevisionStore store;
+	SnapshotData latest;
+	DpRevision	r;
+	int64		number = 1;
+
+	InitDirtySnapshot(latest);
+	dp_revisions_open(&store, v, &latest);
+	*exists = dp_revisions_last(&store, key, &r);
+	if (*exists)
+	{
+		check_number(r.revision);
+		check_number(r.revision + 1);
+		number = r.operation == DP_VERSION_DELETE ? r.revision + 1 : r.revision + 2;
+	}
+	dp_revisions_close(&store);
+	return number;
+}
+
+/*
+ * The number of a document that is there without one of its own: that of its
+ * first revision.  *missing: it has not been recorded yet.
+ */
+static int64
+stored_number(Versioning *v, const DpKey *key, struct varlena *doc, bool *missing)
+{
+	DpRevisionStore store;
+	SnapshotData latest;
+	DpRevision	r;
+	int64		number = 1;
+
+	*missing = false;
+	if (doc != NULL && dp_versioning_number(v, doc, &number))
+		return number;
+	InitDirtySnapshot(latest);
+	dp_revisions_open(&store, v, &latest);
+	*missing = true;
+	if (dp_revisions_last(&store, key, &r))
+	{
+		number = r.revision + 1;
+		if (r.operation != DP_VERSION_DELETE)
+		{
+			*missing = false;
+			number = r.revision;
+
+			/*
+			 * A document that came after this one went may have been recorded
+			 * first: then it has left room for the deletion.
+			 */
+			if (r.operation == DP_VERSION_INSERT && number > 2 &&
+				!dp_revisions_find(&store, key, number - 1, &r) && dp_revisions_find(&store, key, number - 2, &r))
+				number -= 2;
+		}
+	}
+	dp_revisions_close(&store);
+	return number;
+}
+
+/* ---------------------------------------------------------------- before */
+
+/* A statement begins that inserts: what it updates instead (ON CONFLICT, MERGE) it has not read. */
+static void
+note_insert(Versioning *v)
+{
+	Inserting	now = {v->decl->target, dp_statement_now()};
+	Inserting  *note;
+	MemoryContext old;
+	ListCell   *lc;
+
+	if (!v->optimistic)
+		return;
+	old = MemoryContextSwitchTo(TopTransactionContext);
+	if (inserting == NIL)
+	{
+		MemoryContextCallback *callback = palloc0(sizeof(*callback));
+
+		callback->func = forget_inserts;
+		MemoryContextRegisterResetCallback(TopTransactionContext, callback);
+	}
+	foreach(lc, inserting)
+	{
+		note = lfirst(lc);
+		if (note->statement.depth > now.statement.depth ||
+			(note->statement.depth == now.statement.depth && note->statement.command != now.statement.command))
+			break;				/* it has ended */
+	}
+	if (lc == NULL)
+	{
+		note = palloc(sizeof(Inserting));
+		inserting = lappend(inserting, note);
+	}
+	*note = now;
+	MemoryContextSwitchTo(old);
+}
+
+static void
+forget_inserts(void *arg)
+{
+	inserting = NIL;
+}
+
+/* Whether the statement that updates the row has inserted, or wanted to. */
+static bool
+has_read_nothing(Versioning *v)
+{
+	DpStatement now = dp_statement_now();
+	ListCell   *lc;
+
+	foreach(lc, inserting)
+	{
+		const Inserting *note = lfirst(lc);
+
+		if (note->table == v->decl->target && note->statement.depth == now.depth && note->statement.command == now.command)
+			return true;
+	}
+	return false;
+}
+
+/* Whether a pattern writes what it keeps: it has made that of the row as it is now. */
+static bool
+is_own_write(Versioning *v)
+{
+	return dp_marked_derived(v->decl->target, NULL) || dp_marked(v->decl->target, NULL) == DP_MARK_INTERNAL;
+}
+
+/*
+ * Raises T_R_SERIALIZATION_FAILURE unless the new document of a key was made
+ * of the one that is there, which has that number.  A document without a number
+ * is one as it was first inserted: it becomes visible with the number 1 only.
+ */
+static void
+require_current(Versioning *v, const DpKey *key, int64 number, struct varlena *after)
+{
+	int64		given = 1;
+	bool		has_number = dp_versioning_number(v, after, &given);
+	const char *field = dp_decl_text(v->decl, "revision_field");
+
+	if (!v->optimistic || given == number || (!has_number && (has_read_nothing(v) || is_own_write(v))))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("the document has been changed since it was read"),
+			 has_number ?
+			 errdetail("Document %s of table %s is at revision " INT64_FORMAT ", what was to be written is of revision " INT64_FORMAT ".",
+					   dp_key_to_text(v->decl, key), dp_relation_name(v->decl->target), number, given) :
+			 errdetail("Document %s of table %s is at revision " INT64_FORMAT ", what was to be written has no revision, as only a new document has none.",
+					   dp_key_to_text(v->decl, key), dp_relation_name(v->decl->target), number),
+			 errhint("Read the document again, or take \"%s\" over from the stored document to write without this check.", field)));
+}
+
+static bool
+identical(struct varlena *a, struct varlena *b)
+{
+	return DP_DOC_SIZE(a) == DP_DOC_SIZE(b) && memcmp(DP_DOC_DATA(a), DP_DOC_DATA(b), DP_DOC_SIZE(a)) == 0;
+}
+
+/* Whether two documents are the same but for what patterns keep. */
+static bool
+only_kept_differs(Versioning *v, struct varlena *a, struct varlena *b)
+{
+	List	   *paths = dp_versioning_left_out(v);
+
+	return paths != NIL && identical(dp_versioning_bare(paths, a), dp_versioning_bare(paths, b));
+}
+
+/*
+ * Whether the row may change in what patterns keep while it stays at a revision:
+ * not if that was recorded when they kept something else.  One that is not
+ * recorded yet will be as it should.
+ */
+static bool
+leaves_out_kept(Versioning *v, const DpKey *key, int64 revision)
+{
+	DpRevisionStore store;
+	SnapshotData latest;
+	DpRevision	r;
+	bool		right;
+
+	InitDirtySnapshot(latest);
+	dp_revisions_open(&store, v, &latest);
+	right = !dp_revisions_find(&store, key, revision, &r);
+	if (!right && r.kept != NULL)
+	{
+		text	   *list = DatumGetTextPP(PointerGetDatum(r.kept));
+
+		right = VARSIZE_ANY_EXHDR(list) == VARSIZE_ANY_EXHDR(v->left_out_list) &&
+			memcmp(VARDATA_ANY(list), VARDATA_ANY(v->left_out_list), VARSIZE_ANY_EXHDR(list)) == 0;
+	}
+	dp_revisions_close(&store);
+	return right;
+}
+
+/*
+ * Whether a pattern moves something out of a document while the statement is
+ * under way that wrote it: that will be recorded as it is then.
+ */
+static bool
+is_part_of_write(Versioning *v, const DpKey *key, int64 revision)
+{
+	DpRevisionStore store;
+	SnapshotData latest;
+	DpRevision	r;
+	bool		recorded;
+
+	if (dp_marked(v->decl->target, NULL) != DP_MARK_INTERNAL)
+		return false;
+	InitDirtySnapshot(latest);
+	dp_revisions_open(&store, v, &latest);
+	recorded = dp_revisions_find(&store, key, revision, &r);
+	dp_revisions_close(&store);
+	return !recorded;
+}
+
+static HeapTuple
+before_update(Versioning *v, TriggerData *trigdata)
+{
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	struct varlena *before = dp_versioning_row_document(v, trigdata->tg_trigtuple, desc);
+	struct varlena *after = dp_versioning_row_document(v, trigdata->tg_newtuple, desc);
+	struct varlena *same;
+	DpKey		old_key;
+	DpKey		new_key;
+	bool		key_changes;
+	bool		missing;
+	int64		number;
+	int64		given;
+	int			column = v->decl->doc_attnum;
+	Datum		value;
+	bool		isnull = false;
+
+	dp_key_of_tuple(v->decl, trigdata->tg_trigtuple, desc, &old_key);
+	if (correction_of(v, &old_key) != NULL)
+		return trigdata->tg_newtuple;
+	if (after == NULL)
+		return trigdata->tg_newtuple;	/* the table lets the column be null */
+	dp_key_of_tuple(v->decl, trigdata->tg_newtuple, desc, &new_key);
+	key_changes = !dp_key_identical(v->decl, &old_key, &new_key);
+	if (before != NULL && !key_changes && identical(before, after))
+		return trigdata->tg_newtuple;
+
+	dp_versioning_require(v);
+	number = stored_number(v, &old_key, before, &missing);
+	if (before != NULL)
+		require_current(v, &old_key, number, after);
+	else
+		(void) dp_versioning_number(v, after, &given);	/* raises what is no number */
+
+	if (key_changes)
+		number = insert_number(v, &new_key, &missing);
+	else
+	{
+		/* but for its number the same? */
+		if (before != NULL)
+		{
+			DpValue		old_number;
+			DpValue		new_number;
+			bool		has_old = dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), v->field, &old_number);
+
+			if (has_old && dp_path_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), v->field, &new_number) &&
+				dp_value_identical(&old_number, &new_number))
+				same = after;	/* in its number it does not differ */
+			else if (has_old)
+				same = dp_document_set(DP_DOC_DATA(after), DP_DOC_SIZE(after), v->field, &old_number);
+			else
+			{
+				same = dp_document_unset(DP_DOC_DATA(after), DP_DOC_SIZE(after), v->field);
+				if (same == NULL)
+					same = after;
+			}
+			if (identical(before, same) || (only_kept_differs(v, before, same) && leaves_out_kept(v, &old_key, number)) ||
+				is_part_of_write(v, &old_key, number))
+			{
+				value = PointerGetDatum(same);
+				return heap_modify_tuple_by_cols(trigdata->tg_newtuple, desc, 1, &column, &value, &isnull);
+			}
+		}
+		check_number(number);
+		number++;
+	}
+	value = PointerGetDatum(dp_versioning_with_number(v, after, number, before != NULL ? before : after));
+	return heap_modify_tuple_by_cols(trigdata->tg_newtuple, desc, 1, &column, &value, &isnull);
+}
+
+/* ---------------------------------------------------------------- after */
+
+/*
+ * A document has come.  One that was written again before this trigger was
+ * called has been recorded by that, unless it came with a number.
+ */
+static void
+after_insert(Versioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key)
+{
+	struct varlena *doc = dp_versioning_row_document(v, tuple, desc);
+	int64		number;
+	int64		given = 0;
+	bool		has_number;
+	bool		exists;
+
+	if (doc == NULL)
+		return;
+	has_number = dp_versioning_number(v, doc, &given);
+	if (!has_number)
+		check_place(v, doc);
+	if (is_superseded(tuple))
+	{
+		DpRevisionStore store;
+		SnapshotData latest;
+		DpRevision	r;
+		bool		recorded;
+
+		InitDirtySnapshot(latest);
+		dp_revisions_open(&store, v, &latest);
+		exists = has_number && dp_revisions_find(&store, key, given, &r);
+		recorded = has_number ? !exists && dp_revisions_find(&store, key, given + 1, &r) :
+			dp_revisions_last(&store, key, &r) && r.operation != DP_VERSION_DELETE;
+		dp_revisions_close(&store);
+		if (exists || (recorded && !has_number))
+			return;
+		if (recorded)
+		{
+			dp_versioning_record(v, key, given, DP_VERSION_INSERT, NULL, doc);
+			return;
+		}
+		/* patterns have written what they keep, or it is gone */
+		doc = current_document(v, key);
+		if (doc == NULL)
+			return;
+		has_number = dp_versioning_number(v, doc, &given);
+	}
+	number = insert_number(v, key, &exists);
+	if (has_number ? given != number : number > 1)
+		correct_number(v, key, number, DP_VERSION_INSERT, NULL);
+	else
+		dp_versioning_record(v, key, number, DP_VERSION_INSERT, NULL, doc);
+}
+
+/* The document of that key as it is now; NULL if there is none. */
+static struct varlena *
+current_document(Versioning *v, const DpKey *key)
+{
+	DpWriter   *w = dp_writer_open(v->decl->target, v->decl->doc_column, 0, v->decl->name);
+	struct varlena *doc = NULL;
+
+	dp_writer_refresh(w);
+	if (dp_writer_find(w, dp_lookup_primary(v->decl->target, CurrentMemoryContext), key->values))
+		doc = dp_writer_document(w);
+	if (doc != NULL)
+		doc = dp_document_to_varlena(DP_DOC_DATA(doc), DP_DOC_SIZE(doc));
+	dp_writer_close(w);
+	return doc;
+}
+
+/* A document has changed, or its row. */
+static void
+after_update(Versioning *v, TriggerData *trigdata)
+{
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	struct varlena *before = dp_versioning_row_document(v, trigdata->tg_trigtuple, desc);
+	struct varlena *after = dp_versioning_row_document(v, trigdata->tg_newtuple, desc);
+	DpKey		old_key;
+	DpKey		new_key;
+	Correction *c;
+	int64		number;
+	int64		old_number = 0;
+	bool		had_number;
+	bool		missing;
+
+	dp_key_of_tuple(v->decl, trigdata->tg_trigtuple, desc, &old_key);
+	dp_key_of_tuple(v->decl, trigdata->tg_newtuple, desc, &new_key);
+	c = correction_of(v, &old_key);
+	if (c != NULL)
+	{
+		/* what became of it, whatever other triggers have made of it on its way */
+		if (after != NULL)
+			dp_versioning_record(v, &new_key, c->revision, c->operation, c->before, after);
+		c->recorded = true;
+		return;
+	}
+	if (!dp_key_identical(v->decl, &old_key, &new_key))
+	{
+		after_delete(v, before, &old_key);
+		after_insert(v, trigdata->tg_newtuple, desc, &new_key);
+		return;
+	}
+	if (before == NULL || after == NULL)
+	{
+		if (before != NULL)
+			after_delete(v, before, &old_key);
+		else if (after != NULL)
+			after_insert(v, trigdata->tg_newtuple, desc, &new_key);
+		return;
+	}
+	if (identical(before, after))
+		return;
+	had_number = dp_versioning_number(v, before, &old_number);
+	if (had_number == dp_versioning_number(v, after, &number) && (!had_number || number == old_number) &&
+		(only_kept_differs(v, before, after) || is_part_of_write(v, &old_key, stored_number(v, &old_key, before, &missing))))
+		return;
+
+	if (had_number)
+		number = old_number;
+	else
+	{
+		/* the first revision, which may not have been recorded */
+		DpRevisionStore store;
+		SnapshotData latest;
+		DpRevision	r;
+
+		if (dp_versioning_number(v, after, &number) && number > 1)
+			number--;
+		else
+			number = stored_number(v, &old_key, before, &missing);
+		InitDirtySnapshot(latest);
+		dp_revisions_open(&store, v, &latest);
+		missing = !dp_revisions_find(&store, &old_key, number, &r);
+		dp_revisions_close(&store);
+		if (missing)
+			dp_versioning_record(v, &old_key, number, DP_VERSION_INSERT, NULL, before);
+	}
+	check_number(number);
+	if (is_superseded(trigdata->tg_newtuple))
+	{
+		/* by a pattern, see is_part_of_write(), or by another change, which has a number of its own */
+		struct varlena *doc = current_document(v, &old_key);
+		int64		current;
+
+		if (doc != NULL && dp_versioning_number(v, doc, &current) && current == number + 1)
+			after = doc;
+	}
+	if (!dp_versioning_number(v, after, &old_number) || old_number != number + 1)
+		correct_number(v, &old_key, number + 1, DP_VERSION_UPDATE, before);
+	else
+		dp_versioning_record(v, &old_key, number + 1, DP_VERSION_UPDATE, before, after);
+}
+
+/* A document has gone. */
+static void
+after_delete(Versioning *v, struct varlena *doc, const DpKey *key)
+{
+	bool		missing;
+	int64		number;
+
+	if (doc == NULL)
+		return;
+	number = stored_number(v, key, doc, &missing);
+	check_number(number);
+	if (missing)
+		dp_versioning_record(v, key, number, DP_VERSION_INSERT, NULL, doc);
+	dp_versioning_record(v, key, number + 1, DP_VERSION_DELETE, doc, NULL);
+}
+
+/* Whether this transaction has written the row again, or deleted it. */
+static bool
+is_superseded(HeapTuple tuple)
+{
+	return (tuple->t_data->t_infomask & HEAP_XMAX_INVALID) == 0 &&
+		!HEAP_XMAX_IS_LOCKED_ONLY(tuple->t_data->t_infomask) &&
+		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(tuple->t_data));
+}
+
+int64
+dp_versioning_adopt(Versioning *v, const DpKey *key, struct varlena *doc)
+{
+	int64		given = 0;
+	bool		exists;
+	bool		has_number = dp_versioning_number(v, doc, &given);
+	int64		number = insert_number(v, key, &exists);
+
+	if (exists && (has_number ? given != number : number > 1))
+	{
+		correct_number(v, key, number, DP_VERSION_INSERT, NULL);
+		return number;
+	}
+	if (has_number)
+		number = given;
+	dp_versioning_record(v, key, number, DP_VERSION_INSERT, NULL, doc);
+	return number;
+}
+
+/*
+ * Adds a revision.  before is the document that the number before it stands
+ * for, after the one that it stands for itself, NULL where there is none.
+ */
+void
+dp_versioning_record(Versioning *v, const DpKey *key, int64 revision, char operation,
+					 struct varlena *before, struct varlena *after)
+{
+	List	   *paths = dp_versioning_left_out(v);
+	struct varlena *delta = NULL;
+	struct varlena *previous = NULL;
+	bool		same = true;
+
+	if (after != NULL)
+		after = dp_versioning_bare(paths, after);
+	if (before != NULL && paths != NIL)
+	{
+		/* what else was left out of it then is in it now, and is to be found there */
+		same = leaves_out_kept(v, key, revision - 1);
+		if (same)
+			before = dp_versioning_bare(paths, before);
+	}
+	if (before != NULL && after != NULL && !v->full && same)
+	{
+		int			distance = LEAST_DISTANCE;
+
+		while (distance < DP_VERSION_DISTANCE && DP_DOC_SIZE(before) >= 2 * distance * BYTES_PER_REVISION)
+			distance *= 2;
+		if (revision % distance != 0)
+		{
+			delta = dp_diff_make(DP_DOC_DATA(after), DP_DOC_SIZE(after), DP_DOC_DATA(before), DP_DOC_SIZE(before));
+			if (delta != NULL && VARSIZE_ANY_EXHDR(delta) > DP_DOC_SIZE(before) - DP_DOC_SIZE(before) / 4)
+				delta = NULL;
+		}
+	}
+	if (before != NULL && delta == NULL)
+		previous = before;
+	if (unlikely(dp_versioning_clock_behind(v)) && revision > 1)
+	{
+		DpRevisionStore store;
+		SnapshotData latest;
+		DpRevision	r;
+		TimestampTz since;
+
+		InitDirtySnapshot(latest);
+		dp_revisions_open(&store, v, &latest);
+		if (dp_revisions_find(&store, key, revision - 1, &r) &&
+			dp_revisions_since(&store, r.change, &since, NULL, NULL))
+			dp_versioning_later_than(v, since);
+		dp_revisions_close(&store);
+	}
+	dp_revisions_add(v, key, revision, dp_versioning_change(v), operation, delta, previous, after);
+	if (delta != NULL)
+		pfree(delta);
+	if (v->keep > 0 && revision > v->keep)
+		trim(v, key, revision);
+}
+
+/*
+ * The document in the row has another number than its revision: it is written
+ * with the right one.  The trigger that this calls records it.
+ */
+static void
+correct_number(Versioning *v, const DpKey *key, int64 revision, char operation, struct varlena *before)
+{
+	Correction	c = {v->decl->target, key, revision, operation, before, false, correcting};
+	DpWriter   *w;
+
+	correcting = &c;
+	PG_TRY();
+	{
+		w = dp_writer_open(v->decl->target, v->decl->doc_column, 0, v->decl->name);
+		dp_writer_refresh(w);
+		if (dp_writer_find(w, dp_lookup_primary(v->decl->target, CurrentMemoryContext), key->values) &&
+			dp_writer_lock(w, LockTupleNoKeyExclusive) != DP_LOCK_GONE)
+		{
+			struct varlena *doc = dp_writer_document(w);
+
+			(void) dp_writer_update(w, dp_versioning_with_number(v, doc, revision, doc));
+		}
+		dp_writer_close(w);
+	}
+	PG_FINALLY();
+	{
+		correcting = c.outer;
+	}
+	PG_END_TRY();
+	if (!c.recorded)
+		dp_write_refused(v->decl, v->decl->target);
+}
+
+void
+dp_versioning_correct(Versioning *v, const DpKey *key, int64 revision, char operation)
+{
+	correct_number(v, key, revision, operation, NULL);
+}
+
+/* The correction that is under way for a row, if there is one. */
+static Correction *
+correction_of(Versioning *v, const DpKey *key)
+{
+	Correction *c;
+
+	for (c = correcting; c != NULL; c = c->outer)
+	{
+		if (c->table == v->decl->target && !c->recorded && dp_key_identical(v->decl, c->key, key))
+			return c;
+	}
+	return NULL;
+}
+
+/*
+ * The oldest revisions go, where only some are kept; those that stay because
+ * somebody rewrites revisions go with the next write.
+ */
+static void
+trim(Versioning *v, const DpKey *key, int64 revision)
+{
+	Datum		values[INDEX_MAX_KEYS + 1];
+	Oid			types[INDEX_MAX_KEYS + 1];
+	SPIPlanPtr	plan;
+	StringInfoData sql;
+	int			n = v->decl->nkeys;
+
+	if (!dp_versioning_trim_begin(v))
+		return;
+	memcpy(values, key->values, n * sizeof(Datum));
+	values[n] = Int64GetDatum(revision - v->keep);
+	dp_sql_key_types(v->decl, types);
+	types[n] = INT8OID;
+	SPI_connect();
+	plan = dp_plan(v->decl, &plan_trim);
+	if (plan == NULL)
+	{
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "DELETE FROM ");
+		dp_sql_table(&sql, v->revisions);
+		appendStringInfoString(&sql, " WHERE ");
+		dp_sql_side_key_match(&sql, v->decl, 1);
+		appendStringInfo(&sql, " AND revision OPERATOR(pg_catalog.<=) $%d", n + 1);
+		plan = dp_plan_make(v->decl, &plan_trim, sql.data, n + 1, types);
+	}
+	if (dp_run_marked(v->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE,
+					  v->revisions, v->decl->name, DP_MARK_INTERNAL) > 0)
+	{
+		values[n] = Int64GetDatum(revision - v->keep + 1);
+		plan = dp_plan(v->decl, &plan_forget);
+		if (plan == NULL)
+		{
+			initStringInfo(&sql);
+			appendStringInfoString(&sql, "UPDATE ");
+			dp_sql_table(&sql, v->revisions);
+			appendStringInfoString(&sql, " SET delta = '', previous = NULL WHERE ");
+			dp_sql_side_key_match(&sql, v->decl, 1);
+			appendStringInfo(&sql, " AND revision OPERATOR(pg_catalog.=) $%d AND operation OPERATOR(pg_catalog.<>) 'i'", n + 1);
+			plan = dp_plan_make(v->decl, &plan_forget, sql.data, n + 1, types);
+		}
+		(void) dp_run_marked(v->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_UPDATE,
+							 v->revisions, v->decl->name, DP_MARK_INTERNAL);
+	}
+	SPI_finish();
+	dp_versioning_trim_end(v);
+}
+
+/* ---------------------------------------------------------------- tables */
+
+/* All documents of a table or a partition go at once. */
+static void
+all_deleted(Versioning *v, Relation rel)
+{
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
+	TupleTableSlot *row = table_slot_create(rel, NULL);
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "truncated documents", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+
+	dp_versioning_require(v);
+	while (table_scan_getnextslot(scan, ForwardScanDirection, row))
+	{
+		HeapTuple	tuple = ExecFetchSlotHeapTuple(row, false, NULL);
+		DpKey		key;
+
+		CHECK_FOR_INTERRUPTS();
+		dp_key_of_tuple(v->decl, tuple, RelationGetDescr(rel), &key);
+		after_delete(v, dp_versioning_row_document(v, tuple, RelationGetDescr(rel)), &key);
+		MemoryContextReset(context);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+	ExecDropSingleTupleTableSlot(row);
+	table_endscan(scan);
+	UnregisterSnapshot(snapshot);
+}
+
+/* Whether a document's deletion was recorded before: by a repair, while its partition was being detached. */
+static bool
+is_recorded_gone(Versioning *v, const DpKey *key, struct varlena *doc)
+{
+	DpRevisionStore store;
+	SnapshotData latest;
+	DpRevision	r;
+	int64		number;
+	bool		result;
+
+	InitDirtySnapshot(latest);
+	dp_revisions_open(&store, v, &latest);
+	result = dp_versioning_number(v, doc, &number) && dp_revisions_last(&store, key, &r) &&
+		r.operation == DP_VERSION_DELETE && r.revision > number;
+	dp_revisions_close(&store);
+	return result;
+}
+
+/*
+ * Documents that come are recorded as if they were inserted, those that go as
+ * if they were deleted.
+ */
+void
+dp_versioning_partition(Oid table, Oid partition, bool attached)
+{
+	ListCell   *lc;
+
+	foreach(lc, dp_decls(table))
+	{
+		DpDecl	   *decl = lfirst(lc);
+		Versioning *v;
+		StringInfoData sql;
+		Portal		portal;
+		SPIPlanPtr	plan;
+
+		if (strcmp(decl->pattern, "versioning") != 0 || !dp_decl_maintained(decl))
+			continue;
+		v = dp_versioning(decl);
+		dp_versioning_require(v);
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "SELECT ");
+		dp_sql_key_list(&sql, decl);
+		appendStringInfo(&sql, ", %s FROM ", quote_identifier(decl->doc_column));
+		dp_sql_table(&sql, partition);
+		SPI_connect();
+		plan = SPI_prepare(sql.data, 0, NULL);
+		if (plan == NULL)
+			elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
+		PushActiveSnapshot(GetLatestSnapshot());
+		portal = SPI_cursor_open(NULL, plan, NULL, NULL, true);
+		PopActiveSnapshot();
+		for (;;)
+		{
+			SPITupleTable *rows;
+
+			SPI_cursor_fetch(portal, true, 100);
+			rows = SPI_tuptable;
+			if (SPI_processed == 0)
+				break;
+			for (uint64 i = 0; i < rows->numvals; i++)
+			{
+				DpKey		key;
+				bool		isnull;
+				Datum		doc;
+
+				CHECK_FOR_INTERRUPTS();
+				key.n = decl->nkeys;
+				for (int k = 0; k < key.n; k++)
+					key.values[k] = SPI_getbinval(rows->vals[i], rows->tupdesc, k + 1, &isnull);
+				doc = SPI_getbinval(rows->vals[i], rows->tupdesc, key.n + 1, &isnull);
+				if (isnull)
+					continue;
+				/* what a row takes is given back after it */
+				SPI_connect();
+				if (attached)
+					dp_versioning_adopt(v, &key, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc));
+				else if (!is_recorded_gone(v, &key, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc)))
+					after_delete(v, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc), &key);
+				SPI_finish();
+			}
+			SPI_freetuptable(rows);
+		}
+		SPI_cursor_close(portal);
+		SPI_finish();
+	}
+}

@@ -1,0 +1,294 @@
+/*
+ * versioning.h
+ *		The document versioning pattern: what its parts share.
+ *
+ * Each change of a document is a row of the table of revisions:
+ *
+ *		key				the key's columns: key, or key1, key2, ...
+ *		revision		bigint: 1, 2, 3, ...
+ *		change			bigint: the transaction, in the table of changes
+ *		operation		"char": i insert, u update, d delete
+ *		delta			bytea: the difference that makes the document of the revision
+ *						before of this one's (bson/diff.h); empty: it is not known
+ *		previous		bson: instead of it that document itself
+ *		checksum		integer: CRC-32C of this revision's document; NULL: not known
+ *		kept			text: paths that are left out of this revision's document
+ *						because patterns keep them; NULL: none
+ *
+ * with the primary key (key, revision).  An update without either left the
+ * document as it was.  The newest revision is the row of the table, so a change
+ * writes one row and rewrites none, and any revision is reached from the next
+ * one above that has a whole document in front of it.
+ *
+ * What patterns keep is no change of a document: neither differences nor
+ * checksums look at it, so the row may change there without a revision.  A
+ * document is known but for the paths in kept of its revision.
+ *
+ * The table of changes has a row for each transaction (and acting user):
+ *
+ *		change			bigint, identity, primary key
+ *		since			timestamptz: when what it wrote became valid
+ *		who				text
+ *		transaction		xid8
+ *
+ * It is written when the transaction commits.  Until then its revisions have
+ * no beginning.
+ *
+ * versioning.c has the options and the triggers, store.c the tables,
+ * stamp.c what is done at commit, read.c puts documents
+ * together again, calls.c has the functions that read history and
+ * edit.c those that write it.
+ */
+#ifndef DP_PATTERNS_VERSIONING_VERSIONING_H
+#define DP_PATTERNS_VERSIONING_VERSIONING_H
+
+#include "access/genam.h"
+#include "access/skey.h"
+#include "utils/snapshot.h"
+#include "utils/timestamp.h"
+
+#include "bson/path.h"
+#include "kit/declaration.h"
+#include "kit/key.h"
+
+/* Columns of the table of revisions that are not the key's, in the order of VersionStore.columns */
+typedef enum DpVersionColumn
+{
+	DP_VERSION_REVISION,
+	DP_VERSION_CHANGE,
+	DP_VERSION_OPERATION,
+	DP_VERSION_DELTA,
+	DP_VERSION_PREVIOUS,
+	DP_VERSION_CHECKSUM,
+	DP_VERSION_KEPT
+} DpVersionColumn;
+
+#define DP_VERSION_COLUMNS 7
+
+/* Every so many revisions at the most one has the whole document before it. */
+#define DP_VERSION_DISTANCE	32
+
+#define DP_VERSION_INSERT	'i'
+#define DP_VERSION_UPDATE	'u'
+#define DP_VERSION_DELETE	'd'
+
+/* An index of one of the tables */
+typedef struct DpRevisionIndex
+{
+	Oid			oid;
+	struct IndexInfo *info;
+	bool		deletions;		/* it has entries for deletions only */
+} DpRevisionIndex;
+
+typedef struct DpRevisionIndexes
+{
+	bool		simple;			/* rows can be inserted without an executor */
+	int			n;
+	DpRevisionIndex index[FLEXIBLE_ARRAY_MEMBER];
+} DpRevisionIndexes;
+
+typedef struct Versioning
+{
+	DpDecl	   *decl;
+	DpPath	   *field;			/* of the revision */
+	bool		full;			/* whole documents instead of differences */
+	bool		optimistic;
+	int64		keep;			/* revisions that are kept of a document; 0: all */
+	bool		left_out_known;
+	List	   *left_out;		/* paths (DpPath) that other patterns keep, see below */
+	text	   *left_out_list;	/* the same, written; NULL for none */
+	char	   *pair;
+	char	   *second_pair;
+	Oid			revisions;		/* the tables, InvalidOid where they are missing */
+	Oid			changes;
+	AttrNumber	columns[DP_VERSION_COLUMNS];
+	AttrNumber	key_columns[INDEX_MAX_KEYS];
+	AttrNumber	change_columns[4];	/* change, since, who, transaction */
+	DpRevisionIndexes *revision_indexes;	/* NULL: not looked at yet */
+	DpRevisionIndexes *change_indexes;
+	ScanKeyData *scan_keys;		/* of the primary key of the revisions */
+} Versioning;
+
+/* The pattern's view of a declaration.  Raises INVALID_PARAMETER_VALUE. */
+extern Versioning *dp_versioning(DpDecl *decl);
+
+/* Raises OBJECT_NOT_IN_PREREQUISITE_STATE unless the tables are there. */
+extern void dp_versioning_require(Versioning *v);
+
+/* The number in the field of a document; false if there is nothing, or null.  Raises CHECK_VIOLATION for what is no whole number from 1. */
+extern bool dp_versioning_number(Versioning *v, struct varlena *doc, int64 *revision);
+
+/* The document with that number in the field, of the type that the number has there in "like" (which may be NULL). */
+extern struct varlena *dp_versioning_with_number(Versioning *v, struct varlena *doc, int64 revision,
+												 struct varlena *like);
+
+/* The document of a row of the table; NULL for a null.  Detoasted. */
+extern struct varlena *dp_versioning_row_document(Versioning *v, HeapTuple tuple, TupleDesc desc);
+
+/* What is left out of revisions that are recorded now: fields that other patterns of the table keep. */
+extern List *dp_versioning_left_out(Versioning *v);
+
+/* A document without these paths: itself where it has none of them. */
+extern struct varlena *dp_versioning_bare(List *paths, struct varlena *doc);
+
+/* CRC-32C of a document */
+extern int32 dp_versioning_checksum(struct varlena *doc);
+
+/* ---------------------------------------------------------------- store.c */
+
+/* A row of the table of revisions */
+typedef struct DpRevision
+{
+	int64		revision;
+	int64		change;
+	char		operation;
+	struct varlena *delta;		/* as read, maybe toasted: NULL, or valid until the next row is read */
+	struct varlena *previous;
+	bool		has_checksum;
+	int32		checksum;
+	text	   *kept;			/* likewise */
+} DpRevision;
+
+/* The two tables, open, and a scan of one key's revisions */
+typedef struct DpRevisionStore
+{
+	Versioning *v;
+	Snapshot	snapshot;
+	Relation	revisions;
+	Relation	revisions_key;	/* the index of the primary key */
+	Relation	changes;		/* opened when needed */
+	Relation	changes_key;
+	TupleTableSlot *row;
+	TupleTableSlot *change_row;
+	IndexScanDesc scan;			/* of all columns of the index, begun when needed */
+	IndexScanDesc change_scan;
+
+	/* the change that was looked up last */
+	bool		known;
+	bool		stamped;
+	int64		change;
+	TimestampTz since;
+
+	ScanKeyData keys[INDEX_MAX_KEYS + 1];	/* the key's, then the number from and up to */
+} DpRevisionStore;
+
+/* Opens the tables for reading; the snapshot is the caller's. */
+extern void dp_revisions_open(DpRevisionStore *s, Versioning *v, Snapshot snapshot);
+extern void dp_revisions_close(DpRevisionStore *s);
+
+/* One revision; the newest one.  False if there is none. */
+extern bool dp_revisions_find(DpRevisionStore *s, const DpKey *key, int64 revision, DpRevision *r);
+extern bool dp_revisions_last(DpRevisionStore *s, const DpKey *key, DpRevision *r);
+
+/*
+ * Those from one number up to another, upwards or downwards.  PostgreSQL reads
+ * all on a page that are between the two, so a small range costs less.
+ */
+extern void dp_revisions_begin(DpRevisionStore *s, const DpKey *key, int64 from, int64 upto);
+extern bool dp_revisions_next(DpRevisionStore *s, DpRevision *r);
+extern bool dp_revisions_before(DpRevisionStore *s, DpRevision *r);
+
+/* Since when the revisions of a change are valid: false while the transaction has not committed.  who and transaction may be NULL. */
+extern bool dp_revisions_since(DpRevisionStore *s, int64 change, TimestampTz *since,
+							  text **who, FullTransactionId *transaction);
+
+/* The latest stamp; false if there is none. */
+extern bool dp_revisions_latest(Versioning *v, TimestampTz *since);
+
+/*
+ * Adds a revision.  delta and previous: see above, both may be NULL; bare is its
+ * document without what is left out now, NULL where it is not known.
+ */
+extern void dp_revisions_add(Versioning *v, const DpKey *key, int64 revision, int64 change, char operation,
+							struct varlena *delta, struct varlena *previous, struct varlena *bare);
+
+/* The paths that are left out of a revision's document. */
+extern List *dp_revision_kept(const DpRevision *r);
+
+/* Adds a row to the table of changes. */
+extern void dp_revisions_add_change(Versioning *v, int64 change, TimestampTz since,
+									const char *who, FullTransactionId transaction);
+
+/* ---------------------------------------------------------------- stamp.c */
+
+/* Called when the library is loaded, before anything else asks for callbacks. */
+extern void dp_versioning_init(void);
+
+/* The change that this transaction's revisions belong to. */
+extern int64 dp_versioning_change(Versioning *v);
+
+/* Whether this transaction is still to stamp a change, and for whom. */
+extern bool dp_versioning_pending(Versioning *v, int64 change, Oid *who);
+
+/*
+ * A document was changed whose newest revision until then was of that change:
+ * the stamp has to be later than its stamp.  Costs nothing unless the clock
+ * was set back.
+ */
+extern bool dp_versioning_clock_behind(Versioning *v);
+extern void dp_versioning_later_than(Versioning *v, TimestampTz since);
+
+/* ---------------------------------------------------------------- read.c */
+
+typedef enum DpVersionFound
+{
+	DP_VERSION_FOUND,
+	DP_VERSION_ABSENT,			/* there was no document then */
+	DP_VERSION_UNKNOWN			/* there was one, but nothing leads to it any more */
+} DpVersionFound;
+
+/*
+ * The document of a revision, which exists and is no deletion.  live is the
+ * document of the table's row, NULL if there is none.  *doc is in the current
+ * context (or live itself, which the newest revision is with all that patterns
+ * keep in it unless bare is set).  Raises DATA_CORRUPTED if the differences do not fit.
+ */
+extern DpVersionFound dp_revisions_document(DpRevisionStore *s, const DpKey *key, int64 revision,
+										   struct varlena *live, bool bare, struct varlena **doc);
+
+/*
+ * The revision that was valid at a time: false if there was none.  *until is
+ * set if has_until.  newest_number is the number of the newest revision, 0 if
+ * it is not known.
+ */
+extern bool dp_revisions_at(DpRevisionStore *s, const DpKey *key, int64 newest_number, TimestampTz at, DpRevision *r,
+						   TimestampTz *since, bool *has_since, TimestampTz *until, bool *has_until, bool *newest);
+
+/* ---------------------------------------------------------------- edit.c */
+
+/*
+ * Whether a writer may delete revisions now: false while somebody rewrites
+ * some, who may wait for the writer.  Nobody begins to until the end.
+ */
+extern bool dp_versioning_trim_begin(Versioning *v);
+extern void dp_versioning_trim_end(Versioning *v);
+
+/* ---------------------------------------------------------------- calls.c */
+
+/*
+ * The number from which on revisions of a document are shown to the user who
+ * sees its row, inside SPI_connect().  A document that was there before under
+ * the same key is gone: those see it for whom no row security holds.  flags are
+ * those of dp_run().
+ */
+extern int64 dp_versioning_first_shown(Versioning *v, const DpKey *key, int flags);
+
+/* ---------------------------------------------------------------- versioning.c */
+
+/*
+ * Records the first revision of a document that is there already.  Where the key
+ * has no history it begins with the number that the document has, or 1.  Returns the number.
+ */
+extern int64 dp_versioning_adopt(Versioning *v, const DpKey *key, struct varlena *doc);
+
+/* Adds the revision after one, with what leads back to it. */
+extern void dp_versioning_record(Versioning *v, const DpKey *key, int64 revision, char operation,
+								 struct varlena *before, struct varlena *after);
+
+/* Writes the document of a row with another number, and records it as that revision, with nothing that leads back. */
+extern void dp_versioning_correct(Versioning *v, const DpKey *key, int64 revision, char operation);
+
+/* All rows of a partition have come to, or gone from, the table above it: called by event.c. */
+extern void dp_versioning_partition(Oid table, Oid partition, bool attached);
+
+#endif							/* DP_PATTERNS_VERSIONING_VERSIONING_H */

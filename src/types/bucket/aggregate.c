@@ -1,0 +1,398 @@
+/*
+ * aggregate.c
+ *		The aggregates that make buckets: bucket_agg(), bucket_page_agg() and
+ *		bucket_merge().
+ *
+ * Rows go into a builder, buckets into a list, and in the end everything is
+ * merged into one bucket.  Workers of a parallel query hand over what they
+ * have as a bucket, so what passes between them is packed.
+ *
+ * None of them has an inverse: what a moving window would save in taking rows
+ * out is little beside the packing of each of its results.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "utils/array.h"
+#include "utils/lsyscache.h"
+#include "utils/timestamp.h"
+#include "utils/typcache.h"
+
+#include "bson/build.h"
+#include "bson/catalog.h"
+#include "types/bucket/bucket.h"
+
+/* What an aggregate knows so far */
+typedef struct BucketState
+{
+	MemoryContext context;		/* where it lives */
+
+	/* rows */
+	DpBucketBuilder *builder;	/* NULL: none */
+	int			ncolumns;
+	Datum	   *values;			/* room for a row */
+	bool	   *nulls;
+	bool		is_array;		/* called with VARIADIC array */
+	bool		is_row;			/* the only argument is a row, its columns are the bucket's */
+	Oid			rowtype;
+	int32		rowtypmod;
+	Oid			elmtype;		/* of the array */
+	int16		elmlen;
+	bool		elmbyval;
+	char		elmalign;
+
+	/* buckets */
+	Datum	   *parts;
+	int			nparts;
+	int			maxparts;
+} BucketState;
+
+static BucketState *state_argument(FunctionCallInfo fcinfo);
+static void state_add(BucketState *state, FunctionCallInfo fcinfo, int first, int64 time);
+static void builder_make(BucketState *state, FunctionCallInfo fcinfo, int first);
+static void builder_make_row(BucketState *state, int flags, Datum row);
+static void row_values(BucketState *state, Datum row);
+static void array_values(BucketState *state, Datum array);
+static void part_add(BucketState *state, Datum bucket);
+static struct varlena *state_bucket(BucketState *state);
+
+/*
+ * bucket_agg's step (internal, timestamptz, VARIADIC "any") -> internal: adds a
+ * measurement.  Raises NULL_VALUE_NOT_ALLOWED for one without time.
+ */
+DP_FUNCTION(dp_bucket_agg_step);
+Datum
+dp_bucket_agg_step(PG_FUNCTION_ARGS)
+{
+	BucketState *state = state_argument(fcinfo);
+
+	if (PG_ARGISNULL(1))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("a measurement has no time"),
+				 errhint("Use bucket_page_agg() for what has no times, or leave such rows out with FILTER.")));
+	state_add(state, fcinfo, 2, PG_GETARG_TIMESTAMPTZ(1));
+	PG_RETURN_POINTER(state);
+}
+
+/*
+ * bucket_page_agg's step (internal, VARIADIC "any") -> internal: adds what has
+ * no time.
+ */
+DP_FUNCTION(dp_bucket_page_agg_step);
+Datum
+dp_bucket_page_agg_step(PG_FUNCTION_ARGS)
+{
+	BucketState *state = state_argument(fcinfo);
+
+	state_add(state, fcinfo, 1, 0);
+	PG_RETURN_POINTER(state);
+}
+
+/*
+ * bucket_merge's step (internal, bucket) -> internal: adds a bucket; NULL adds
+ * nothing.
+ */
+DP_FUNCTION(dp_bucket_merge_step);
+Datum
+dp_bucket_merge_step(PG_FUNCTION_ARGS)
+{
+	BucketState *state = state_argument(fcinfo);
+
+	if (!PG_ARGISNULL(1))
+		part_add(state, PG_GETARG_DATUM(1));
+	PG_RETURN_POINTER(state);
+}
+
+/*
+ * (internal, internal) -> internal: adds what the second state has to the
+ * first.
+ */
+DP_FUNCTION(dp_bucket_agg_combine);
+Datum
+dp_bucket_agg_combine(PG_FUNCTION_ARGS)
+{
+	BucketState *state = state_argument(fcinfo);
+
+	if (!PG_ARGISNULL(1))
+	{
+		struct varlena *bucket = state_bucket((BucketState *) PG_GETARG_POINTER(1));
+
+		if (bucket != NULL)
+			part_add(state, PointerGetDatum(bucket));
+	}
+	PG_RETURN_POINTER(state);
+}
+
+/*
+ * (internal) -> bytea: the bucket so far, nothing if there is none.
+ */
+DP_FUNCTION(dp_bucket_agg_serialize);
+Datum
+dp_bucket_agg_serialize(PG_FUNCTION_ARGS)
+{
+	struct varlena *bucket;
+
+	(void) dp_aggregate_context(fcinfo);
+	bucket = state_bucket((BucketState *) PG_GETARG_POINTER(0));
+	if (bucket == NULL)
+	{
+		bucket = palloc(VARHDRSZ);
+		SET_VARSIZE(bucket, VARHDRSZ);
+	}
+	PG_RETURN_BYTEA_P(bucket);
+}
+
+/*
+ * (bytea, internal) -> internal
+ */
+DP_FUNCTION(dp_bucket_agg_deserialize);
+Datum
+dp_bucket_agg_deserialize(PG_FUNCTION_ARGS)
+{
+	BucketState *state;
+
+	(void) dp_aggregate_context(fcinfo);
+	state = palloc0(sizeof(BucketState));
+	state->context = CurrentMemoryContext;
+	if (VARSIZE_ANY_EXHDR(PG_GETARG_BYTEA_PP(0)) > 0)
+		part_add(state, PG_GETARG_DATUM(0));
+	PG_RETURN_POINTER(state);
+}
+
+/*
+ * (internal) -> bucket: NULL if there was nothing.  The state stays as it is,
+ * because a window goes on with it.
+ */
+DP_FUNCTION(dp_bucket_agg_final);
+Datum
+dp_bucket_agg_final(PG_FUNCTION_ARGS)
+{
+	struct varlena *bucket = NULL;
+
+	(void) dp_aggregate_context(fcinfo);
+	if (!PG_ARGISNULL(0))
+		bucket = state_bucket((BucketState *) PG_GETARG_POINTER(0));
+	if (bucket == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_POINTER(bucket);
+}
+
+/* The state of argument 0, or a new one in the aggregate's memory. */
+static BucketState *
+state_argument(FunctionCallInfo fcinfo)
+{
+	MemoryContext context = dp_aggregate_context(fcinfo);
+	BucketState *state;
+
+	if (!PG_ARGISNULL(0))
+		return (BucketState *) PG_GETARG_POINTER(0);
+	state = MemoryContextAllocZero(context, sizeof(BucketState));
+	state->context = context;
+	return state;
+}
+
+/* Adds the row that the arguments from first on are. */
+static void
+state_add(BucketState *state, FunctionCallInfo fcinfo, int first, int64 time)
+{
+	if (state->builder == NULL)
+		builder_make(state, fcinfo, first);
+
+	if (state->is_row || state->is_array)
+	{
+		if (PG_ARGISNULL(first))
+			memset(state->nulls, true, state->ncolumns * sizeof(bool));
+		else if (state->is_row)
+			row_values(state, PG_GETARG_DATUM(first));
+		else
+			array_values(state, PG_GETARG_DATUM(first));
+	}
+	else
+	{
+		for (int i = 0; i < state->ncolumns; i++)
+		{
+			state->values[i] = fcinfo->args[first + i].value;
+			state->nulls[i] = fcinfo->args[first + i].isnull;
+		}
+	}
+	dp_bucket_append(state->builder, time, state->values, state->nulls);
+}
+
+/* A row of the bucket has so many columns. */
+static void
+make_room(BucketState *state, int ncolumns)
+{
+	state->ncolumns = ncolumns;
+	state->values = MemoryContextAlloc(state->context, Max(ncolumns, 1) * sizeof(Datum));
+	state->nulls = MemoryContextAlloc(state->context, Max(ncolumns, 1) * sizeof(bool));
+}
+
+/*
+ * Makes the builder that fits the arguments.  Raises INVALID_PARAMETER_VALUE
+ * where their types are not known, NULL_VALUE_NOT_ALLOWED where a NULL hides
+ * how many columns there are.
+ */
+static void
+builder_make(BucketState *state, FunctionCallInfo fcinfo, int first)
+{
+	int			flags = first == 1 ? DP_BUCKET_TIMELESS : 0;
+	int			n = PG_NARGS() - first;
+	DpPackedColumnDef *columns;
+	Oid			typid = dp_argument_type(fcinfo, first);
+	Oid			base = getBaseType(typid);
+
+	state->is_array = get_fn_expr_variadic(fcinfo->flinfo);
+	state->is_row = !state->is_array && n == 1 && (base == RECORDOID || get_typtype(base) == TYPTYPE_COMPOSITE);
+	if ((state->is_array || (state->is_row && base == RECORDOID)) && PG_ARGISNULL(first))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("the first measurement cannot be null where its columns are not known otherwise")));
+	if (state->is_row)
+	{
+		state->rowtype = base;
+		state->rowtypmod = -1;
+		builder_make_row(state, flags, PG_ARGISNULL(first) ? (Datum) 0 : PG_GETARG_DATUM(first));
+		return;
+	}
+
+	if (state->is_array)
+	{
+		ArrayType  *array = PG_GETARG_ARRAYTYPE_P(first);
+
+		state->elmtype = ARR_ELEMTYPE(array);
+		get_typlenbyvalalign(state->elmtype, &state->elmlen, &state->elmbyval, &state->elmalign);
+		n = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	}
+	columns = palloc0(Max(n, 1) * sizeof(DpPackedColumnDef));
+	for (int i = 0; i < n; i++)
+	{
+		columns[i].typid = state->is_array ? state->elmtype : dp_argument_type(fcinfo, first + i);
+		columns[i].split = getBaseType(columns[i].typid) == dp_types()->bson;
+		columns[i].as_value = true;
+	}
+	state->builder = dp_bucket_builder_create(state->context, flags, n, columns);
+	make_room(state, n);
+}
+
+/* The same for a row, whose columns give the bucket's their names; row is 0 if it is NULL. */
+static void
+builder_make_row(BucketState *state, int flags, Datum row)
+{
+	TupleDesc	desc;
+	DpPackedColumnDef *columns;
+	int			n = 0;
+
+	if (row != (Datum) 0)
+	{
+		HeapTupleHeader header = DatumGetHeapTupleHeader(row);
+
+		state->rowtype = HeapTupleHeaderGetTypeId(header);
+		state->rowtypmod = HeapTupleHeaderGetTypMod(header);
+	}
+	desc = lookup_rowtype_tupdesc(state->rowtype, state->rowtypmod);
+	columns = palloc0(Max(desc->natts, 1) * sizeof(DpPackedColumnDef));
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (att->attisdropped)
+			continue;
+		columns[n].typid = att->atttypid;
+		columns[n].name = NameStr(att->attname);
+		columns[n].split = getBaseType(att->atttypid) == dp_types()->bson;
+		columns[n].as_value = true;
+		n++;
+	}
+	state->builder = dp_bucket_builder_create(state->context, flags | DP_BUCKET_NAMED, n, columns);
+	ReleaseTupleDesc(desc);
+	make_room(state, n);
+}
+
+/* Takes a row apart.  Raises DATATYPE_MISMATCH if it is of another type than the first one. */
+static void
+row_values(BucketState *state, Datum row)
+{
+	HeapTupleHeader header = DatumGetHeapTupleHeader(row);
+	HeapTupleData tuple;
+	TupleDesc	desc;
+	int			n = 0;
+
+	if (HeapTupleHeaderGetTypeId(header) != state->rowtype || HeapTupleHeaderGetTypMod(header) != state->rowtypmod)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("the measurements of a bucket must be rows of the same type")));
+	desc = lookup_rowtype_tupdesc(state->rowtype, state->rowtypmod);
+	tuple.t_len = HeapTupleHeaderGetDatumLength(header);
+	ItemPointerSetInvalid(&tuple.t_self);
+	tuple.t_tableOid = InvalidOid;
+	tuple.t_data = header;
+	for (int i = 0; i < desc->natts && n < state->ncolumns; i++)
+	{
+		if (TupleDescAttr(desc, i)->attisdropped)
+			continue;
+		state->values[n] = heap_getattr(&tuple, i + 1, desc, &state->nulls[n]);
+		n++;
+	}
+	ReleaseTupleDesc(desc);
+}
+
+/* Takes an array apart.  Raises ARRAY_SUBSCRIPT_ERROR if it has another length than the first one. */
+static void
+array_values(BucketState *state, Datum datum)
+{
+	ArrayType  *array = DatumGetArrayTypeP(datum);
+	Datum	   *values;
+	bool	   *nulls;
+	int			n;
+
+	deconstruct_array(array, state->elmtype, state->elmlen, state->elmbyval, state->elmalign, &values, &nulls, &n);
+	if (n != state->ncolumns)
+		ereport(ERROR,
+				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+				 errmsg("the measurements of a bucket must have the same number of values"),
+				 errdetail("The first one has %d, another one %d.", state->ncolumns, n)));
+	memcpy(state->values, values, n * sizeof(Datum));
+	memcpy(state->nulls, nulls, n * sizeof(bool));
+}
+
+/* Adds a bucket; it is copied. */
+static void
+part_add(BucketState *state, Datum bucket)
+{
+	MemoryContext old = MemoryContextSwitchTo(state->context);
+
+	if (state->nparts == state->maxparts)
+	{
+		state->maxparts = Max(2 * state->maxparts, 8);
+		if (state->parts == NULL)
+			state->parts = palloc(state->maxparts * sizeof(Datum));
+		else
+			state->parts = repalloc_huge(state->parts, state->maxparts * sizeof(Datum));
+	}
+	state->parts[state->nparts++] = PointerGetDatum(PG_DETOAST_DATUM_COPY(bucket));
+	MemoryContextSwitchTo(old);
+}
+
+/* Everything that the state has as one bucket, in the current context; NULL if it has nothing. */
+static struct varlena *
+state_bucket(BucketState *state)
+{
+	struct varlena *rows = NULL;
+	Datum	   *all;
+
+	if (state->builder != NULL)
+		rows = dp_bucket_builder_finish(state->builder);
+	if (state->nparts == 0)
+		return rows;
+
+	all = MemoryContextAllocHuge(CurrentMemoryContext, (state->nparts + 1) * sizeof(Datum));
+	memcpy(all, state->parts, state->nparts * sizeof(Datum));
+	if (rows != NULL)
+		all[state->nparts] = PointerGetDatum(rows);
+	rows = dp_bucket_merge(all, state->nparts + (rows != NULL ? 1 : 0));
+	pfree(all);
+	return rows;
+}
